@@ -1,0 +1,98 @@
+"""What the tool has to say about a model: one Diagnostic per finding, with its place and a code from one table."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Severity(str, enum.Enum):
+    """`error`: the model breaks the specification. `warning`: legal, or undecided, but it will hurt. `note`: good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a finding is: a node by its path through subgraphs and functions, or a value by its name."""
+
+    node: str = ""  # "/encoder/Gather", or "If_3/then_branch/Gather_1"
+    op_type: str = ""
+    domain: str = ""
+    version: int = 0  # the opset version that the model imports for the domain
+    value: str = ""  # the tensor, when the finding is about a value
+
+    def __str__(self) -> str:
+        if self.op_type:
+            domain = f"{self.domain}." if self.domain else ""
+            op = f"{domain}{self.op_type}-{self.version}" if self.version else f"{domain}{self.op_type}"
+            where = f"node {self.node} ({op})" if self.node else f"node ({op})"
+            return f"{where}, {self.value}" if self.value else where
+        return f"value {self.value}" if self.value else (self.node or "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `detail` holds the facts it rests on, a line each."""
+
+    severity: Severity
+    code: str
+    message: str
+    location: Location = Location()
+    detail: tuple[str, ...] = ()
+
+    def text(self, file: str = "") -> str:
+        """The finding as it is printed: code and message, then the place, then the facts."""
+        where = f"{file}: {self.location}" if file else str(self.location)
+        lines = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
+        lines += [f"   |  {line}" for line in self.detail]
+        return "\n".join(lines)
+
+
+# code -> (severity unless said otherwise, what it means)
+CODES: dict[str, tuple[Severity, str]] = {
+    # the model as a whole
+    "GI101": (Severity.ERROR, "two nodes, inputs or initializers define the same name"),
+    "GI102": (Severity.ERROR, "the nodes form a cycle"),
+    "GI103": (Severity.ERROR, "a node reads a name that nothing in scope defines"),
+    "GI104": (Severity.ERROR, "the model imports no opset for the domain of a node, or the opset is not known"),
+    "GI105": (Severity.WARNING, "no rule, function body or schema is known for an operator; its outputs are unknown"),
+    "GI106": (Severity.ERROR, "an attribute is unknown to the operator, missing, or of the wrong type"),
+    "GI107": (Severity.ERROR, "a node has more or fewer inputs or outputs than its operator allows"),
+    "GI108": (Severity.ERROR, "a function calls itself, or a model nests deeper than the limit"),
+    "GI109": (Severity.WARNING, "an opset, IR version or dim that is legal protobuf but not sensible"),
+    "GI110": (Severity.ERROR, "the body of a control-flow operator does not fit its node"),
+    # declared against inferred
+    "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
+    "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
+    "GI203": (Severity.NOTE, "a declared symbol equals an expression in the input symbols"),
+    "GI204": (Severity.ERROR, "an initializer contradicts itself: element type, dims and payload do not fit"),
+    # operators
+    "GI210": (Severity.ERROR, "the inputs break the operator's specification"),
+    "GI211": (Severity.ERROR, "the element type is not allowed by the operator at this opset"),
+    "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
+    "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
+    # the gather family
+    "GI301": (Severity.ERROR, "a constant index is out of bounds"),
+    "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),
+    "GI303": (Severity.WARNING, "a negative constant index where the operator's version does not define it"),
+    "GI304": (Severity.ERROR, "axis is outside the allowed range"),
+    "GI305": (Severity.ERROR, "the rank of an input is not allowed"),
+    "GI306": (Severity.ERROR, "batch_dims is outside the allowed range, or the batch dims differ"),
+    "GI307": (Severity.ERROR, "the length of the index tuple is outside the allowed range"),
+    "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
+    "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
+    # edits
+    "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
+}
+
+
+def diagnostic(code: str, message: str, location: Location = Location(), *, detail: tuple[str, ...] = (),
+               severity: Severity | None = None) -> Diagnostic:  # fmt: skip
+    """A Diagnostic whose severity comes from the table unless given."""
+    return Diagnostic(severity or CODES[code][0], code, message, location, detail)

@@ -1,0 +1,227 @@
+"""What is known about a value: element type, shape, the elements of small tensors, bounds of integer ones.
+
+Nothing here knows protobuf. `None` means unknown wherever it stands; `()` is the shape of a scalar and 0 is a length.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .symbolic import Dim, Expr
+
+Shape: TypeAlias = tuple[Dim, ...]
+
+MAX_VALUES = 1024
+"""Elements that `SymbolicTensor.values` holds at most; a larger tensor keeps its span only."""
+
+
+class DType(enum.IntEnum):
+    """Element types under the numbers of `TensorProto.DataType` (IR version 14)."""
+
+    FLOAT32 = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    FLOAT64 = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+    FLOAT8E4M3FN = 17
+    FLOAT8E4M3FNUZ = 18
+    FLOAT8E5M2 = 19
+    FLOAT8E5M2FNUZ = 20
+    UINT4 = 21
+    INT4 = 22
+    FLOAT4E2M1 = 23
+    FLOAT8E8M0 = 24
+    UINT2 = 25
+    INT2 = 26
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    @property
+    def is_integer(self) -> bool:
+        """Signed or unsigned integers; bool is not one."""
+        return self in INTEGER_RANGE
+
+    @property
+    def is_float(self) -> bool:
+        return self in FLOATS
+
+
+INTEGER_RANGE: dict[DType, tuple[int, int]] = {
+    DType.UINT8: (0, 2**8 - 1),
+    DType.INT8: (-(2**7), 2**7 - 1),
+    DType.UINT16: (0, 2**16 - 1),
+    DType.INT16: (-(2**15), 2**15 - 1),
+    DType.INT32: (-(2**31), 2**31 - 1),
+    DType.INT64: (-(2**63), 2**63 - 1),
+    DType.UINT32: (0, 2**32 - 1),
+    DType.UINT64: (0, 2**64 - 1),
+    DType.UINT4: (0, 15),
+    DType.INT4: (-8, 7),
+    DType.UINT2: (0, 3),
+    DType.INT2: (-2, 1),
+}
+FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Inclusive bounds `lo <= element <= hi` of every element of an integer tensor; the ends may be symbolic.
+
+    An end of `None` is unbounded. The span of a tensor without elements holds trivially.
+    """
+
+    lo: Dim | None = None
+    hi: Dim | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolicTensor:
+    """Facts about one dense tensor.
+
+    dtype   element type, None when unknown
+    shape   a Dim per axis, None when not even the rank is known
+    values  an object array with the tensor's own rank and shape: int or Expr for integers, bool for booleans, float (or
+            int/Expr, an integer held exactly) for floats, None for an element that is not known. Only for tensors
+            whose shape is static and that have at most MAX_VALUES elements
+    span    bounds of all elements, integer tensors only
+    """
+
+    dtype: DType | None = None
+    shape: Shape | None = None
+    values: npt.NDArray[np.object_] | None = None
+    span: Span | None = None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """True when every dim is a number."""
+        return self.shape is not None and all(type(d) is int for d in self.shape)
+
+    def with_(self, **changes: Any) -> SymbolicTensor:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def _key(self) -> tuple[object, ...]:
+        values = None if self.values is None else (self.values.shape, tuple(map(_typed, self.values.flat)))
+        return (self.dtype, self.shape, values, self.span)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolicTensor) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        text = f"{self.dtype or '?'}{format_shape(self.shape)}"
+        if self.values is not None and self.values.size <= 8:
+            text += f" = {format_values(self.values)}"
+        return text
+
+
+def _typed(element: object) -> tuple[str, object]:
+    return (type(element).__name__, repr(element) if isinstance(element, float) else element)  # nan, -0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """A sequence; `element` covers every member (a fresh dim stands where members differ), `length` may be symbolic."""
+
+    element: Value | None = None
+    length: Dim | None = None
+
+    def __str__(self) -> str:
+        return f"seq({self.element or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalType:
+    """An optional value; `present` is None when it is not known whether there is one."""
+
+    element: Value | None = None
+    present: bool | None = None
+
+    def __str__(self) -> str:
+        return f"optional({self.element or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map of ai.onnx.ml."""
+
+    key: DType | None = None
+    value: Value | None = None
+
+    def __str__(self) -> str:
+        return f"map({self.key or '?'}, {self.value or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTensor:
+    """A sparse tensor (the `sparse_tensor` type of ONNX); its elements are never tracked."""
+
+    dtype: DType | None = None
+    shape: Shape | None = None
+
+    def __str__(self) -> str:
+        return f"sparse {self.dtype or '?'}{format_shape(self.shape)}"
+
+
+Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | SparseTensor
+
+
+def format_shape(shape: Shape | None) -> str:
+    """`[batch, past + seq, 64]`, `[]` for a scalar, `[...]` for an unknown rank."""
+    return "[...]" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
+
+
+def format_values(values: npt.NDArray[np.object_]) -> str:
+    """The elements as nested lists; `?` where one is unknown."""
+    if values.ndim == 0:
+        item = values.item()
+        return "?" if item is None else str(item)
+    return "[" + ", ".join(format_values(np.asarray(v, dtype=object)) for v in values) + "]"
+
+
+def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.object_]:
+    """An object array of `elements` (a scalar, a flat sequence or an array), reshaped to `shape` when it is given."""
+    if isinstance(elements, np.ndarray):
+        out = elements.astype(object)
+    elif isinstance(elements, (list, tuple)):
+        out = np.empty(len(elements), dtype=object)
+        out[:] = elements
+    else:
+        out = np.empty((), dtype=object)
+        out[()] = elements
+    return out if shape is None else out.reshape(shape)
+
+
+def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor:
+    """A tensor whose elements are (partly) known; past MAX_VALUES elements they are dropped."""
+    if values.size > MAX_VALUES or (values.size and all(v is None for v in values.flat)):
+        return SymbolicTensor(dtype, values.shape)
+    return SymbolicTensor(dtype, values.shape, values)
+
+
+def is_known(element: object) -> bool:
+    """True for a Dim, False for None: an element with a value, symbolic or not."""
+    return isinstance(element, (int, Expr, float))
