@@ -1,0 +1,132 @@
+"""What a run of the inference returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..diagnostic import Diagnostic, Severity
+from ..rules import Assumption, Cause, Constraint
+from ..symbolic import Dim
+from ..tensor import SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    import onnx
+
+    from ..model import ModelFile
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAccess:
+    """One node of the gather family, in the main graph, a subgraph or a function body.
+
+    node     path of the node, `/decoder/Gather_3` or `If_1/then_branch/Gather`
+    axis     None where the operator has no axis (GatherND) or where it is not known
+    """
+
+    node: str
+    op_type: str
+    domain: str
+    version: int
+    data: str
+    indices: str
+    result: str
+    axis: int | None
+    data_type: Value
+    indices_type: Value
+    result_type: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many tensors there are, and of how many the element type, the rank and every dim is known.
+
+    A dim counts as known when it is a number or an expression in the symbols of the inputs; a generated symbol counts
+    as unknown.
+    """
+
+    tensors: int
+    typed: int
+    ranked: int
+    exact: int
+
+
+class Inference(Mapping[str, Value]):
+    """The facts of a model: a mapping from the names of the main graph to their types.
+
+    `scope(path)` gives the values of a subgraph or function call. Facts hold for every legal run, under the
+    `assumptions` listed.
+    """
+
+    def __init__(
+        self,
+        model: ModelFile,
+        scopes: dict[str, dict[str, Value]],
+        *,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        diagnostics: tuple[Diagnostic, ...],
+        constraints: tuple[Constraint, ...],
+        assumptions: tuple[Assumption, ...],
+        causes: Mapping[str, Cause],
+        accesses: tuple[GatherAccess, ...],
+    ) -> None:
+        self.model = model
+        self.scopes = scopes
+        self.inputs = inputs
+        self.outputs = outputs
+        self.diagnostics = diagnostics
+        self.constraints = constraints
+        self.assumptions = assumptions
+        self.causes = causes
+        self.accesses = accesses
+
+    def __getitem__(self, name: str) -> Value:
+        return self.scopes[""][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scopes[""])
+
+    def __len__(self) -> int:
+        return len(self.scopes[""])
+
+    def scope(self, path: str) -> Mapping[str, Value]:
+        """The values of the graph at `path`: "" is the main graph, `node/attribute` a subgraph, `node` a function call.
+
+        Raises KeyError when there is no such graph.
+        """
+        return self.scopes[path]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
+
+    def is_generated(self, dim: Dim) -> bool:
+        """True when the dim contains a symbol that the run made up because it could not know better."""
+        return not isinstance(dim, int) and not self.causes.keys().isdisjoint(dim.symbols)
+
+    def coverage(self) -> Coverage:
+        """Counts over every tensor of every scope; sequences and the like count as tensors of known type."""
+        tensors = typed = ranked = exact = 0
+        for values in self.scopes.values():
+            for value in values.values():
+                tensors += 1
+                if not isinstance(value, SymbolicTensor):
+                    typed, ranked, exact = typed + 1, ranked + 1, exact + 1
+                    continue
+                typed += value.dtype is not None
+                if value.shape is not None:
+                    ranked += 1
+                    exact += not any(self.is_generated(d) for d in value.shape)
+        return Coverage(tensors, typed, ranked, exact)
+
+    def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
+        """The model with `value_info` filled in for every value whose type is known, subgraphs included.
+
+        A model opened from a path comes back with its large weights still on disk (legal external tensors that point
+        into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input is not changed.
+        """
+        from .annotate import annotate
+
+        return annotate(self, weights=weights)
