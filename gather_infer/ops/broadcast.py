@@ -1,0 +1,129 @@
+"""Multidirectional broadcasting of shapes with symbolic dims.
+
+Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
+
+A run is legal only if the two dims of an axis are equal or one of them is 1. Every answer below holds in all legal runs.
+"""
+
+from __future__ import annotations
+
+from ..errors import SpecViolation
+from ..rules import OpCall
+from ..symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, minimum, substitute, symbol
+from ..tensor import Shape, format_shape
+
+_ANY = symbol("any size >= 0")
+"""Stands for "every number >= 0" in a substitution; the scope knows nothing about it."""
+
+
+def broadcast(op: OpCall, *shapes: Shape | None) -> Shape | None:
+    """The shape that `shapes` broadcast to, None when one of them is unranked.
+
+    Raises SpecViolation (GI212) when two dims of an axis can never be equal and neither can be 1.
+    """
+    ranked = [shape for shape in shapes if shape is not None]
+    if len(ranked) < len(shapes):
+        return None
+    return broadcast_shapes(op, ranked)
+
+
+def broadcast_shapes(op: OpCall, shapes: list[Shape]) -> Shape:
+    """As `broadcast`, for shapes whose ranks are all known."""
+    rank = max(map(len, shapes), default=0)
+    result: list[Dim] = []
+    for axis in range(-rank, 0):
+        dims = dict.fromkeys(shape[axis] for shape in shapes if len(shape) >= -axis)
+        dim: Dim = 1
+        for other in sorted(dims, key=lambda d: isinstance(d, Expr)):  # numbers first: they settle the most
+            if never_broadcast(op, dim, other):
+                listed = " and ".join(format_shape(shape) for shape in shapes)
+                raise SpecViolation(
+                    f"shapes {listed} do not broadcast: dim {dim} and dim {other} at axis {axis}", "GI212"
+                )
+            dim = broadcast_dim(op, dim, other)
+        result.append(dim)
+    return tuple(result)
+
+
+def never_broadcast(op: OpCall, a: Dim, b: Dim) -> bool:
+    """True when `a` and `b` differ and neither is 1, in every run."""
+    return all(known_eq(x, y, op.scope) is False for x, y in ((a, b), (a, 1), (b, 1)))
+
+
+def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
+    """What `a` and `b` broadcast to, for dims that are not known to clash (`never_broadcast`).
+
+    a, a                           a
+    a, 1                           a
+    a, b    a is not 1             a, for b is 1 or a
+    a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind
+    a, b    both >= 1              max(a, b)
+    a, b    otherwise              a symbol, the same for every broadcast of a with b
+
+    What a legal run needs is recorded: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
+    """
+    scope = op.scope
+    if known_eq(a, b, scope) is True:
+        return a if isinstance(a, int) else b if isinstance(b, int) else a
+    for x, y in ((a, b), (b, a)):
+        if known_eq(y, 1, scope) is True:
+            return x
+    for x, y in ((a, b), (b, a)):
+        if known_eq(x, 1, scope) is False:
+            _constrain(op, x, y)
+            return x
+    for x, y in ((a, b), (b, a)):
+        if _implies_one(op, x, y):
+            if _implies_not_one(op, x, y):
+                _constrain_equal(op, x, y)
+            return x
+    if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
+        return maximum(a, b, scope=scope)
+    return op.derived("broadcast", *sorted((a, b), key=str), reason=f"{a} broadcast with {b}: which of them is 1?")
+
+
+def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
+    """Record what is left of "b is 1 or a" for an `a` that is not 1."""
+    if known_eq(b, 1, op.scope) is False:
+        op.context.constrain(b, "==", a)
+    elif a == 0:
+        op.context.constrain(b, "<=", 1)
+    elif known_le(2, a, op.scope) is True:
+        op.imply(b - 1)  # 0 broadcasts with 0 and 1 only
+        if known_le(b, a, op.scope) is not True:
+            op.context.constrain(b, "<=", a)
+
+
+def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
+    """Record `a == b`; as `a <= c` when b is min(a, c)."""
+    for limit in (op.scope.bounds(b).hi, *(symbol(name) for name in sorted(free_symbols(b)))):
+        if limit is not None and limit != a and minimum(a, limit) == b:
+            op.context.constrain(a, "<=", limit)
+            return
+    op.context.constrain(a, "==", b)
+
+
+# A claim "if a = n then ..." is decided by solving a = n for one symbol of a and substituting the solution in b.
+
+
+def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
+    """True when b = 1 wherever a = 1."""
+    given = _given(a, 1, b)
+    return given is not None and known_eq(given, 1, op.scope) is True
+
+
+def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
+    """True when b != 1 wherever a != 1."""
+    none, many = _given(a, 0, b), _given(a, _ANY + 2, b)
+    if none is None or many is None:
+        return False
+    return known_eq(none, 1, op.scope) is False and known_le(2, many, op.scope) is True
+
+
+def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
+    """`b` where a = value, None when `a` has no symbol with coefficient 1 to solve for."""
+    for name in sorted(free_symbols(a) & free_symbols(b)):
+        solution = symbol(name) - a + value  # a == name + rest  =>  name == value - rest
+        if name not in free_symbols(solution):
+            return substitute(b, {name: solution})
+    return None
