@@ -49,6 +49,8 @@ class DType(enum.IntEnum):
     FLOAT8E8M0 = 24
     UINT2 = 25
     INT2 = 26
+    FLOAT6E2M3 = 27
+    FLOAT6E3M2 = 28
 
     def __str__(self) -> str:
         return self.name.lower()

@@ -1,0 +1,104 @@
+"""What the walk needs of onnx's operator schemas, read once per operator and version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import onnx.defs
+from onnx import AttributeProto
+from onnx.defs import OpSchema, SchemaError
+
+from ..tensor import DType
+
+NEWEST_OPSET = onnx.defs.onnx_opset_version()
+
+_ATTRIBUTE_NAMES = {number: name.lower() for name, number in AttributeProto.AttributeType.items()}
+_TENSOR_TYPES = {f"tensor({str(d).replace('float32', 'float').replace('float64', 'double')})": d for d in DType}
+
+
+def attribute_type_name(number: int) -> str:
+    """`int`, `ints`, `tensor`, ... of an AttributeProto.AttributeType."""
+    return _ATTRIBUTE_NAMES.get(number, f"type {number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The signature of one operator version.
+
+    attributes   name -> AttributeProto.AttributeType
+    types        per formal input the element types of dense tensors that it allows, and the letter they bind
+    variadic     the last formal input repeats
+    """
+
+    op_type: str
+    since: int
+    raw: OpSchema
+    attributes: dict[str, int]
+    required: tuple[str, ...]
+    min_inputs: int
+    max_inputs: int
+    min_outputs: int
+    max_outputs: int
+    types: tuple[tuple[str, frozenset[DType]], ...]
+    variadic: bool
+    deprecated: bool
+
+    def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
+        """What is wrong with the element types of the inputs, None when nothing is (None is an unknown or no tensor)."""
+        bound: dict[str, tuple[DType, int]] = {}
+        for index, dtype in enumerate(dtypes):
+            if dtype is None or not self.types:
+                continue
+            if index < len(self.types):
+                letter, allowed = self.types[index]
+            elif self.variadic:
+                letter, allowed = self.types[-1]
+            else:
+                continue
+            name = self.raw.inputs[min(index, len(self.types) - 1)].name
+            if allowed and dtype not in allowed:
+                return f"{self.op_type}-{self.since} allows no {dtype} for {name}, allowed are {_names(allowed)}"
+            if index < len(self.types) - (1 if self.variadic and not self._homogeneous else 0):
+                first = bound.setdefault(letter, (dtype, index))
+                if first[0] is not dtype and letter in self._letters:
+                    other = self.raw.inputs[min(first[1], len(self.types) - 1)].name
+                    return f"{name} is {dtype} and {other} is {first[0]}, they must have the same element type"
+        return None
+
+    @property
+    def _homogeneous(self) -> bool:
+        return bool(self.raw.inputs[-1].is_homogeneous)
+
+    @property
+    def _letters(self) -> frozenset[str]:
+        return frozenset(c.type_param_str for c in self.raw.type_constraints)
+
+
+def _names(dtypes: frozenset[DType]) -> str:
+    return ", ".join(str(d) for d in sorted(dtypes))
+
+
+@cache
+def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
+    """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
+    try:
+        raw = onnx.defs.get_schema(op_type, version, domain)
+    except SchemaError:
+        return None
+    # onnx's enumerations are not ints; AttributeProto's are
+    types = {name: int(getattr(AttributeProto, a.type.name)) for name, a in raw.attributes.items()}
+    return Schema(
+        op_type=op_type,
+        since=raw.since_version,
+        raw=raw,
+        attributes=types,
+        required=tuple(name for name, a in raw.attributes.items() if a.required),
+        min_inputs=raw.min_input,
+        max_inputs=raw.max_input,
+        min_outputs=raw.min_output,
+        max_outputs=raw.max_output,
+        types=tuple((p.type_str, frozenset(_TENSOR_TYPES[t] for t in p.types if t in _TENSOR_TYPES)) for p in raw.inputs),
+        variadic=bool(raw.inputs) and raw.inputs[-1].option == OpSchema.FormalParameterOption.Variadic,
+        deprecated=raw.deprecated,
+    )

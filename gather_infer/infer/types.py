@@ -1,0 +1,215 @@
+"""Protobuf types, dims and tensors to facts, and facts back to protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+from onnx import TensorProto, TypeProto
+
+from ..symbolic import Dim, DimSyntaxError, Expr, free_symbols, parse_dim, substitute, symbol
+from ..tensor import (
+    MAX_VALUES,
+    DType,
+    MapType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    Span,
+    SparseTensor,
+    SymbolicTensor,
+    Value,
+    make_values,
+)
+
+if TYPE_CHECKING:
+    from ..model import ModelFile
+
+MAX_FLOAT_VALUES = 64
+"""Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
+
+MAX_SPAN_BYTES = 1 << 20
+"""Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
+
+_DTYPES: dict[int, DType] = {int(d): d for d in DType}
+
+
+def dtype_of(elem_type: int) -> DType | None:
+    """The DType of a TensorProto.DataType number; None for 0 (undefined) and for numbers this version does not know."""
+    return _DTYPES.get(elem_type)
+
+
+class DimReader:
+    """Reads declared dims: the names of the inputs' symbols, what the user bound them to, and expressions of them.
+
+    known    symbols that stand alone as a dim of some model input
+    bound    name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
+    """
+
+    def __init__(self, known: Set[str] = frozenset(), bound: Mapping[str, Dim] | None = None) -> None:
+        self.known = known
+        self.bound = dict(bound or {})
+        self._cache: dict[str, Dim] = {}
+
+    def param(self, text: str) -> Dim:
+        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol."""
+        found = self._cache.get(text)
+        if found is None:
+            found = self._cache[text] = self._param(text)
+        return found
+
+    def _param(self, text: str) -> Dim:
+        dim: Dim
+        if text in self.known:
+            dim = symbol(text)
+        else:
+            try:
+                dim = parse_dim(text, names=self.known)
+            except DimSyntaxError:
+                dim = symbol(text)
+        return substitute(dim, self.bound) if self.bound else dim
+
+    def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
+        """`proto` as a Dim; `unknown()` makes the symbol of a dim that says nothing (or a negative number)."""
+        kind = proto.WhichOneof("value")
+        if kind == "dim_value" and proto.dim_value >= 0:
+            return int(proto.dim_value)
+        if kind == "dim_param" and proto.dim_param:
+            return self.param(proto.dim_param)
+        return unknown()
+
+
+def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Value | None:
+    """The fact that a declared type states, None when it states nothing.
+
+    unknown   makes the Dim of axis i where the declaration has no size
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        dtype = _DTYPES.get(tensor.elem_type)
+        if not tensor.HasField("shape"):
+            return SymbolicTensor(dtype)
+        return SymbolicTensor(dtype, _shape(tensor.shape, reader, unknown))
+    if kind == "sparse_tensor_type":
+        sparse = proto.sparse_tensor_type
+        dtype = _DTYPES.get(sparse.elem_type)
+        return SparseTensor(dtype, _shape(sparse.shape, reader, unknown) if sparse.HasField("shape") else None)
+    if kind == "sequence_type":
+        return SequenceType(from_type(proto.sequence_type.elem_type, reader, unknown))
+    if kind == "optional_type":
+        return OptionalType(from_type(proto.optional_type.elem_type, reader, unknown))
+    if kind == "map_type":
+        return MapType(_DTYPES.get(proto.map_type.key_type), from_type(proto.map_type.value_type, reader, unknown))
+    return None
+
+
+def _shape(proto: onnx.TensorShapeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Shape:
+    return tuple(reader.dim(d, lambda axis=axis: unknown(axis)) for axis, d in enumerate(proto.dim))  # type: ignore[misc]
+
+
+def to_dim_param(dim: Expr) -> str:
+    """The text of a symbolic dim in a file: a lone symbol under its own name, else the expression."""
+    return dim.name if dim.is_symbol else str(dim)
+
+
+def to_type(value: Value) -> TypeProto | None:
+    """The TypeProto that states `value`; None when the element type is not known (a TypeProto needs one)."""
+    proto = TypeProto()
+    return proto if _fill(proto, value) else None
+
+
+def _fill(proto: TypeProto, value: Value | None) -> bool:
+    match value:
+        case SymbolicTensor(dtype=DType() as dtype, shape=shape):
+            proto.tensor_type.elem_type = int(dtype)
+            if shape is not None:
+                _fill_shape(proto.tensor_type.shape, shape)
+            return True
+        case SparseTensor(dtype=DType() as dtype, shape=shape):
+            proto.sparse_tensor_type.elem_type = int(dtype)
+            if shape is not None:
+                _fill_shape(proto.sparse_tensor_type.shape, shape)
+            return True
+        case SequenceType(element=element):
+            return _fill(proto.sequence_type.elem_type, element)
+        case OptionalType(element=element):
+            return _fill(proto.optional_type.elem_type, element)
+        case MapType(key=DType() as key, value=element):
+            proto.map_type.key_type = int(key)
+            return _fill(proto.map_type.value_type, element)
+    return False
+
+
+def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape) -> None:
+    proto.SetInParent()  # the empty shape of a scalar is not a missing shape
+    for dim in shape:
+        entry = proto.dim.add()
+        if isinstance(dim, int):
+            entry.dim_value = dim
+        else:
+            entry.dim_param = to_dim_param(dim)
+
+
+def shape_of(tensor: TensorProto) -> tuple[int, ...]:
+    return tuple(tensor.dims)
+
+
+def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
+    """The facts of a constant: type and shape always, elements and span when it is small enough to be read.
+
+    Raises ModelReadError when its data is missing or does not fit its dims.
+    """
+    dtype = _DTYPES.get(tensor.data_type)
+    shape = shape_of(tensor)
+    size = 1
+    for dim in shape:
+        size *= dim
+    if dtype is None or dtype is DType.STRING:
+        return SymbolicTensor(dtype, shape)
+    if dtype is DType.INT64 and size <= MAX_VALUES and len(tensor.raw_data) == 8 * size:
+        return _from_array(dtype, np.frombuffer(tensor.raw_data, "<i8").reshape(shape))
+    if dtype.is_integer or dtype is DType.BOOL:
+        if size <= MAX_VALUES:
+            return _from_array(dtype, model.tensor(tensor))
+        if dtype in (DType.INT32, DType.INT64) and model.nbytes(tensor) <= MAX_SPAN_BYTES:
+            array = model.tensor(tensor)
+            return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
+    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16) and size <= MAX_FLOAT_VALUES:
+        return _from_array(dtype, model.tensor(tensor))
+    return SymbolicTensor(dtype, shape)
+
+
+def _from_array(dtype: DType, array: np.ndarray) -> SymbolicTensor:  # type: ignore[type-arg]
+    if array.dtype.kind not in "iufb":  # 2- and 4-bit integers, in onnx's own dtypes
+        array = array.astype(np.int64)
+    return SymbolicTensor(dtype, array.shape, make_values(array.tolist() if array.ndim == 0 else array.astype(object)))
+
+
+def rename_symbols(value: Value, mapping: Mapping[str, Dim]) -> Value:
+    """`value` with symbols replaced by dims in its shape, elements and span."""
+
+    def swap(dim: Dim) -> Dim:
+        return dim if isinstance(dim, int) or mapping.keys().isdisjoint(free_symbols(dim)) else substitute(dim, mapping)
+
+    match value:
+        case SymbolicTensor():
+            shape = None if value.shape is None else tuple(map(swap, value.shape))
+            values, span = value.values, value.span
+            if values is not None:
+                flat = [swap(v) if isinstance(v, Expr) else v for v in values.flat]
+                values = make_values(flat, values.shape)
+            if span is not None:
+                lo, hi = span.lo, span.hi
+                span = Span(None if lo is None else swap(lo), None if hi is None else swap(hi))
+            return SymbolicTensor(value.dtype, shape, values, span)
+        case SparseTensor(dtype=dtype, shape=shape):
+            return SparseTensor(dtype, None if shape is None else tuple(map(swap, shape)))
+        case SequenceType(element=element, length=length):
+            inner = None if element is None else rename_symbols(element, mapping)
+            return SequenceType(inner, None if length is None else swap(length))
+        case OptionalType(element=element, present=present):
+            return OptionalType(None if element is None else rename_symbols(element, mapping), present)
+    return value
