@@ -1,0 +1,150 @@
+"""External tensor data: where a tensor says its bytes are, and whether it may.
+
+https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from onnx import TensorProto
+
+from gather_infer.errors import ModelReadError
+from gather_infer.model.source import Region, Source
+
+_BITS = {
+    # element type: bits per element as stored in raw_data, packed without gaps
+    **dict.fromkeys(("UINT2", "INT2"), 2),
+    **dict.fromkeys(("UINT4", "INT4", "FLOAT4E2M1"), 4),
+    **dict.fromkeys(("FLOAT6E2M3", "FLOAT6E3M2"), 6),
+    **dict.fromkeys(("UINT8", "INT8", "BOOL"), 8),
+    **dict.fromkeys(("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0"), 8),
+    **dict.fromkeys(("UINT16", "INT16", "FLOAT16", "BFLOAT16"), 16),
+    **dict.fromkeys(("UINT32", "INT32", "FLOAT"), 32),
+    **dict.fromkeys(("UINT64", "INT64", "DOUBLE", "COMPLEX64"), 64),
+    "COMPLEX128": 128,
+}
+_NAMES = {number: name for name, number in TensorProto.DataType.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an external tensor's `external_data` says; `offset` and `length` in bytes, `length` None when absent."""
+
+    location: str
+    offset: int
+    length: int | None
+
+
+def type_name(tensor: TensorProto) -> str:
+    """Data type and dims in ONNX's own words: `float[2, 3]`."""
+    name = _NAMES.get(tensor.data_type, f"data_type {tensor.data_type}").lower()
+    return f"{name}[{', '.join(map(str, tensor.dims))}]"
+
+
+def raw_nbytes(tensor: TensorProto) -> int:
+    """Bytes that the elements take in raw form, from dims and data type alone.
+
+    Raises ModelReadError for a negative dim, a string tensor or a data type that ONNX does not have.
+    """
+    bits = _BITS.get(_NAMES.get(tensor.data_type, ""))
+    if bits is None:
+        raise ModelReadError(f"tensor {tensor.name!r}: {type_name(tensor)} has no raw form")
+    if any(dim < 0 for dim in tensor.dims):
+        raise ModelReadError(f"tensor {tensor.name!r}: the dims of {type_name(tensor)} must be >= 0")
+    elements: int = prod(tensor.dims)
+    return (elements * bits + 7) // 8
+
+
+def is_external(tensor: TensorProto) -> bool:
+    return bool(tensor.data_location == TensorProto.EXTERNAL)
+
+
+def reference_of(tensor: TensorProto) -> Reference:
+    """What the external `tensor` refers to.
+
+    Raises ModelReadError when there is no location, or offset or length is not a number >= 0.
+    """
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if not location:
+        raise ModelReadError(f"tensor {tensor.name!r}: external data without a location")
+    length = _size(tensor, "length", entries["length"]) if "length" in entries else None
+    return Reference(location, _size(tensor, "offset", entries.get("offset", "0")), length)
+
+
+def _size(tensor: TensorProto, key: str, text: str) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
+        raise ModelReadError(f"tensor {tensor.name!r}: external data {key} must be a number of bytes, found {text!r}")
+    return int(digits)
+
+
+def location_fault(location: str, *, windows: bool = os.name == "nt") -> str | None:
+    """Why `location` may not be used, None when it may: it must be a relative path that stays below its directory."""
+    if "\0" in location:
+        return "contains a NUL"
+    path = PureWindowsPath(location) if windows else PurePosixPath(location)
+    if path.is_absolute() or path.drive or path.root:
+        return "is not relative to the model"
+    if windows and "\\" in location:
+        return "contains a backslash"
+    # On other systems a backslash is a character like any other, but a model must not mean two files.
+    if ".." in PureWindowsPath(location).parts:
+        return "leaves the directory of the model"
+    return None
+
+
+def data_file(location: str, directory: Path, model: Path | None = None) -> Path:
+    """The file that `location` names, in `directory` or, when the model is a link, beside the file it points to.
+
+    Raises ModelReadError when the location is not allowed, leaves the directory through a link, or is no file.
+    """
+    fault = location_fault(location)
+    if fault is not None:
+        raise ModelReadError(f"external data location {location!r} {fault}")
+    path = directory / location
+    try:
+        real = Path(os.path.realpath(path, strict=True))
+        mode = os.stat(real).st_mode
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ModelReadError(f"external data file {path}: {reason}") from error
+    homes = [os.path.realpath(directory)]
+    if model is not None:
+        homes.append(os.path.dirname(os.path.realpath(model)))
+    if not any(real.is_relative_to(home) for home in homes):
+        raise ModelReadError(f"external data location {location!r} leads out of the directory of the model, to {real}")
+    if not stat.S_ISREG(mode):
+        raise ModelReadError(f"external data file {path}: not a regular file")
+    return path
+
+
+def region_of(tensor: TensorProto, directory: Path, model: Path | None = None) -> Region:
+    """The bytes of the external `tensor` of a model in `directory`.
+
+    Raises ModelReadError with the tensor, the file and the allowed range when they are not all there.
+    """
+    reference = reference_of(tensor)
+    needed = raw_nbytes(tensor)
+    path = data_file(reference.location, directory, model)
+    try:
+        source = Source.of(path)
+    except OSError as error:
+        raise ModelReadError(f"external data file {path}: {error.strerror}") from error
+    length = needed if reference.length is None else reference.length
+    if length != needed:
+        raise ModelReadError(
+            f"tensor {tensor.name!r}: {type_name(tensor)} needs {needed} bytes, external data length is {length}"
+        )
+    end = reference.offset + length
+    if end > source.nbytes:
+        raise ModelReadError(
+            f"tensor {tensor.name!r}: bytes [{reference.offset}, {end}) are outside {path}, "
+            f"which has bytes [0, {source.nbytes})"
+        )
+    return Region(source, reference.offset, length)

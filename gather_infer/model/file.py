@@ -1,0 +1,249 @@
+"""ModelFile: a model whose large payloads stay on disk until somebody asks for their values."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from gather_infer.errors import ModelReadError
+from gather_infer.model.elide import Ledger, Payload, elide
+from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, type_name
+from gather_infer.model.source import Region, Source
+from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
+STDIN = "-"
+
+_TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
+_NATIVE = {
+    # data types whose raw form is an array of a dtype that numpy has
+    getattr(TensorProto, name): np.dtype(dtype)
+    for name, dtype in {
+        "FLOAT": "<f4", "DOUBLE": "<f8", "FLOAT16": "<f2", "COMPLEX64": "<c8", "COMPLEX128": "<c16", "BOOL": "?",
+        "INT8": "i1", "INT16": "<i2", "INT32": "<i4", "INT64": "<i8",
+        "UINT8": "u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8",
+    }.items()
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelFile:
+    """A model, and where its tensors' bytes are.
+
+    `proto`     valid ONNX, never to be modified: an elided tensor is an external tensor into the model's own file
+    `size`      bytes of the model's file, 0 for a model in memory
+    `path`      the file, None for a model in memory or from standard input
+    `base_dir`  directory of the external data, None when there is no such directory
+    `source`    the file that the elided payloads are in, None when nothing is elided
+    `ledger`    the elided payloads by (offset, nbytes)
+    `original`  the bytes that a model from a stream was parsed from
+    """
+
+    proto: ModelProto
+    size: int = 0
+    path: Path | None = None
+    base_dir: Path | None = None
+    source: Source | None = None
+    ledger: Ledger = field(default_factory=dict)
+    original: bytes | None = field(default=None, repr=False)
+
+    @staticmethod
+    def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
+        """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`."""
+        return ModelFile(proto, base_dir=None if base_dir is None else Path(base_dir))
+
+    @staticmethod
+    def from_bytes(data: bytes, base_dir: PathLike | None = None, *, name: str = "<bytes>") -> ModelFile:
+        """A serialised model in memory; `name` is what errors call it. Raises ModelReadError."""
+        if not data:
+            raise ModelReadError(f"{name}: empty")
+        proto = _parse(data, name)
+        return ModelFile(proto, len(data), base_dir=None if base_dir is None else Path(base_dir), original=data)
+
+    @property
+    def name(self) -> str:
+        """What messages call the model."""
+        return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
+
+    def payload(self, tensor: TensorProto) -> Payload | None:
+        """Where the elided `tensor` is in the model's own file, None for any other tensor. Units: bytes."""
+        if self.source is None or not is_external(tensor):
+            return None
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if entries.get("location") != self.source.path.name or entries.keys() != {"location", "offset", "length"}:
+            return None
+        if not (entries["offset"].isdecimal() and entries["length"].isdecimal()):
+            return None
+        return self.ledger.get((int(entries["offset"]), int(entries["length"])))
+
+    def region(self, tensor: TensorProto) -> Region | None:
+        """The bytes on disk of an elided or external tensor in raw form, None for a tensor with inline data.
+
+        Raises ModelReadError when external data is missing, out of range, or not allowed.
+        """
+        payload = self.payload(tensor)
+        if payload is not None:
+            assert self.source is not None, "a payload is found only in a source"
+            needed = raw_nbytes(tensor)
+            if payload.nbytes != needed:
+                raise self._error(tensor, f"{type_name(tensor)} needs {needed} bytes of data, found {payload.nbytes}")
+            return Region(self.source, payload.offset, payload.nbytes)
+        if not is_external(tensor):
+            return None
+        if self.base_dir is None:
+            location = reference_of(tensor).location
+            raise self._error(tensor, f"external data {location!r} of a model that has no directory")
+        try:
+            return region_of(tensor, self.base_dir, self.path)
+        except ModelReadError as error:
+            raise ModelReadError(f"{self.name}: {error}") from error
+
+    def nbytes(self, tensor: TensorProto) -> int:
+        """Bytes of the elements in raw form, without reading them; of a string tensor, of its encoded strings.
+
+        Raises ModelReadError for a negative dim or a data type that ONNX does not have.
+        """
+        if tensor.data_type == TensorProto.STRING:
+            return sum(map(len, tensor.string_data))
+        return raw_nbytes(tensor)
+
+    def tensor(self, tensor: TensorProto) -> npt.NDArray[Any]:
+        """The values, shaped as `dims`; possibly read-only. Strings are `str` objects; dtypes that numpy lacks
+        (bfloat16, float8, int4, ...) are onnx's own.
+
+        Raises ModelReadError when the data is missing, or does not fit dims and data type.
+        """
+        if tensor.data_type == TensorProto.STRING and not is_external(tensor):
+            return self._convert(tensor, tensor)
+        needed = raw_nbytes(tensor)
+        region = self.region(tensor)
+        if region is None and not tensor.HasField("raw_data"):
+            return self._convert(tensor, tensor)
+        raw = tensor.raw_data if region is None else region.read()
+        if len(raw) != needed:
+            raise self._error(tensor, f"{type_name(tensor)} needs {needed} bytes of data, found {len(raw)}")
+        dtype = _NATIVE.get(tensor.data_type)
+        if dtype is not None:
+            return np.frombuffer(raw, dtype).reshape(tuple(tensor.dims))
+        inline = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=raw)
+        return self._convert(tensor, inline)
+
+    def _convert(self, tensor: TensorProto, inline: TensorProto) -> npt.NDArray[Any]:
+        if any(dim < 0 for dim in tensor.dims):
+            raise self._error(tensor, f"the dims of {type_name(tensor)} must be >= 0")
+        try:
+            return numpy_helper.to_array(inline)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self._error(tensor, f"the data does not fit {type_name(tensor)}: {error}") from error
+
+    def _error(self, tensor: TensorProto, text: str) -> ModelReadError:
+        return ModelReadError(f"{self.name}: tensor {tensor.name!r}: {text}")
+
+
+def open_model(path: PathLike) -> ModelFile:
+    """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input, which is read whole.
+
+    Raises ModelReadError, one clear line, when there is no model.
+    """
+    if path == STDIN:
+        return ModelFile.from_bytes(sys.stdin.buffer.read(), name="<stdin>")
+    path = Path(path)
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelReadError(f"{path}: a directory, not a model file")
+        if not stat.S_ISREG(mode):
+            return ModelFile.from_bytes(path.read_bytes(), name=str(path))
+        return _open_regular(path)
+    except OSError as error:
+        raise ModelReadError(f"{path}: {error.strerror}") from error
+    except ValueError as error:  # a NUL in the path
+        raise ModelReadError(f"{str(path)!r}: {error}") from error
+
+
+def _open_regular(path: Path) -> ModelFile:
+    source = Source.of(path)
+    if source.nbytes == 0:
+        raise ModelReadError(f"{path}: empty file")
+    ledger: Ledger = {}
+    with source.open() as file:
+        if source.nbytes <= WHOLE_BYTES:
+            proto = _parse(file.read(), str(path))
+        else:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
+                proto, ledger = _parse_elided(buffer, path)
+    return ModelFile(proto, source.nbytes, path, path.parent, source if ledger else None, ledger)
+
+
+def _parse_elided(buffer: mmap.mmap, path: Path) -> tuple[ModelProto, Ledger]:
+    """The model in `buffer` without its large payloads. Raises ModelReadError."""
+    small: bytes | None
+    ledger: Ledger = {}
+    try:
+        path.name.encode()
+        small, ledger = elide(buffer, path.name)
+    except (UnusualWire, UnicodeEncodeError):  # a file name that is no UTF-8 cannot be a location
+        small = None
+    except WireError as error:
+        raise _not_a_model(buffer, str(path), f"truncated or not ONNX protobuf: {error}") from error
+    if small is not None:
+        return _parse(small, str(path)), ledger
+    if len(buffer) > MAX_MESSAGE_BYTES:
+        raise ModelReadError(f"{path}: {len(buffer)} bytes to parse, protobuf reads {MAX_MESSAGE_BYTES}")
+    with memoryview(buffer) as view:
+        return _parse(view, str(path)), ledger
+
+
+def _parse(data: Buffer, name: str) -> ModelProto:
+    """The message in `data`, checked to be a model whose texts are UTF-8. Raises ModelReadError."""
+    try:
+        proto: ModelProto = ModelProto.FromString(data)
+    except DecodeError as error:
+        raise _not_a_model(data, name, "truncated or not ONNX protobuf") from error
+    if not proto.HasField("graph"):
+        raise _not_a_model(data, name, "not an ONNX model: it has no graph")
+    if not proto.HasField("ir_version") and not proto.opset_import:
+        raise _not_a_model(data, name, "not an ONNX model: it has neither ir_version nor opset_import")
+    try:
+        _strict_model().FromString(data)
+    except DecodeError as error:
+        raise ModelReadError(f"{name}: a name or another text in the model is not UTF-8") from error
+    return proto
+
+
+def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
+    if bytes(data[:23]) == b"version https://git-lfs":
+        reason = "a Git LFS pointer, not the model itself; `git lfs pull` fetches it"
+    elif name.endswith(_TEXT_SUFFIXES):
+        reason += "; text forms are not read, onnx.load and onnx.save convert them"
+    return ModelReadError(f"{name}: {reason}")
+
+
+@cache
+def _strict_model() -> type[Any]:
+    """ModelProto read as proto3, whose parser demands that strings are UTF-8.
+
+    proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Asking each text in
+    Python takes 40 times as long as a second parse.
+    """
+    file = descriptor_pb2.FileDescriptorProto()
+    ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    file.syntax = "proto3"
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    message: type[Any] = message_factory.GetMessageClass(pool.FindMessageTypeByName(ModelProto.DESCRIPTOR.full_name))
+    return message

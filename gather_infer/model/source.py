@@ -1,0 +1,77 @@
+"""Files that tensor bytes are read from when a pass needs them, or when a model is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from gather_infer.errors import ModelReadError
+
+CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file as it was when the model was opened. It is opened anew for every read, so that nothing stays locked.
+
+    `stamp`: inode, size in bytes and modification time; bytes of a file that has changed since are never returned.
+    """
+
+    path: Path
+    stamp: tuple[int, int, int]
+
+    @property
+    def nbytes(self) -> int:
+        return self.stamp[1]
+
+    @staticmethod
+    def of(path: Path) -> Source:
+        """Raises OSError when there is no such file."""
+        return Source(path, _stamp(os.stat(path)))
+
+    def open(self) -> BinaryIO:
+        """Raises ModelReadError when the file is gone or has changed."""
+        try:
+            file = open(self.path, "rb")  # noqa: SIM115 (returned to a with statement)
+        except OSError as error:
+            raise ModelReadError(f"{self.path}: {error.strerror}") from error
+        if _stamp(os.fstat(file.fileno())) != self.stamp:
+            file.close()
+            raise ModelReadError(f"{self.path}: the file has changed since the model was opened")
+        return file
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Bytes [offset, offset + nbytes) of a source."""
+
+    source: Source
+    offset: int
+    nbytes: int
+
+    def read(self) -> bytes:
+        """Raises ModelReadError when the bytes are not there."""
+        return b"".join(self.chunks())
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes in pieces of at most CHUNK_BYTES. Raises ModelReadError when they are not there."""
+        with self.source.open() as file:
+            file.seek(self.offset)
+            left = self.nbytes
+            while left > 0:
+                try:
+                    chunk = file.read(min(left, CHUNK_BYTES))
+                except OSError as error:
+                    raise ModelReadError(f"{self.source.path}: {error.strerror}") from error
+                if not chunk:
+                    end = self.offset + self.nbytes
+                    raise ModelReadError(f"{self.source.path}: ends at byte {end - left}, a tensor needs {end} bytes")
+                left -= len(chunk)
+                yield chunk
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

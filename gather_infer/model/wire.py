@@ -1,0 +1,288 @@
+"""A walk of the protobuf wire format that replaces tensors in a serialised model without parsing the rest.
+
+Only messages that can hold a TensorProto are entered, and of those only the ones that the caller wants; everything
+else is skipped with one length read and copied byte for byte, so unknown fields and field order survive. The field
+numbers come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from onnx import ModelProto, TensorProto
+
+Buffer: TypeAlias = bytes | memoryview | mmap.mmap
+
+VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
+WINDOW_BYTES = 16 << 20
+MAX_DEPTH = 100  # protobuf's own limit on nested messages
+MAX_MESSAGE_BYTES = 2**31 - 1  # protobuf cannot parse or write a larger message
+
+
+class WireError(ValueError):
+    """The bytes cannot be a protobuf message: a length runs past its end. The text says where."""
+
+
+class UnusualWire(Exception):
+    """Legal or not, this is nothing an exporter writes (groups, a singular message in two parts): ask protobuf."""
+
+
+@dataclass(slots=True)
+class Window:
+    """Gives the pages of a mapped file back as a walk moves on.
+
+    One byte read may map 2 MiB of the file, all of which count as memory of the process.
+    """
+
+    buffer: Buffer
+    released: int = 0
+
+    def reached(self, pos: int) -> None:
+        """The walk is at byte `pos`."""
+        if pos - self.released > WINDOW_BYTES and isinstance(self.buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.buffer.madvise(mmap.MADV_DONTNEED)
+            self.released = pos
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes [start, stop) of the walked buffer, to be copied verbatim."""
+
+    start: int
+    stop: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message: [start, stop) with its tag, the value [value, stop) of a length-delimited field."""
+
+    number: int
+    wire_type: int
+    start: int
+    value: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Splice:
+    """The new bytes of a message as pieces in order, with their total size in bytes.
+
+    A piece is a `Span` of the walked buffer, new `bytes`, or any other object with `nbytes` that the caller knows
+    how to copy (a region of another file).
+    """
+
+    pieces: list[object] = field(default_factory=list)
+    nbytes: int = 0
+
+    def span(self, start: int, stop: int) -> None:
+        if stop > start:
+            self.pieces.append(Span(start, stop))
+            self.nbytes += stop - start
+
+    def data(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self.nbytes += len(data)
+
+    def external(self, piece: object, nbytes: int) -> None:
+        self.pieces.append(piece)
+        self.nbytes += nbytes
+
+    def splice(self, other: Splice) -> None:
+        self.pieces.extend(other.pieces)
+        self.nbytes += other.nbytes
+
+    def join(self, buffer: Buffer) -> bytes:
+        """The pieces as one string; only for splices of spans and bytes."""
+        out = bytearray()
+        window = Window(buffer)
+        for piece in self.pieces:
+            if isinstance(piece, Span):
+                window.reached(piece.start)
+                out += buffer[piece.start : piece.stop]
+            else:
+                assert isinstance(piece, bytes), "a piece of another file cannot be joined in memory"
+                out += piece
+        return bytes(out)
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """A message type on the way to a TensorProto: the fields that lead there."""
+
+    name: str
+    children: dict[int, Kind] = field(default_factory=dict)
+    singular: frozenset[int] = frozenset()
+
+
+def _kinds() -> Kind:
+    """The kind of ModelProto, with all kinds below it (a graph of types: a graph holds nodes, which hold graphs)."""
+    target = TensorProto.DESCRIPTOR
+    reaches = {target.full_name}
+    types = list(target.file.message_types_by_name.values())
+    growing = True
+    while growing:
+        found = {t.full_name for t in types for f in t.fields if f.message_type and f.message_type.full_name in reaches}
+        growing = not found <= reaches
+        reaches |= found
+    kinds = {t.full_name: Kind(t.name) for t in types if t.full_name in reaches}
+    for t in types:
+        if t.full_name not in reaches or t is target:
+            continue
+        kind = kinds[t.full_name]
+        fields = [f for f in t.fields if f.message_type and f.message_type.full_name in reaches]
+        kind.children = {f.number: kinds[f.message_type.full_name] for f in fields}
+        kind.singular = frozenset(f.number for f in fields if not _is_repeated(f))
+    return kinds[ModelProto.DESCRIPTOR.full_name]
+
+
+def _is_repeated(descriptor: object) -> bool:
+    # protobuf 6.30 has `is_repeated` and deprecates `label`, older releases have only `label`
+    repeated = getattr(descriptor, "is_repeated", None)
+    return bool(repeated) if repeated is not None else getattr(descriptor, "label", 0) == 3
+
+
+MODEL = _kinds()
+TENSOR_FIELDS: dict[str, int] = {f.name: f.number for f in TensorProto.DESCRIPTOR.fields}
+
+
+def read_varint(buffer: Buffer, pos: int, stop: int) -> tuple[int, int]:
+    """The varint at `pos` and the position after it.
+
+    Raises WireError when it runs past `stop` or past ten bytes.
+    """
+    value = shift = 0
+    for at in range(pos, min(pos + 10, stop)):
+        byte: int = buffer[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+        shift += 7
+    raise WireError(f"the number at byte {pos} does not end")
+
+
+def write_varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def length_delimited(number: int, nbytes: int) -> bytes:
+    """Tag and length of a length-delimited field whose value of `nbytes` follows."""
+    return write_varint(number << 3 | LENGTH_DELIMITED) + write_varint(nbytes)
+
+
+def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
+    """The fields of the message at [start, stop), one by one: a hostile message may have a million.
+
+    Raises WireError when a field runs past `stop`, UnusualWire for groups and unassigned wire types.
+    """
+    pos = start
+    while pos < stop:
+        at = pos
+        tag, pos = read_varint(buffer, pos, stop)
+        wire_type = tag & 7
+        value = pos
+        if wire_type == LENGTH_DELIMITED:
+            size, value = read_varint(buffer, pos, stop)
+            pos = value + size
+        elif wire_type == VARINT:
+            _, pos = read_varint(buffer, pos, stop)
+        elif wire_type in (FIXED32, FIXED64):
+            pos += 4 if wire_type == FIXED32 else 8
+        else:
+            raise UnusualWire
+        if pos > stop:
+            raise WireError(f"the field at byte {at} ends at byte {pos}, its message at byte {stop}")
+        yield Field(tag >> 3, wire_type, at, value, pos)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Replaces TensorProtos in the serialised ModelProto `buffer`.
+
+    `min_bytes`  messages below this size are not entered
+    `wanted`     whether to enter the message at [start, stop), asked for messages of at least `min_bytes`
+    `tensor`     the new bytes of the TensorProto at [start, stop), None to keep it
+    """
+
+    buffer: Buffer
+    min_bytes: int
+    wanted: Callable[[int, int], bool]
+    tensor: Callable[[int, int], Splice | None]
+
+    def model(self) -> Splice | None:
+        """The new bytes of the whole buffer, None when no tensor was replaced.
+
+        Raises WireError when the bytes cannot be protobuf, UnusualWire when only protobuf itself can tell.
+        """
+        return self._message(0, len(self.buffer), MODEL, 0)
+
+    def _message(self, start: int, stop: int, kind: Kind, depth: int) -> Splice | None:
+        if depth > MAX_DEPTH:
+            raise UnusualWire
+        buffer, min_bytes, wanted = self.buffer, self.min_bytes, self.wanted
+        children, singular = kind.children, kind.singular
+        seen: set[int] = set()
+        out: Splice | None = None
+        copied = pos = start
+        while pos < stop:
+            # One turn per node of a graph: one-byte tags and short lengths are read in line.
+            at = pos
+            tag: int = buffer[pos]
+            pos += 1
+            if tag > 0x7F:
+                tag, pos = read_varint(buffer, at, stop)
+            wire_type = tag & 7
+            if wire_type != LENGTH_DELIMITED:
+                pos = self._skip(wire_type, pos, stop)
+                continue
+            if pos >= stop:
+                raise WireError(f"the field at byte {at} has no length, its message ends at byte {stop}")
+            size: int = buffer[pos]
+            pos += 1
+            if size > 0x7F:
+                size, pos = read_varint(buffer, pos - 1, stop)
+            end = pos + size
+            if end > stop:
+                raise WireError(f"the field at byte {at} ends at byte {end}, its message at byte {stop}")
+            number = tag >> 3
+            if number in singular:
+                if number in seen:
+                    raise UnusualWire  # protobuf merges the parts
+                seen.add(number)
+            if size >= min_bytes and number in children and wanted(pos, end):
+                child = children[number]
+                # Only TensorProto has no children on the way to a TensorProto.
+                part = self._message(pos, end, child, depth + 1) if child.children else self.tensor(pos, end)
+                if part is not None:
+                    if out is None:
+                        out = Splice()
+                    out.span(copied, at)
+                    out.data(length_delimited(number, part.nbytes))
+                    out.splice(part)
+                    copied = end
+            pos = end
+        if out is not None:
+            out.span(copied, stop)
+        return out
+
+    def _skip(self, wire_type: int, pos: int, stop: int) -> int:
+        """The end of the value of a field that is not length-delimited."""
+        if wire_type == VARINT:
+            return read_varint(self.buffer, pos, stop)[1]
+        if wire_type not in (FIXED32, FIXED64):
+            raise UnusualWire
+        end = pos + (4 if wire_type == FIXED32 else 8)
+        if end > stop:
+            raise WireError(f"the number at byte {pos} ends at byte {end}, its message at byte {stop}")
+        return end
