@@ -1,0 +1,38 @@
+"""Arithmetic of dims: knows nothing of ONNX."""
+
+from __future__ import annotations
+
+from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, evaluate, free_symbols, product, symbol, total
+from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
+from gather_infer.symbolic.extremum import maximum, minimum
+from gather_infer.symbolic.interval import Interval
+from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
+from gather_infer.symbolic.prove import known_eq, known_le, known_lt
+from gather_infer.symbolic.rebuild import simplify, substitute
+from gather_infer.symbolic.scope import Scope
+
+__all__ = [
+    "Dim",
+    "DimSyntaxError",
+    "DimTooLarge",
+    "Expr",
+    "Interval",
+    "Scope",
+    "ceildiv",
+    "evaluate",
+    "floordiv",
+    "free_symbols",
+    "known_eq",
+    "known_le",
+    "known_lt",
+    "maximum",
+    "minimum",
+    "mod",
+    "parse_dim",
+    "product",
+    "simplify",
+    "substitute",
+    "symbol",
+    "total",
+    "truncdiv",
+]

@@ -1,0 +1,467 @@
+"""Dims: integers and polynomials over named sizes.
+
+A `Dim` is an `int` or an `Expr`. An `Expr` is a polynomial with integer coefficients over *atoms*:
+
+    Symbol(name)          an integer >= 0, the size of an axis
+    FloorDiv(num, den)    num // den, rounded toward minus infinity
+    Min(args), Max(args)  the least and the greatest of two or more dims
+
+`n % d` is no atom: it *is* `n - d*(n//d)`, and is printed as `n % d` again.
+
+A divisor carries its side condition: an Expr is undefined where a divisor in it is 0, and no law removes a
+divisor from a single quotient unless it is known not to be 0. (A sum may lose one, `n//d - n//d` is 0.)
+
+Equal expressions are the same object. They live in weak tables, one per kind, which are written under a lock;
+results of `+` and `*` are memoised in plain dicts that are emptied when they are full.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Iterable, Mapping
+from typing import NoReturn, TypeAlias
+from weakref import WeakValueDictionary
+
+__all__ = [
+    "MAX_BITS",
+    "MAX_DEPTH",
+    "MAX_SIZE",
+    "MAX_TERMS",
+    "Atom",
+    "Dim",
+    "DimTooLarge",
+    "Expr",
+    "Extremum",
+    "FloorDiv",
+    "Max",
+    "Min",
+    "Monomial",
+    "Polynomial",
+    "Symbol",
+    "Term",
+    "bounded_memo",
+    "constant_term",
+    "evaluate",
+    "free_symbols",
+    "from_terms",
+    "product",
+    "symbol",
+    "terms_of",
+    "total",
+]
+
+MAX_TERMS = 512  # of one polynomial
+MAX_SIZE = 4096  # nodes of one expression
+MAX_DEPTH = 48  # atoms inside atoms: recursion over an expression stays far from the interpreter's limit
+MAX_BITS = 4096  # of one coefficient: less than the interpreter's own limit on int -> str
+_MAX_INT = 1 << MAX_BITS
+_MEMO_CAPACITY = 1 << 16
+
+
+class DimTooLarge(ArithmeticError):
+    """The result would pass a hard cap; the caller puts a fresh symbol in its place."""
+
+
+class Expr:
+    """A polynomial that is not a constant. Immutable; equal expressions are the same object.
+
+    terms    ((monomial, coefficient), ...): higher degree first, then by name, the constant `()` last
+    size     number of nodes of the expression tree
+    depth    how deep atoms are nested; 1 for a symbol
+    symbols  names of all symbols in it, those inside atoms included
+    """
+
+    __slots__ = ("__weakref__", "_text", "depth", "size", "symbols", "terms")
+
+    terms: tuple[Term, ...]
+    size: int
+    depth: int
+    symbols: frozenset[str]
+    _text: str | None
+
+    @property
+    def is_symbol(self) -> bool:
+        return False
+
+    @property
+    def name(self) -> str:
+        raise AttributeError(f"{self} is not a lone symbol")
+
+    def __add__(self, other: Dim) -> Dim:
+        if not isinstance(other, (int, Expr)):
+            try:
+                other = operator.index(other)
+            except TypeError:
+                return NotImplemented
+        key = (self, other)
+        result = _SUMS.get(key)
+        if result is None:
+            result = bounded_memo(_SUMS, key, _add(self, other))
+        return result
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Dim) -> Dim:
+        if not isinstance(other, (int, Expr)):
+            try:
+                other = operator.index(other)
+            except TypeError:
+                return NotImplemented
+        key = (self, other)
+        result = _PRODUCTS.get(key)
+        if result is None:
+            result = bounded_memo(_PRODUCTS, key, _multiply(self, other))
+        return result
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __pos__(self) -> Dim:
+        return self
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + (-other)
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return self * -1 + other
+
+    # The laws of division are a module of their own, which needs this one.
+    def __floordiv__(self, other: Dim) -> Dim:
+        from gather_infer.symbolic.divide import floordiv
+
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        from gather_infer.symbolic.divide import floordiv
+
+        return floordiv(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        from gather_infer.symbolic.divide import mod
+
+        return mod(self, other)
+
+    def __rmod__(self, other: Dim) -> Dim:
+        from gather_infer.symbolic.divide import mod
+
+        return mod(other, self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"truth of the symbolic dim {self} is not known; ask known_eq(dim, 0)")
+
+    def _no_order(self, other: object) -> NoReturn:
+        raise TypeError(f"order of the symbolic dim {self} is not known; ask known_le or known_lt")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no_order
+
+    def __str__(self) -> str:
+        if self._text is None:
+            from gather_infer.symbolic.text import to_text
+
+            self._text = to_text(self)
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<dim {self}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A copy of an expression is the expression itself.
+        from gather_infer.symbolic.parse import parse_dim
+
+        return parse_dim, (str(self),)
+
+
+class Atom(Expr):
+    """A factor of a monomial."""
+
+    __slots__ = ("_order",)
+
+    _order: tuple[int, str] | None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Sort key: symbols by name, then the other atoms by their text."""
+        if self._order is None:
+            self._order = (1, str(self))
+        return self._order
+
+
+class Symbol(Atom):
+    __slots__ = ("_name",)
+
+    _name: str
+
+    @property
+    def is_symbol(self) -> bool:
+        return True
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+
+class FloorDiv(Atom):
+    """num // den; undefined where den is 0. Made by `divide.floordiv` only, which knows the laws."""
+
+    __slots__ = ("den", "num")
+
+    num: Dim
+    den: Dim
+
+
+class Extremum(Atom):
+    __slots__ = ("args",)
+
+    args: tuple[Dim, ...]
+
+
+class Min(Extremum):
+    """Made by `extremum.minimum` only, which knows the laws."""
+
+    __slots__ = ()
+
+
+class Max(Extremum):
+    """Made by `extremum.maximum` only, which knows the laws."""
+
+    __slots__ = ()
+
+
+class Polynomial(Expr):
+    """Anything that is neither an atom nor a constant. Made by `from_terms` only."""
+
+    __slots__ = ()
+
+
+Dim: TypeAlias = "int | Expr"
+Monomial: TypeAlias = "tuple[Atom, ...]"
+Term: TypeAlias = "tuple[Monomial, int]"
+
+_LOCK = threading.Lock()
+_SYMBOLS: WeakValueDictionary[str, Symbol] = WeakValueDictionary()
+_QUOTIENTS: WeakValueDictionary[tuple[Dim, Dim], FloorDiv] = WeakValueDictionary()
+_MINIMA: WeakValueDictionary[tuple[Dim, ...], Min] = WeakValueDictionary()
+_MAXIMA: WeakValueDictionary[tuple[Dim, ...], Max] = WeakValueDictionary()
+_POLYNOMIALS: WeakValueDictionary[tuple[Term, ...], Polynomial] = WeakValueDictionary()
+_SUMS: dict[tuple[Expr, Dim], Dim] = {}
+_PRODUCTS: dict[tuple[Expr, Dim], Dim] = {}
+
+
+def bounded_memo(memo: dict[tuple[Expr, Dim], Dim], key: tuple[Expr, Dim], value: Dim) -> Dim:
+    if len(memo) >= _MEMO_CAPACITY:
+        memo.clear()
+    memo[key] = value
+    return value
+
+
+def symbol(name: str) -> Symbol:
+    """The symbol `name`, an integer >= 0. Any text is a name."""
+    found = _SYMBOLS.get(name)
+    if found is not None:
+        return found
+    with _LOCK:
+        found = _SYMBOLS.get(name)
+        if found is None:
+            found = Symbol()
+            found._name = name
+            found._order = (0, name)
+            found._text = None
+            found.terms = (((found,), 1),)
+            found.size = found.depth = 1
+            found.symbols = frozenset((name,))
+            _SYMBOLS[name] = found
+        return found
+
+
+def _finish(atom: Atom, args: tuple[Dim, ...]) -> None:
+    atom._order = atom._text = None
+    atom.terms = (((atom,), 1),)
+    atom.size = 1 + sum(1 if isinstance(arg, int) else arg.size for arg in args)
+    inner = [arg for arg in args if not isinstance(arg, int)]
+    atom.depth = 1 + max(arg.depth for arg in inner)
+    atom.symbols = frozenset().union(*(arg.symbols for arg in inner))
+    if atom.size > MAX_SIZE:
+        raise DimTooLarge(f"a dim of {atom.size} nodes, the cap is {MAX_SIZE}")
+    if atom.depth > MAX_DEPTH:
+        raise DimTooLarge(f"a dim nested {atom.depth} deep, the cap is {MAX_DEPTH}")
+    for arg in args:
+        if isinstance(arg, int) and not -_MAX_INT < arg < _MAX_INT:
+            raise DimTooLarge(f"a constant of {arg.bit_length()} bits, the cap is {MAX_BITS}")
+
+
+def floordiv_atom(num: Dim, den: Dim) -> FloorDiv:
+    with _LOCK:
+        found = _QUOTIENTS.get((num, den))
+        if found is None:
+            found = FloorDiv()
+            found.num, found.den = num, den
+            _finish(found, (num, den))
+            _QUOTIENTS[num, den] = found
+        return found
+
+
+def min_atom(args: tuple[Dim, ...]) -> Min:
+    with _LOCK:
+        found = _MINIMA.get(args)
+        if found is None:
+            found = Min()
+            found.args = args
+            _finish(found, args)
+            _MINIMA[args] = found
+        return found
+
+
+def max_atom(args: tuple[Dim, ...]) -> Max:
+    with _LOCK:
+        found = _MAXIMA.get(args)
+        if found is None:
+            found = Max()
+            found.args = args
+            _finish(found, args)
+            _MAXIMA[args] = found
+        return found
+
+
+def _atom_order(atom: Atom) -> tuple[int, str]:
+    return atom._order or atom.order
+
+
+def _term_order(term: Term) -> tuple[int, tuple[tuple[int, str], ...]]:
+    monomial = term[0]
+    return -len(monomial), tuple([atom._order or atom.order for atom in monomial])
+
+
+def from_terms(coefficients: Mapping[Monomial, int]) -> Dim:
+    """The dim with these coefficients; monomials are sorted by `Atom.order`, zero coefficients are dropped."""
+    terms = [term for term in coefficients.items() if term[1]]
+    if not terms:
+        return 0
+    if len(terms) == 1:
+        monomial, coefficient = terms[0]
+        if not monomial:
+            return coefficient
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0]
+    else:
+        if len(terms) > MAX_TERMS:
+            raise DimTooLarge(f"a dim of {len(terms)} terms, the cap is {MAX_TERMS}")
+        terms.sort(key=_term_order)
+    key = tuple(terms)
+    found = _POLYNOMIALS.get(key)
+    return found if found is not None else _new_polynomial(key)
+
+
+def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:
+    size = len(terms) - 1
+    depth = 0
+    symbols: frozenset[str] = frozenset()
+    for monomial, coefficient in terms:
+        if coefficient not in (1, -1) or not monomial:
+            size += 1
+            if not -_MAX_INT < coefficient < _MAX_INT:
+                raise DimTooLarge(f"a coefficient of {coefficient.bit_length()} bits, the cap is {MAX_BITS}")
+        for atom in monomial:
+            size += atom.size
+            if atom.depth > depth:
+                depth = atom.depth
+            symbols |= atom.symbols
+    if size > MAX_SIZE:
+        raise DimTooLarge(f"a dim of {size} nodes, the cap is {MAX_SIZE}")
+    with _LOCK:
+        found = _POLYNOMIALS.get(terms)
+        if found is None:
+            found = Polynomial()
+            found.terms, found.size, found.depth, found.symbols = terms, size, depth, symbols
+            found._text = None
+            _POLYNOMIALS[terms] = found
+        return found
+
+
+def terms_of(dim: Dim) -> tuple[Term, ...]:
+    """Terms of any dim; a constant k has the one term ((), k), and 0 has none."""
+    if isinstance(dim, int):
+        return (((), dim),) if dim else ()
+    return dim.terms
+
+
+def constant_term(dim: Dim) -> int:
+    if isinstance(dim, int):
+        return dim
+    monomial, coefficient = dim.terms[-1]
+    return 0 if monomial else coefficient
+
+
+def _add(a: Expr, b: Dim) -> Dim:
+    if isinstance(b, int) and not b:
+        return a
+    result = dict(a.terms)
+    for monomial, coefficient in terms_of(b):
+        result[monomial] = result.get(monomial, 0) + coefficient
+    return from_terms(result)
+
+
+def _multiply(a: Expr, b: Dim) -> Dim:
+    if isinstance(b, int):
+        if b == 1:
+            return a
+        return from_terms({monomial: coefficient * b for monomial, coefficient in a.terms})
+    if len(a.terms) * len(b.terms) > 16 * MAX_TERMS:
+        raise DimTooLarge(f"a product of {len(a.terms)} by {len(b.terms)} terms")
+    result: dict[Monomial, int] = {}
+    for left, k in a.terms:
+        for right, m in b.terms:
+            if not left:
+                monomial = right
+            elif not right:
+                monomial = left
+            else:
+                monomial = tuple(sorted(left + right, key=_atom_order))
+            result[monomial] = result.get(monomial, 0) + k * m
+    return from_terms(result)
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """Sum of the dims; 0 for none."""
+    result: Dim = 0
+    for dim in dims:
+        result = result + dim
+    return result
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Product of the dims; 1 for none. The number of elements of a shape."""
+    result: Dim = 1
+    for dim in dims:
+        result = result * dim
+    return result
+
+
+def free_symbols(dim: Dim) -> frozenset[str]:
+    """Names of the symbols in the dim."""
+    return frozenset() if isinstance(dim, int) else dim.symbols
+
+
+def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
+    """Value of the dim when its symbols are bound.
+
+    Raises KeyError for an unbound symbol, ZeroDivisionError where a divisor is 0.
+    """
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, Symbol):
+        return bindings[dim._name]
+    if isinstance(dim, FloorDiv):
+        return evaluate(dim.num, bindings) // evaluate(dim.den, bindings)
+    if isinstance(dim, Min):
+        return min([evaluate(arg, bindings) for arg in dim.args])
+    if isinstance(dim, Max):
+        return max([evaluate(arg, bindings) for arg in dim.args])
+    result = 0
+    for monomial, value in dim.terms:
+        for atom in monomial:
+            value *= evaluate(atom, bindings)
+        result += value
+    return result

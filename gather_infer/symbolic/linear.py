@@ -1,0 +1,118 @@
+"""Fourier-Motzkin elimination over the integers, as far as rounding goes.
+
+A row is a linear form that is >= 0. A variable is eliminated by adding every row that bounds it from below to
+every row that bounds it from above; what is left is implied by the rows, whatever is dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import gcd
+
+from gather_infer.symbolic.interval import Interval
+
+__all__ = ["Row", "range_of"]
+
+Row = tuple[Mapping[int, int], int]  # {variable: coefficient}, constant
+
+_MAX_ROWS = 160
+_MAX_LENGTH = 12  # variables of a combined row
+
+
+def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> Interval | None:
+    """Range of the linear form `target + constant` under the rows; None when the rows contradict each other."""
+    goal = -1
+    known: dict[tuple[tuple[int, int], ...], int] = {}
+    for coefficients, shift in rows:
+        if not _learn(known, dict(coefficients), shift):
+            return None
+    # goal == target + constant, as two rows.
+    form = dict(target)
+    form[goal] = -1
+    if not _learn(known, form, constant):
+        return None
+    if not _learn(known, {variable: -c for variable, c in form.items()}, -constant):
+        return None
+    while True:
+        variable = _cheapest(known, goal)
+        if variable is None:
+            break
+        eliminated = _eliminate(known, variable)
+        if eliminated is None:
+            return None
+        known = eliminated
+    lo = hi = None
+    for key, shift in known.items():
+        # After normalisation the coefficient of a lone variable is 1 or -1.
+        if key == ((goal, 1),):
+            lo = -shift
+        elif key == ((goal, -1),):
+            hi = shift
+    if lo is not None and hi is not None and lo > hi:
+        return None
+    return Interval(lo, hi)
+
+
+def _learn(known: dict[tuple[tuple[int, int], ...], int], coefficients: dict[int, int], shift: int) -> bool:
+    """Adds a row; False when it says that a negative constant is >= 0."""
+    items = sorted((variable, c) for variable, c in coefficients.items() if c)
+    if not items:
+        return shift >= 0
+    g = gcd(*(c for _, c in items))
+    # g*x + k >= 0 is x + k//g >= 0 for an integer x.
+    key = tuple((variable, c // g) for variable, c in items)
+    shift //= g
+    present = known.get(key)
+    if present is None or shift < present:
+        known[key] = shift
+    return True
+
+
+def _cheapest(known: Mapping[tuple[tuple[int, int], ...], int], goal: int) -> int | None:
+    above: dict[int, int] = {}
+    below: dict[int, int] = {}
+    for key in known:
+        for variable, c in key:
+            side = below if c > 0 else above
+            side[variable] = side.get(variable, 0) + 1
+    variables = (set(above) | set(below)) - {goal}
+    if not variables:
+        return None
+
+    def cost(variable: int) -> tuple[int, int]:
+        lower, upper = below.get(variable, 0), above.get(variable, 0)
+        return lower * upper - lower - upper, variable
+
+    return min(variables, key=cost)
+
+
+def _eliminate(
+    known: Mapping[tuple[tuple[int, int], ...], int], variable: int
+) -> dict[tuple[tuple[int, int], ...], int] | None:
+    result: dict[tuple[tuple[int, int], ...], int] = {}
+    lower: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
+    upper: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
+    for key, shift in known.items():
+        coefficient = dict(key).get(variable, 0)
+        if coefficient == 0:
+            result[key] = shift
+        else:
+            (lower if coefficient > 0 else upper).append((abs(coefficient), key, shift))
+    # Short rows first: they are worth most when the cap is reached.
+    lower.sort(key=lambda row: (len(row[1]), row[1]))
+    upper.sort(key=lambda row: (len(row[1]), row[1]))
+    for k, left, left_shift in lower:
+        for m, right, right_shift in upper:
+            if len(result) > _MAX_ROWS:
+                return result
+            g = gcd(k, m)
+            p, q = m // g, k // g
+            combined = {v: c * p for v, c in left}
+            for v, c in right:
+                combined[v] = combined.get(v, 0) + c * q
+            combined = {v: c for v, c in combined.items() if c}
+            if len(combined) > _MAX_LENGTH:
+                continue
+            if not _learn(result, combined, left_shift * p + right_shift * q):
+                return None
+    return result

@@ -1,0 +1,82 @@
+"""New dims from old ones: other symbols, or the same with more known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gather_infer.symbolic.dim import Dim, Expr, FloorDiv, Min, Symbol
+from gather_infer.symbolic.divide import floordiv
+from gather_infer.symbolic.extremum import maximum, minimum
+from gather_infer.symbolic.scope import Scope
+
+__all__ = ["replace", "simplify", "substitute"]
+
+
+def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
+    """The dim with symbols replaced. What replaces a symbol must be >= 0, as the symbol is.
+
+    Raises ZeroDivisionError when a divisor becomes the constant 0.
+    """
+    if isinstance(dim, int) or dim.symbols.isdisjoint(mapping):
+        return dim
+    if isinstance(dim, Symbol):
+        return mapping[dim.name]
+    return _Rebuilding(mapping, {}, None).dim(dim)
+
+
+def simplify(dim: Dim, scope: Scope) -> Dim:
+    """The dim, normalised again with what the scope knows: `max(0, N - 1)` is `N - 1` when N >= 1.
+
+    Equal to the dim for every binding in scope for which that is defined.
+    """
+    if isinstance(dim, int):
+        return dim
+    return _Rebuilding({}, {}, scope).dim(dim)
+
+
+def replace(dim: Dim, old: Expr, new: Dim, scope: Scope) -> Dim:
+    """The dim with one atom replaced by an equal dim, and simplified."""
+    return _Rebuilding({}, {old: new}, scope).dim(dim)
+
+
+class _Rebuilding:
+    def __init__(self, mapping: Mapping[str, Dim], done: dict[Expr, Dim], scope: Scope | None) -> None:
+        self.mapping = mapping
+        self.done = done
+        self.scope = scope
+
+    def dim(self, dim: Dim) -> Dim:
+        if isinstance(dim, int):
+            return dim
+        found = self.done.get(dim)
+        if found is None:
+            found = self.done[dim] = self.rebuilt(dim)
+        return found
+
+    def rebuilt(self, dim: Expr) -> Dim:
+        scope = self.scope
+        if isinstance(dim, Symbol):
+            if scope is None:
+                return self.mapping.get(dim.name, dim)
+            return _point(dim, scope)
+        if scope is None and dim.symbols.isdisjoint(self.mapping):
+            return dim
+        if isinstance(dim, FloorDiv):
+            quotient = floordiv(self.dim(dim.num), self.dim(dim.den), scope)
+            return quotient if scope is None else _point(quotient, scope)
+        if len(dim.terms) == 1 and dim.terms[0][0] == (dim,):
+            args = [self.dim(arg) for arg in dim.args]  # type: ignore[attr-defined]
+            least = minimum(*args, scope=scope) if isinstance(dim, Min) else maximum(*args, scope=scope)
+            return least if scope is None else _point(least, scope)
+        result: Dim = 0
+        for monomial, coefficient in dim.terms:
+            term: Dim = coefficient
+            for atom in monomial:
+                term = term * self.dim(atom)
+            result = result + term
+        return result if scope is None else _point(result, scope)
+
+
+def _point(dim: Dim, scope: Scope) -> Dim:
+    interval = scope.bounds(dim)
+    return interval.lo if interval.lo is not None and interval.lo == interval.hi else dim

@@ -1,0 +1,172 @@
+"""What is known of a dim beyond the intervals of its terms.
+
+Each monomial is taken for a variable of its own. The rows that tie the variables together are
+
+    num - q*den >= 0,  q*den + den - 1 - num >= 0        q = num // den, den > 0
+    arg - m >= 0                                         m = min(..., arg, ...), and mirrored for max
+    (x - lo)*(y - lo') >= 0, ...                         a monomial x*y with the bounds of x and y
+    (x - k)*(x - k - 1) >= 0                             a monomial x*x, any integer k
+    the facts of the scope, and their products with a factor that is >= 0
+
+and the range of the dim under them is found by elimination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gather_infer.symbolic.dim import Atom, Dim, Expr, Extremum, FloorDiv, Max, Monomial, terms_of
+from gather_infer.symbolic.interval import Interval
+from gather_infer.symbolic.linear import Row, range_of
+
+__all__ = ["range_by_relations"]
+
+_MAX_MONOMIALS = 28
+_MAX_SEED_ROWS = 120
+
+
+def range_by_relations(
+    dim: Expr, bounds: Callable[[Dim], Interval], facts: Iterable[Expr], product_bounds: Callable[[Monomial], Interval]
+) -> Interval | None:
+    """Range of the dim; None when the facts contradict each other. `bounds` gives the range of an atom."""
+    closure = _Closure(bounds, product_bounds)
+    closure.add(dim)
+    facts = list(facts)
+    for fact in facts:
+        closure.add_fact(fact)
+    closure.close()
+    closure.tangents(dim)
+    closure.multiply()
+    return closure.solve(dim)
+
+
+class _Closure:
+    def __init__(self, bounds: Callable[[Dim], Interval], product_bounds: Callable[[Monomial], Interval]) -> None:
+        self.bounds = bounds
+        self.product_bounds = product_bounds
+        self.variables: dict[Monomial, int] = {}
+        self.pending: list[Monomial] = []
+        self.atoms: dict[Atom, None] = {}
+        self.relations: list[Dim] = []  # each is >= 0
+        self.rows: list[Row] = []
+
+    def add(self, dim: Dim) -> bool:
+        """Makes variables of the monomials of the dim; False if that would be too many."""
+        fresh = [monomial for monomial, _ in terms_of(dim) if monomial and monomial not in self.variables]
+        if len(self.variables) + len(fresh) > _MAX_MONOMIALS:
+            return False
+        for monomial in fresh:
+            self.variables[monomial] = len(self.variables)
+            self.pending.append(monomial)
+        return True
+
+    def learn(self, relation: Dim) -> None:
+        if isinstance(relation, int) or len(self.rows) >= _MAX_SEED_ROWS or not self.add(relation):
+            return
+        self.relations.append(relation)
+        self.rows.append(self.row(relation))
+
+    def add_fact(self, fact: Expr) -> None:
+        self.learn(fact)
+
+    def row(self, dim: Dim) -> Row:
+        constant = 0
+        coefficients: dict[int, int] = {}
+        for monomial, coefficient in terms_of(dim):
+            if monomial:
+                coefficients[self.variables[monomial]] = coefficient
+            else:
+                constant = coefficient
+        return coefficients, constant
+
+    def close(self) -> None:
+        while self.pending:
+            monomial = self.pending.pop(0)
+            for atom in monomial:
+                if atom not in self.atoms:
+                    self.atoms[atom] = None
+                    self.relate(atom)
+            interval = self.product_bounds(monomial)
+            variable = self.variables[monomial]
+            if interval.lo is not None:
+                self.rows.append(({variable: 1}, -interval.lo))
+            if interval.hi is not None:
+                self.rows.append(({variable: -1}, interval.hi))
+            if len(monomial) > 1:
+                self.split(monomial)
+
+    def relate(self, atom: Atom) -> None:
+        if isinstance(atom, FloorDiv):
+            num, den = atom.num, atom.den
+            sign = self.bounds(den)
+            if sign.lo is not None and sign.lo >= 0:
+                remainder = num - den * atom
+                self.learn(remainder)
+                self.learn(den - 1 - remainder)
+                if not isinstance(den, int):
+                    self.learn(den - 1)  # defined only where the divisor is not 0
+            elif sign.hi is not None and sign.hi <= 0:
+                remainder = num - den * atom
+                self.learn(-remainder)
+                self.learn(remainder - den - 1)
+                if not isinstance(den, int):
+                    self.learn(-den - 1)
+        elif isinstance(atom, Extremum):
+            for arg in atom.args:
+                self.learn(atom - arg if isinstance(atom, Max) else arg - atom)
+
+    def split(self, monomial: Monomial) -> None:
+        for atom in dict.fromkeys(monomial):
+            at = monomial.index(atom)
+            rest = monomial[:at] + monomial[at + 1 :]
+            x, y = self.bounds(atom), self.product_bounds(rest)
+            cofactor: Dim = 1
+            for factor in rest:
+                cofactor = cofactor * factor
+            corners = [
+                [] if interval.lo is None else [side - interval.lo] for side, interval in ((atom, x), (cofactor, y))
+            ]
+            others = [
+                [] if interval.hi is None else [interval.hi - side] for side, interval in ((atom, x), (cofactor, y))
+            ]
+            for left in corners[0] + others[0]:
+                for right in corners[1] + others[1]:
+                    self.learn(left * right)
+            if len(monomial) == 2 and monomial[0] is monomial[1]:
+                lo = x.lo if x.lo is not None else 0
+                self.learn((atom - lo) * (atom - lo - 1))
+
+    def tangents(self, dim: Expr) -> None:
+        """(x - k)*(x - k - 1) >= 0 at the vertex of a*x*x + b*x, where it is tight for integers."""
+        coefficients = dict(dim.terms)
+        for monomial, a in dim.terms:
+            if len(monomial) == 2 and monomial[0] is monomial[1]:
+                x = monomial[0]
+                b = coefficients.get((x,), 0)
+                k = -b // (2 * a)
+                self.learn((x - k) * (x - k - 1))
+                self.learn((x - k) * (x - k + 1))
+
+    def multiply(self) -> None:
+        """Products of a relation with a factor >= 0, where no new monomial comes out of them."""
+        factors = dict.fromkeys(atom for monomial in self.variables if len(monomial) > 1 for atom in monomial)
+        relations = list(self.relations)
+        for atom in factors:
+            lo = self.bounds(atom).lo
+            if lo is None or lo < 0:
+                continue
+            for relation in relations:
+                multiple = relation * atom
+                if all(not monomial or monomial in self.variables for monomial, _ in terms_of(multiple)):
+                    self.learn(multiple)
+
+    def solve(self, dim: Expr) -> Interval | None:
+        coefficients, constant = {}, 0
+        for monomial, coefficient in dim.terms:
+            if not monomial:
+                constant = coefficient
+            elif monomial in self.variables:
+                coefficients[self.variables[monomial]] = coefficient
+            else:
+                return Interval(None, None)
+        return range_of(coefficients, constant, self.rows)

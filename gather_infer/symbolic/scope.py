@@ -1,0 +1,271 @@
+"""What is known of the symbols: an interval for each, and facts of the form `dim >= 0`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gather_infer.symbolic.dim import (
+    Atom,
+    Dim,
+    Expr,
+    Extremum,
+    FloorDiv,
+    Max,
+    Min,
+    Monomial,
+    Symbol,
+    from_terms,
+    terms_of,
+)
+from gather_infer.symbolic.interval import NONNEGATIVE, Interval
+from gather_infer.symbolic.relations import range_by_relations
+
+__all__ = ["DEFAULT", "Scope"]
+
+_MEMO_CAPACITY = 1 << 16
+_MAX_FACTS_USED = 16
+
+
+class Scope:
+    """Bounds of symbols and facts about them. A symbol of which nothing is said is in [0, inf).
+
+    A scope is consistent as long as some binding satisfies it; nothing may be concluded from answers under an
+    inconsistent one.
+    """
+
+    __slots__ = ("_facts", "_intervals", "_memo", "_memo_version", "_parent", "_version", "divisors_are_nonzero")
+
+    def __init__(self, *, parent: Scope | None = None, divisors_are_nonzero: bool = False) -> None:
+        self._parent = parent
+        self._intervals: dict[str, Interval] = {}
+        self._facts: dict[Expr, None] = {}
+        self._version = 0
+        self._memo: dict[Dim, Interval] = {}
+        self._memo_version = 0
+        # Set while an equality is decided: it need hold only where both sides are defined.
+        self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
+
+    def child(self) -> Scope:
+        """A scope that sees the facts of this one, now and later, and keeps its own to itself."""
+        return Scope(parent=self)
+
+    @property
+    def version(self) -> int:
+        """Changes whenever a new fact is learnt, here or in a parent."""
+        if self._parent is None:
+            return self._version
+        return self._version + self._parent.version
+
+    @property
+    def facts(self) -> Iterator[Expr]:
+        """Dims that are known to be >= 0, those of the parents first."""
+        if self._parent is not None:
+            yield from self._parent.facts
+        yield from self._facts
+
+    def declare(self, name: str, interval: Interval) -> None:
+        """The symbol is in the interval, and in all those declared before."""
+        present = self.symbol_bounds(name)
+        narrowed = present & interval
+        if narrowed != present:
+            self._intervals[name] = narrowed
+            self._version += 1
+
+    def require(self, dim: Dim) -> None:
+        """Learns dim >= 0: `scope.require(n - 1)` says that n >= 1."""
+        todo = [dim]
+        for _ in range(64):
+            if not todo:
+                return
+            fact = todo.pop()
+            # A negative constant would make the scope inconsistent: no fact of a legal run says so.
+            if isinstance(fact, int) or fact in self._facts:
+                continue
+            simpler = self._decomposed(fact)
+            if simpler is None:
+                self._learn(fact)
+            else:
+                todo.extend(simpler)
+        for fact in todo:
+            if isinstance(fact, Expr):
+                self._learn(fact)
+
+    def bounds(self, dim: Dim) -> Interval:
+        """An interval that contains the dim for every binding in this scope for which it is defined."""
+        if isinstance(dim, int):
+            return Interval(dim, dim)
+        version = self.version
+        if self._memo_version != version or len(self._memo) >= _MEMO_CAPACITY:
+            self._memo = {}
+            self._memo_version = version
+        found = self._memo.get(dim)
+        if found is None:
+            found = self._memo[dim] = self._bounds(dim)
+        return found
+
+    def symbol_bounds(self, name: str) -> Interval:
+        scope: Scope | None = self
+        own: Interval | None = None
+        while scope is not None:
+            found = scope._intervals.get(name)
+            if found is not None:
+                own = found if own is None else own & found
+            scope = scope._parent
+        return NONNEGATIVE if own is None else own
+
+    def _bounds(self, dim: Expr) -> Interval:
+        if isinstance(dim, Symbol):
+            interval = self.symbol_bounds(dim.name)
+        elif isinstance(dim, FloorDiv):
+            interval = self.bounds(dim.num) // self.bounds(dim.den)
+        elif isinstance(dim, Min):
+            interval = Interval.minimum(self.bounds(arg) for arg in dim.args)
+        elif isinstance(dim, Max):
+            interval = Interval.maximum(self.bounds(arg) for arg in dim.args)
+        else:
+            interval = Interval(0, 0)
+            for monomial, coefficient in dim.terms:
+                interval = interval + self._monomial_bounds(monomial).scaled(coefficient)
+        if interval.is_empty or interval.is_point:
+            return interval
+        facts = self._relevant(dim)
+        if not facts and _has_independent_terms(dim):
+            return interval
+        if isinstance(dim, Symbol):
+            # While its facts are looked at, the symbol itself has its declared interval.
+            self._memo[dim] = interval
+        # None: the facts contradict each other, and anything may be said.
+        related = range_by_relations(dim, self._atom_bounds, facts, self._monomial_bounds)
+        if related is None:
+            return interval
+        narrowed = interval & related
+        return interval if narrowed.is_empty else narrowed
+
+    def _atom_bounds(self, dim: Dim) -> Interval:
+        """Bounds of a part: without facts, which the whole looks at itself."""
+        if isinstance(dim, Symbol):
+            return self.symbol_bounds(dim.name)
+        if isinstance(dim, int):
+            return Interval(dim, dim)
+        interval = Interval(0, 0)
+        if isinstance(dim, FloorDiv):
+            return self._atom_bounds(dim.num) // self._atom_bounds(dim.den)
+        if isinstance(dim, Min):
+            return Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
+        if isinstance(dim, Max):
+            return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
+        for monomial, coefficient in dim.terms:
+            interval = interval + self._monomial_bounds(monomial).scaled(coefficient)
+        return interval
+
+    def _monomial_bounds(self, monomial: Monomial) -> Interval:
+        if len(monomial) == 1:
+            return self._atom_bounds(monomial[0])
+        result = Interval(1, 1)
+        for atom in dict.fromkeys(monomial):
+            result = result * self._atom_bounds(atom).power(monomial.count(atom))
+        return result
+
+    def _relevant(self, dim: Expr) -> list[Expr]:
+        """Facts that share a symbol with the dim, directly or through other facts, nearest first."""
+        waiting = list(self.facts)
+        reached = set(dim.symbols)
+        chosen: list[Expr] = []
+        while waiting and len(chosen) < _MAX_FACTS_USED:
+            near = [fact for fact in waiting if not reached.isdisjoint(fact.symbols)]
+            if not near:
+                break
+            chosen += near
+            waiting = [fact for fact in waiting if reached.isdisjoint(fact.symbols)]
+            for fact in near:
+                reached |= fact.symbols
+        return chosen[:_MAX_FACTS_USED]
+
+    def _learn(self, fact: Expr) -> None:
+        known = self.bounds(fact).lo
+        if known is not None and known >= 0:
+            return
+        self._facts[fact] = None
+        self._version += 1
+        # k*x + rest >= 0 bounds x when rest is bounded.
+        for monomial, coefficient in fact.terms:
+            if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
+                continue
+            name = monomial[0].name
+            highest = self._atom_bounds(fact - monomial[0] * coefficient).hi
+            if highest is None:
+                continue
+            if coefficient > 0:
+                self.declare(name, Interval(-(highest // coefficient), None))
+            else:
+                self.declare(name, Interval(None, highest // -coefficient))
+
+    def _decomposed(self, fact: Expr) -> list[Dim] | None:
+        """Facts that together say the same as `fact`, or more of what follows from it; None if there are none."""
+        for monomial, coefficient in fact.terms:
+            if len(monomial) == 1 and isinstance(monomial[0], Extremum):
+                atom = monomial[0]
+                # k*min(a, b) + rest >= 0  is  k*a + rest >= 0 and k*b + rest >= 0           k > 0
+                if isinstance(atom, Min) == (coefficient > 0):
+                    rest = fact - atom * coefficient
+                    return [arg * coefficient + rest for arg in atom.args]
+        if len(fact.terms) > 2:
+            return None
+        (monomial, coefficient), *others = fact.terms
+        constant = 0
+        if others:
+            if others[0][0]:
+                return self._without_factor(fact)
+            constant = others[0][1]
+        if len(monomial) == 1:
+            return self._single(monomial[0], coefficient, constant)
+        if coefficient > 0 and constant < 0 and all(self._is_nonnegative(atom) for atom in monomial):
+            # k*a*b - c >= 0  makes a >= 1 and b >= 1                                      k, c > 0; a, b >= 0
+            for atom in monomial:
+                self.require(atom - 1)
+        return None
+
+    def _single(self, atom: Atom, coefficient: int, constant: int) -> list[Dim] | None:
+        # k*x + c >= 0  is  x >= ceil(-c/k), and  -k*x + c >= 0  is  x <= floor(c/k)         k > 0
+        limit = -(constant // coefficient) if coefficient > 0 else constant // -coefficient
+        if isinstance(atom, Symbol):
+            self.declare(atom.name, Interval(limit, None) if coefficient > 0 else Interval(None, limit))
+            return []
+        if isinstance(atom, FloorDiv) and isinstance(atom.den, int):
+            # x//d >= q  is  x >= q*d, and  x//d <= q  is  x <= q*d + d - 1                 d > 0
+            d = atom.den
+            return [atom.num - limit * d] if coefficient > 0 else [limit * d + d - 1 - atom.num]
+        return None if abs(coefficient) == 1 else [atom - limit if coefficient > 0 else limit - atom]
+
+    def _without_factor(self, fact: Expr) -> list[Dim] | None:
+        # s*x >= 0  is  x >= 0                                                              s >= 1
+        for atom in dict.fromkeys(fact.terms[0][0]):
+            lo = self._atom_bounds(atom).lo
+            if lo is not None and lo >= 1 and all(atom in monomial for monomial, _ in fact.terms):
+                reduced: dict[Monomial, int] = {}
+                for monomial, coefficient in terms_of(fact):
+                    at = monomial.index(atom)
+                    reduced[monomial[:at] + monomial[at + 1 :]] = coefficient
+                return [from_terms(reduced)]
+        return None
+
+    def _is_nonnegative(self, atom: Atom) -> bool:
+        lo = self.bounds(atom).lo
+        return lo is not None and lo >= 0
+
+
+def _has_independent_terms(dim: Expr) -> bool:
+    """Whether the sum of the intervals of the terms is exact: no symbol is in two of them, or behind an atom."""
+    if len(dim.terms) == 1:
+        (monomial, _), *_rest = dim.terms
+        return len(monomial) == 1 or all(isinstance(atom, Symbol) for atom in monomial)
+    seen: set[Atom] = set()
+    for monomial, _ in dim.terms:
+        for atom in set(monomial):
+            if not isinstance(atom, Symbol) or atom in seen:
+                return False
+            seen.add(atom)
+    return True
+
+
+DEFAULT = Scope()
