@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from .diagnostic import Severity
 from .errors import SpecViolation
-from .symbolic import Dim, Expr, Interval, Scope, free_symbols, known_eq, known_le, symbol
+from .symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, symbol
 from .tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -49,12 +49,16 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a fresh symbol exists: the node that made it and what it could not know."""
+    """Why a fresh symbol exists: the node that made it and what it could not know.
+
+    operands   for a function of dims: the symbols that it depends on
+    """
 
     node: str
     op_type: str
     reason: str
     data_dependent: bool
+    operands: frozenset[str] = frozenset()
 
 
 class Context:
@@ -84,16 +88,29 @@ class Context:
         self.node = ""
         self.op_type = ""
         self._reserved = set(reserved)
+        self._numbers: dict[str, int] = {}
         self._derived: dict[tuple[object, ...], Expr] = {}
 
-    def fresh(self, reason: str, *, stem: str = "", data_dependent: bool = True) -> Expr:
+    def fresh(self, reason: str, *, stem: str = "") -> Expr:
         """A new symbol >= 0, different from every other; for sizes that depend on data."""
-        stem = stem or self.op_type.lower() or "dim"
-        number = 0
+        return self._generate(stem or self.op_type.lower() or "dim", reason, data_dependent=True)
+
+    def _generate(
+        self, stem: str, reason: str, *, data_dependent: bool, operands: frozenset[str] = frozenset()
+    ) -> Expr:
+        number = self._numbers.get(stem, 0)
         while (name := f"{stem}_{number}") in self._reserved:
             number += 1
+        self._numbers[stem] = number + 1
         self._reserved.add(name)
-        self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent)
+        self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands)
+        return symbol(name)
+
+    def adopt(self, name: str) -> Expr:
+        """The symbol of a name that the model declares somewhere inside; never one that this run has generated."""
+        while name in self.causes:
+            name += "_declared"
+        self._reserved.add(name)
         return symbol(name)
 
     def derived(self, operation: str, *operands: object, reason: str) -> Expr:
@@ -101,7 +118,10 @@ class Context:
         key = (operation, *operands)
         found = self._derived.get(key)
         if found is None:
-            found = self._derived[key] = self.fresh(reason, stem=operation, data_dependent=False)
+            symbols = [free_symbols(d) for d in operands if isinstance(d, Expr)]
+            found = self._derived[key] = self._generate(
+                operation, reason, data_dependent=False, operands=frozenset().union(*symbols)
+            )
         return found
 
     def imply(self, dim: Dim) -> None:
@@ -125,9 +145,6 @@ class Context:
             return False
         self.assumptions.setdefault((dim, least), Assumption(dim, least, self.node, reason))
         return True
-
-    def declare(self, name: str, interval: Interval) -> None:
-        self.scope.declare(name, interval)
 
 
 @dataclass(slots=True)

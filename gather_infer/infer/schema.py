@@ -28,6 +28,7 @@ class Schema:
 
     attributes   name -> AttributeProto.AttributeType
     types        per formal input the element types of dense tensors that it allows, and the letter they bind
+    letters      the type letters whose inputs must all have one type
     variadic     the last formal input repeats
     """
 
@@ -41,38 +42,26 @@ class Schema:
     min_outputs: int
     max_outputs: int
     types: tuple[tuple[str, frozenset[DType]], ...]
+    letters: frozenset[str]
     variadic: bool
     deprecated: bool
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
         """What is wrong with the element types of the inputs, None when nothing is (None is an unknown or no tensor)."""
-        bound: dict[str, tuple[DType, int]] = {}
+        bound: dict[str, tuple[DType, str]] = {}
         for index, dtype in enumerate(dtypes):
-            if dtype is None or not self.types:
+            if dtype is None or (index >= len(self.types) and not self.variadic):
                 continue
-            if index < len(self.types):
-                letter, allowed = self.types[index]
-            elif self.variadic:
-                letter, allowed = self.types[-1]
-            else:
-                continue
-            name = self.raw.inputs[min(index, len(self.types) - 1)].name
+            formal = min(index, len(self.types) - 1)
+            letter, allowed = self.types[formal]
+            name = self.raw.inputs[formal].name
             if allowed and dtype not in allowed:
                 return f"{self.op_type}-{self.since} allows no {dtype} for {name}, allowed are {_names(allowed)}"
-            if index < len(self.types) - (1 if self.variadic and not self._homogeneous else 0):
-                first = bound.setdefault(letter, (dtype, index))
-                if first[0] is not dtype and letter in self._letters:
-                    other = self.raw.inputs[min(first[1], len(self.types) - 1)].name
-                    return f"{name} is {dtype} and {other} is {first[0]}, they must have the same element type"
+            if letter in self.letters:
+                first, other = bound.setdefault(letter, (dtype, name))
+                if first is not dtype:
+                    return f"{name} is {dtype} and {other} is {first}, they must have the same element type"
         return None
-
-    @property
-    def _homogeneous(self) -> bool:
-        return bool(self.raw.inputs[-1].is_homogeneous)
-
-    @property
-    def _letters(self) -> frozenset[str]:
-        return frozenset(c.type_param_str for c in self.raw.type_constraints)
 
 
 def _names(dtypes: frozenset[DType]) -> str:
@@ -99,6 +88,8 @@ def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
         min_outputs=raw.min_output,
         max_outputs=raw.max_output,
         types=tuple((p.type_str, frozenset(_TENSOR_TYPES[t] for t in p.types if t in _TENSOR_TYPES)) for p in raw.inputs),
+        letters=frozenset(c.type_param_str for c in raw.type_constraints)
+        - {p.type_str for p in raw.inputs if not p.is_homogeneous},
         variadic=bool(raw.inputs) and raw.inputs[-1].option == OpSchema.FormalParameterOption.Variadic,
         deprecated=raw.deprecated,
     )
