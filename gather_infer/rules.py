@@ -36,15 +36,21 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """`dim >= least` was assumed: the facts of `node` are right unless it fails."""
+    """`dim >= least` (or `dim <= most`) was assumed: the facts of `node` are right unless it fails.
+
+    least   None when the assumption is an upper limit
+    most    None when the assumption is a lower limit
+    """
 
     dim: Dim
-    least: int
+    least: int | None
     node: str
     reason: str
+    most: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.dim} >= {self.least} (node {self.node})"
+        relation = f">= {self.least}" if self.most is None else f"<= {self.most}"
+        return f"{self.dim} {relation} (node {self.node})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,17 @@ class Context:
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
         self.assumptions.setdefault((dim, least), Assumption(dim, least, self.node, reason))
+        return True
+
+    def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
+        """As `assume`, for `dim <= most`: a size that an element type has to hold."""
+        known = known_le(dim, most, self.scope)
+        if known is not None:
+            return known
+        self.undecided += 1
+        if not self.may_assume:
+            return False
+        self.assumptions.setdefault((-dim, -most), Assumption(dim, None, self.node, reason, most))
         return True
 
 

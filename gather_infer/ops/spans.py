@@ -1,0 +1,369 @@
+"""Arithmetic of spans: bounds, with symbolic ends, of every element of an integer tensor.
+
+An end of None is "as far as the element type goes". Integer arithmetic wraps, so a sum that might pass the end of its
+type tells nothing: `[0, None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`.
+A bool counts as 0 or 1.
+
+No function here raises; where a bound would grow past the size cap it is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import ParamSpec
+
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, ceildiv, floordiv, known_le, known_lt, maximum, minimum
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
+
+ANY = Span()
+"""Nothing is known."""
+
+MAX_END_SIZE = 64
+"""Nodes of a symbolic end; what is longer proves nothing that a person would follow."""
+
+
+def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
+    """Bounds of all elements: from the values when all are known, else the span, else those of the element type.
+
+    int64 has none, and uint64 starts at 0: nothing can be proved from their far ends.
+    """
+    if tensor.values is not None:
+        found = of_elements(tensor.values.flat, scope)
+        if found is not None:
+            return found
+    if tensor.span is not None:
+        return tensor.span
+    return type_span(tensor.dtype)
+
+
+def type_span(dtype: DType | None) -> Span:
+    """What the element type alone says."""
+    if dtype is DType.BOOL:
+        return Span(0, 1)
+    if dtype is None or dtype is DType.INT64 or dtype not in INTEGER_RANGE:
+        return ANY
+    return Span(0, None) if dtype is DType.UINT64 else Span(*INTEGER_RANGE[dtype])
+
+
+def of_elements(elements: Iterable[object], scope: Scope | None = None) -> Span | None:
+    """The hull of single elements; None when one of them is unknown, or there is none."""
+    numbers: list[int] = []
+    symbolic: dict[Expr, None] = {}
+    for element in elements:
+        if isinstance(element, int):
+            numbers.append(int(element))
+        elif isinstance(element, Expr):
+            symbolic[element] = None
+        else:
+            return None
+    if not symbolic:
+        return Span(min(numbers), max(numbers)) if numbers else None
+    ends: list[Dim] = list(symbolic)
+    if len(ends) > 8:  # a hull of many different sizes is of no use, and costs
+        return ANY
+    low: list[Dim] = [min(numbers)] if numbers else []
+    high: list[Dim] = [max(numbers)] if numbers else []
+    return Span(_least([*low, *ends], scope), _most([*high, *ends], scope))
+
+
+def hull(*spans: Span, scope: Scope | None = None) -> Span:
+    """The span of a tensor whose elements come from any of several tensors."""
+    first = spans[0]
+    if all(s == first for s in spans):
+        return first
+    return Span(_least([s.lo for s in spans], scope), _most([s.hi for s in spans], scope))
+
+
+def fit(op: OpCall, span: Span, dtype: DType | None) -> Span | None:
+    """`span` as the span of a result of type `dtype`; None when an element may pass the end of the type and wrap.
+
+    Symbolic ends are sizes, they do not reach 2^63; that they fit in 32 bits is known, or a listed assumption.
+    """
+    if dtype is None or (dtype not in INTEGER_RANGE and dtype is not DType.BOOL):
+        return None
+    least, most = INTEGER_RANGE.get(dtype, (0, 1))
+    lo, hi = span.lo, span.hi
+    if (isinstance(lo, int) and not least <= lo <= most) or (isinstance(hi, int) and not least <= hi <= most):
+        return None
+    if least == 0 and not _at_least(lo, 0, op.scope):
+        return None
+    if (lo is None and hi is None) or span == type_span(dtype):
+        return None
+    if dtype is not DType.INT64 and dtype is not DType.UINT64:
+        for end in (lo, hi):
+            if isinstance(end, Expr) and not holds(op, end, least, most, may_assume=most >= 2**31 - 1):
+                return None
+    return span
+
+
+def holds(op: OpCall, dim: Expr, least: int, most: int, *, may_assume: bool) -> bool:
+    """True when least <= dim <= most is known or, with `may_assume`, listed as an assumption.
+
+    A lower limit is assumed for signed types only: a difference of sizes that must not be negative is no matter of
+    magnitude.
+    """
+    bounds = op.scope.bounds(dim)
+    low = bounds.lo is not None and bounds.lo >= least
+    high = bounds.hi is not None and bounds.hi <= most
+    if low and high:
+        return True
+    if not may_assume or (not low and least == 0) or not (low or known_le(least, dim, op.scope) is not False):
+        return False
+    reason = f"{dim} has to fit in the element type"
+    if not high and not op.context.assume_at_most(dim, most, reason):
+        return False
+    return low or op.context.assume_at_most(-dim, -least, reason)
+
+
+P = ParamSpec("P")
+
+
+def _guarded(function: Callable[P, Span]) -> Callable[P, Span]:
+    """ANY where an end grows past the hard cap of expressions."""
+
+    @wraps(function)
+    def result(*args: P.args, **kwargs: P.kwargs) -> Span:
+        try:
+            return function(*args, **kwargs)
+        except DimTooLarge:
+            return ANY
+
+    return result
+
+
+@_guarded
+def add(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a + b"""
+    # The sum wraps at an end unless both ends are known, or the other operand only moves away from the end.
+    if a.lo is None or b.lo is None:
+        if not ((a.lo is None and _at_least(b.lo, 0, scope)) or (b.lo is None and _at_least(a.lo, 0, scope))):
+            return ANY
+        lo = None
+    else:
+        lo = a.lo + b.lo
+    if a.hi is None or b.hi is None:
+        if not ((a.hi is None and _at_most(b.hi, 0, scope)) or (b.hi is None and _at_most(a.hi, 0, scope))):
+            return ANY
+        hi = None
+    else:
+        hi = a.hi + b.hi
+    return _closed(lo, hi)
+
+
+@_guarded
+def neg(a: Span, scope: Scope | None = None) -> Span:
+    """-a; of the least integer it is the least integer again"""
+    if a.lo is None:
+        return ANY
+    return _closed(None if a.hi is None else -a.hi, -a.lo)
+
+
+@_guarded
+def sub(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a - b"""
+    if b.lo is None:  # a - (-2^63) stays in range only for a < 0
+        if not _at_most(a.hi, -1, scope):
+            return ANY
+        hi: Dim | None = None
+    elif a.hi is None:
+        if not _at_least(b.lo, 0, scope):
+            return ANY
+        hi = None
+    else:
+        hi = a.hi - b.lo
+    if b.hi is None:  # a - (2^63 - 1) stays in range only for a >= -1
+        if not _at_least(a.lo, -1, scope):
+            return ANY
+        lo: Dim | None = None
+    elif a.lo is None:
+        if not _at_most(b.hi, 0, scope):
+            return ANY
+        lo = None
+    else:
+        lo = a.lo - b.hi
+    return _closed(lo, hi)
+
+
+@_guarded
+def mul(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a * b: the extremes of a bilinear function are at the corners"""
+    for x, y in ((a, b), (b, a)):
+        if x.lo == 1 and x.hi == 1:
+            return y
+        if x.lo == 0 and x.hi == 0:
+            return x
+    if a.lo is None or a.hi is None or b.lo is None or b.hi is None:
+        return ANY
+    if _at_least(a.lo, 0, scope) and _at_least(b.lo, 0, scope):
+        return _closed(a.lo * b.lo, a.hi * b.hi)
+    corners: list[Dim | None] = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    return _closed(_least(corners, scope), _most(corners, scope))
+
+
+@_guarded
+def floor_div(a: Span, divisor: int, scope: Scope | None = None) -> Span:
+    """a // divisor, rounded down, for a constant divisor >= 1"""
+    lo = None if a.lo is None else floordiv(a.lo, divisor, scope)
+    hi = None if a.hi is None else floordiv(a.hi, divisor, scope)
+    return _closed(lo, hi)
+
+
+@_guarded
+def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a / b rounded toward zero, for b >= 1 or b <= -1 throughout; else unknown"""
+    if _at_most(b.hi, -1, scope) and b.hi is not None:
+        return neg(trunc_div(a, Span(-b.hi, None if b.lo is None else -b.lo), scope), scope)
+    if not _at_least(b.lo, 1, scope):
+        return ANY
+    # Monotone in a; for a given a the quotient is closest to 0 at the largest b.
+    nearest = b.hi if isinstance(b.hi, int) else None
+    farthest = b.lo if isinstance(b.lo, int) else 1
+    lo: Dim | None = None
+    hi: Dim | None = None
+    if _at_least(a.lo, 0, scope):
+        lo = floordiv(a.lo, nearest, scope) if nearest is not None and a.lo is not None else 0
+    elif a.lo is not None:
+        lo = minimum(ceildiv(a.lo, farthest, scope), 0, scope=scope)
+    if _at_most(a.hi, 0, scope):
+        hi = ceildiv(a.hi, nearest, scope) if nearest is not None and a.hi is not None else 0
+    elif a.hi is not None:
+        hi = maximum(floordiv(a.hi, farthest, scope), 0, scope=scope)
+    return _closed(lo, hi)
+
+
+@_guarded
+def mod(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a mod b with the sign of b, for b >= 1 or b <= -1 throughout; else unknown"""
+    if _at_least(b.lo, 1, scope):
+        if _at_least(a.lo, 0, scope):
+            if a.hi is not None and b.lo is not None and known_lt(a.hi, b.lo, scope) is True:
+                return a
+            return _closed(0, _least_known([a.hi, None if b.hi is None else b.hi - 1], scope))
+        return _closed(0, None if b.hi is None else b.hi - 1)
+    if _at_most(b.hi, -1, scope):
+        return _closed(None if b.lo is None else b.lo + 1, 0)
+    return ANY
+
+
+@_guarded
+def fmod(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """a mod b with the sign of a, as in C"""
+    size = absolute(b, scope).hi
+    most = None if size is None else size - 1
+    lo: Dim | None = 0
+    hi: Dim | None = 0
+    if not _at_least(a.lo, 0, scope):
+        floor = None if a.lo is None else minimum(a.lo, 0, scope=scope)
+        lo = _most_known([floor, None if most is None else -most], scope)
+    if not _at_most(a.hi, 0, scope):
+        ceiling = None if a.hi is None else maximum(a.hi, 0, scope=scope)
+        hi = _least_known([ceiling, most], scope)
+    return _closed(lo, hi)
+
+
+@_guarded
+def absolute(a: Span, scope: Scope | None = None) -> Span:
+    """|a|; of the least integer it is the least integer again"""
+    if _at_least(a.lo, 0, scope):
+        return a
+    if a.lo is None:
+        return ANY
+    if _at_most(a.hi, 0, scope):
+        return neg(a, scope)
+    return _closed(0, None if a.hi is None else maximum(-a.lo, a.hi, scope=scope))
+
+
+@_guarded
+def least(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """min(a, b)"""
+    return _closed(_least([a.lo, b.lo], scope), _least_known([a.hi, b.hi], scope))
+
+
+@_guarded
+def most(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """max(a, b)"""
+    return _closed(_most_known([a.lo, b.lo], scope), _most([a.hi, b.hi], scope))
+
+
+def clip(a: Span, low: Span, high: Span, scope: Scope | None = None) -> Span:
+    """min(max(a, low), high): the upper limit wins where they cross"""
+    return least(most(a, low, scope), high, scope)
+
+
+@_guarded
+def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_be_empty: bool = True) -> Span:
+    """The sum of at most `count` elements of a; of at least one unless it may be empty"""
+    if a.lo == 0 and a.hi == 0:
+        return a
+    if count is None or a.lo is None or a.hi is None:
+        return ANY
+    fewest = Span(0, 0) if may_be_empty else a
+    return hull(fewest, mul(a, Span(count, count), scope), scope=scope)
+
+
+def is_never_negative(a: Span, scope: Scope | None = None) -> bool:
+    """True when every element is known to be >= 0."""
+    return _at_least(a.lo, 0, scope)
+
+
+def _at_least(end: Dim | None, number: int, scope: Scope | None) -> bool:
+    if isinstance(end, int):
+        return end >= number
+    return end is not None and known_le(number, end, scope) is True
+
+
+def _at_most(end: Dim | None, number: int, scope: Scope | None) -> bool:
+    if isinstance(end, int):
+        return end <= number
+    return end is not None and known_le(end, number, scope) is True
+
+
+def _closed(lo: Dim | None, hi: Dim | None) -> Span:
+    """Both ends, None where one is too long to be of use; ANY when a number passes 64 bits."""
+    for end in (lo, hi):
+        if isinstance(end, int) and not -(2**63) <= end < 2**64:
+            return ANY
+    return Span(_short(lo), _short(hi))
+
+
+def _short(end: Dim | None) -> Dim | None:
+    return None if isinstance(end, Expr) and end.size > MAX_END_SIZE else end
+
+
+def _least(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
+    """The least of all ends; None as soon as one is not known."""
+    dims = list(dict.fromkeys(ends))
+    known = [end for end in dims if end is not None]
+    if len(known) < len(dims) or not known:
+        return None
+    return _short(_extreme(minimum, known, scope))
+
+
+def _most(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
+    dims = list(dict.fromkeys(ends))
+    known = [end for end in dims if end is not None]
+    if len(known) < len(dims) or not known:
+        return None
+    return _short(_extreme(maximum, known, scope))
+
+
+def _least_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
+    """The least of the ends that are known: any of them is a bound."""
+    known = [end for end in ends if end is not None]
+    return _short(_extreme(minimum, known, scope)) if known else None
+
+
+def _most_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
+    known = [end for end in ends if end is not None]
+    return _short(_extreme(maximum, known, scope)) if known else None
+
+
+def _extreme(which: Callable[..., Dim], ends: list[Dim], scope: Scope | None) -> Dim | None:
+    if len(ends) == 1:
+        return ends[0]
+    try:
+        return which(*ends, scope=scope)
+    except DimTooLarge:
+        return None
