@@ -199,7 +199,7 @@ def _divided_exactly(dim: Dim, g: int) -> Dim:
 def _without(dim: Dim, factor: Expr) -> Dim:
     result: dict[Monomial, int] = {}
     for monomial, coefficient in terms_of(dim):
-        at = monomial.index(factor)  # type: ignore[arg-type]
+        at = monomial.index(factor)
         result[monomial[:at] + monomial[at + 1 :]] = coefficient
     return from_terms(result)
 

@@ -39,14 +39,14 @@ _MAX_COMPARED = 12  # arguments; more of them are not compared pair by pair
 def minimum(*dims: Dim, scope: Scope | None = None) -> Dim:
     """The least of one or more dims."""
     if all(isinstance(dim, int) for dim in dims):
-        return min(dims)  # type: ignore[type-var]
+        return min(dims)
     return _extremum(Min, dims, DEFAULT if scope is None else scope)
 
 
 def maximum(*dims: Dim, scope: Scope | None = None) -> Dim:
     """The greatest of one or more dims."""
     if all(isinstance(dim, int) for dim in dims):
-        return max(dims)  # type: ignore[type-var]
+        return max(dims)
     return _extremum(Max, dims, DEFAULT if scope is None else scope)
 
 

@@ -148,13 +148,8 @@ def _floordiv_by_positive(numerator: Interval, divisor: Interval) -> Interval:
     largest = divisor.hi
     lo, hi = numerator.lo, numerator.hi
     if lo is not None:
-        if lo >= 0:
-            lo = 0 if largest is None else lo // largest
-        else:
-            lo = lo // smallest
+        # n // d falls with d for n >= 0 and rises with d for n < 0, toward 0 and -1.
+        lo = lo // smallest if lo < 0 else 0 if largest is None else lo // largest
     if hi is not None:
-        if hi >= 0:
-            hi = hi // smallest
-        else:
-            hi = -1 if largest is None else hi // largest
+        hi = hi // smallest if hi >= 0 else -1 if largest is None else hi // largest
     return Interval(lo, hi)

@@ -15,16 +15,19 @@ __all__ = ["Row", "range_of"]
 
 Row = tuple[Mapping[int, int], int]  # {variable: coefficient}, constant
 
-_MAX_ROWS = 160
-_MAX_LENGTH = 12  # variables of a combined row
+_Key = tuple[tuple[int, int], ...]  # ((variable, coefficient), ...), by variable, with no common divisor
+_Table = dict[_Key, int]  # row without its constant: the least constant it is known with
+
+_MAX_ROWS = 64
+_MAX_LENGTH = 8  # variables of a combined row
 
 
 def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> Interval | None:
     """Range of the linear form `target + constant` under the rows; None when the rows contradict each other."""
     goal = -1
-    known: dict[tuple[tuple[int, int], ...], int] = {}
+    known: _Table = {}
     for coefficients, shift in rows:
-        if not _learn(known, dict(coefficients), shift):
+        if not _learn(known, coefficients, shift):
             return None
     # goal == target + constant, as two rows.
     form = dict(target)
@@ -53,22 +56,26 @@ def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> I
     return Interval(lo, hi)
 
 
-def _learn(known: dict[tuple[tuple[int, int], ...], int], coefficients: dict[int, int], shift: int) -> bool:
+def _learn(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool:
     """Adds a row; False when it says that a negative constant is >= 0."""
-    items = sorted((variable, c) for variable, c in coefficients.items() if c)
+    items = [item for item in coefficients.items() if item[1]]
     if not items:
         return shift >= 0
-    g = gcd(*(c for _, c in items))
-    # g*x + k >= 0 is x + k//g >= 0 for an integer x.
-    key = tuple((variable, c // g) for variable, c in items)
-    shift //= g
+    if len(items) > 1:
+        items.sort()
+    g = gcd(*[c for _, c in items])
+    if g > 1:
+        # g*x + k >= 0 is x + k//g >= 0 for an integer x.
+        items = [(variable, c // g) for variable, c in items]
+        shift //= g
+    key = tuple(items)
     present = known.get(key)
     if present is None or shift < present:
         known[key] = shift
     return True
 
 
-def _cheapest(known: Mapping[tuple[tuple[int, int], ...], int], goal: int) -> int | None:
+def _cheapest(known: _Table, goal: int) -> int | None:
     above: dict[int, int] = {}
     below: dict[int, int] = {}
     for key in known:
@@ -86,21 +93,22 @@ def _cheapest(known: Mapping[tuple[tuple[int, int], ...], int], goal: int) -> in
     return min(variables, key=cost)
 
 
-def _eliminate(
-    known: Mapping[tuple[tuple[int, int], ...], int], variable: int
-) -> dict[tuple[tuple[int, int], ...], int] | None:
-    result: dict[tuple[tuple[int, int], ...], int] = {}
-    lower: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
-    upper: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
+def _eliminate(known: _Table, variable: int) -> _Table | None:
+    result: _Table = {}
+    lower: list[tuple[int, _Key, int]] = []
+    upper: list[tuple[int, _Key, int]] = []
     for key, shift in known.items():
-        coefficient = dict(key).get(variable, 0)
-        if coefficient == 0:
-            result[key] = shift
+        for v, coefficient in key:
+            if v == variable:
+                (lower if coefficient > 0 else upper).append((abs(coefficient), key, shift))
+                break
         else:
-            (lower if coefficient > 0 else upper).append((abs(coefficient), key, shift))
+            result[key] = shift
+    if not lower or not upper:
+        return result
     # Short rows first: they are worth most when the cap is reached.
-    lower.sort(key=lambda row: (len(row[1]), row[1]))
-    upper.sort(key=lambda row: (len(row[1]), row[1]))
+    lower.sort(key=_length_first)
+    upper.sort(key=_length_first)
     for k, left, left_shift in lower:
         for m, right, right_shift in upper:
             if len(result) > _MAX_ROWS:
@@ -110,9 +118,10 @@ def _eliminate(
             combined = {v: c * p for v, c in left}
             for v, c in right:
                 combined[v] = combined.get(v, 0) + c * q
-            combined = {v: c for v, c in combined.items() if c}
-            if len(combined) > _MAX_LENGTH:
-                continue
-            if not _learn(result, combined, left_shift * p + right_shift * q):
+            if len(combined) <= _MAX_LENGTH and not _learn(result, combined, left_shift * p + right_shift * q):
                 return None
     return result
+
+
+def _length_first(row: tuple[int, _Key, int]) -> tuple[int, _Key]:
+    return len(row[1]), row[1]

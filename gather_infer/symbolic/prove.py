@@ -28,7 +28,7 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
     if isinstance(difference, int):
         return difference == 0
     bounds = scope.bounds(difference)
-    if bounds.lo is not None and bounds.lo > 0 or bounds.hi is not None and bounds.hi < 0:
+    if (bounds.lo is not None and bounds.lo > 0) or (bounds.hi is not None and bounds.hi < 0):
         return False
     if bounds.lo == 0 == bounds.hi:
         return True
@@ -78,7 +78,7 @@ def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
     ):
         return False
     try:
-        return _by_cases(dim, Scope(parent=scope, divisors_are_nonzero=True), [_MAX_CASES])
+        return _by_cases(dim, scope.where_defined(), [_MAX_CASES])
     except DimTooLarge:
         return False
 

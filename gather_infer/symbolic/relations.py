@@ -21,8 +21,8 @@ from gather_infer.symbolic.linear import Row, range_of
 
 __all__ = ["range_by_relations"]
 
-_MAX_MONOMIALS = 28
-_MAX_SEED_ROWS = 120
+_MAX_MONOMIALS = 16
+_MAX_SEED_ROWS = 64
 
 
 def range_by_relations(

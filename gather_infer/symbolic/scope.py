@@ -33,7 +33,16 @@ class Scope:
     inconsistent one.
     """
 
-    __slots__ = ("_facts", "_intervals", "_memo", "_memo_version", "_parent", "_version", "divisors_are_nonzero")
+    __slots__ = (
+        "_defined",
+        "_facts",
+        "_intervals",
+        "_memo",
+        "_memo_version",
+        "_parent",
+        "_version",
+        "divisors_are_nonzero",
+    )
 
     def __init__(self, *, parent: Scope | None = None, divisors_are_nonzero: bool = False) -> None:
         self._parent = parent
@@ -42,12 +51,19 @@ class Scope:
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
         self._memo_version = 0
+        self._defined: Scope | None = None
         # Set while an equality is decided: it need hold only where both sides are defined.
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
 
     def child(self) -> Scope:
         """A scope that sees the facts of this one, now and later, and keeps its own to itself."""
         return Scope(parent=self)
+
+    def where_defined(self) -> Scope:
+        """A child in which no divisor is 0."""
+        if self._defined is None:
+            self._defined = Scope(parent=self, divisors_are_nonzero=True)
+        return self._defined
 
     @property
     def version(self) -> int:
@@ -147,13 +163,13 @@ class Scope:
             return self.symbol_bounds(dim.name)
         if isinstance(dim, int):
             return Interval(dim, dim)
-        interval = Interval(0, 0)
         if isinstance(dim, FloorDiv):
             return self._atom_bounds(dim.num) // self._atom_bounds(dim.den)
         if isinstance(dim, Min):
             return Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
         if isinstance(dim, Max):
             return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
+        interval = Interval(0, 0)
         for monomial, coefficient in dim.terms:
             interval = interval + self._monomial_bounds(monomial).scaled(coefficient)
         return interval
@@ -204,11 +220,11 @@ class Scope:
         """Facts that together say the same as `fact`, or more of what follows from it; None if there are none."""
         for monomial, coefficient in fact.terms:
             if len(monomial) == 1 and isinstance(monomial[0], Extremum):
-                atom = monomial[0]
+                extremum = monomial[0]
                 # k*min(a, b) + rest >= 0  is  k*a + rest >= 0 and k*b + rest >= 0           k > 0
-                if isinstance(atom, Min) == (coefficient > 0):
-                    rest = fact - atom * coefficient
-                    return [arg * coefficient + rest for arg in atom.args]
+                if isinstance(extremum, Min) == (coefficient > 0):
+                    rest = fact - extremum * coefficient
+                    return [arg * coefficient + rest for arg in extremum.args]
         if len(fact.terms) > 2:
             return None
         (monomial, coefficient), *others = fact.terms
@@ -257,7 +273,7 @@ class Scope:
 def _has_independent_terms(dim: Expr) -> bool:
     """Whether the sum of the intervals of the terms is exact: no symbol is in two of them, or behind an atom."""
     if len(dim.terms) == 1:
-        (monomial, _), *_rest = dim.terms
+        monomial = dim.terms[0][0]
         return len(monomial) == 1 or all(isinstance(atom, Symbol) for atom in monomial)
     seen: set[Atom] = set()
     for monomial, _ in dim.terms:
