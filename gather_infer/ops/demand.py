@@ -1,0 +1,129 @@
+"""What the rules of neural-network operators demand of their inputs: ranks, agreeing dims, agreeing element types."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Dim, Expr, known_eq
+from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
+
+
+def require_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
+    """`shape` itself.
+
+    Raises SpecViolation when the rank is known and differs from `rank`.
+    """
+    if shape is not None and len(shape) != rank:
+        raise SpecViolation(f"{name} must have rank {rank}, has rank {len(shape)}: {format_shape(shape)}")
+    return shape
+
+
+def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
+    """`shape` itself.
+
+    Raises SpecViolation when the rank is known and below `rank`.
+    """
+    if shape is not None and len(shape) < rank:
+        raise SpecViolation(f"{name} must have rank {rank} or more, has rank {len(shape)}: {format_shape(shape)}")
+    return shape
+
+
+def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> Shape:
+    """`wanted`, with numbers where `shape` knows them: the two must be equal, dim for dim.
+
+    Raises SpecViolation when the ranks differ or two dims can never be equal (GI212).
+    """
+    if shape is None or shape is wanted:
+        return wanted
+    require_rank(shape, len(wanted), name)
+    return tuple(
+        w
+        if d is w or d == w
+        else op.require_equal(w, d, f"{name}{format_shape(shape)}: axis {axis} and what it has to fit")
+        for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
+    )
+
+
+def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: str) -> Shape:
+    """`target`, with numbers where `shape` knows them: `shape` broadcasts to `target` in one direction.
+
+    shape   [s0, ..., sm-1], m <= n, aligned to the right; each si is 1 or the dim of target
+    target  [t0, ..., tn-1], never extended
+
+    Raises SpecViolation (GI212) when that can never hold.
+    Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
+    """
+    if shape is None:
+        return target
+    if len(shape) > len(target):
+        raise SpecViolation(
+            f"{name} {format_shape(shape)} must broadcast to {format_shape(target)}, has more axes", "GI212"
+        )
+    result = list(target)
+    for axis in range(-len(shape), 0):
+        dim, wanted = shape[axis], target[axis]
+        if dim is wanted or dim == 1:
+            continue
+        is_one = known_eq(dim, 1, op.scope)
+        if is_one is not True and known_eq(dim, wanted, op.scope) is False:
+            if is_one is False:
+                raise SpecViolation(
+                    f"{name} {format_shape(shape)} must broadcast to {format_shape(target)}: "
+                    f"dim {dim} and dim {wanted} at axis {axis}",
+                    "GI212",
+                )
+            op.context.constrain(dim, "==", 1)
+        elif is_one is False:
+            result[axis] = op.require_equal(wanted, dim, f"{name}: dims")
+    return tuple(result)
+
+
+def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
+    """Raise SpecViolation (GI212) when `divisor` does not divide the number `dim`; of a symbol, record that it must."""
+    if divisor == 1:
+        return
+    if isinstance(dim, int):
+        if dim % divisor:
+            raise SpecViolation(f"{what} must be a multiple of {divisor}, is {dim}", "GI212")
+    else:
+        rest = dim % divisor
+        if rest != 0:
+            op.context.constrain(rest, "==", 0)
+
+
+def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:
+    """The element type that `tensors` share, None when none of them knows it.
+
+    Raises SpecViolation (GI211) when two of them differ.
+    """
+    found: DType | None = None
+    for tensor in tensors:
+        if tensor is None or tensor.dtype is None or tensor.dtype is found:
+            continue
+        if found is not None:
+            raise SpecViolation(f"{names} must have one element type, have {found} and {tensor.dtype}", "GI211")
+        found = tensor.dtype
+    return found
+
+
+def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
+    """`count` new symbols for dims that the facts of the inputs do not tell."""
+    return tuple(op.fresh(reason) for _ in range(count))
+
+
+def known_value(tensor: SymbolicTensor | None) -> Dim | None:
+    """The only element of a scalar (or one-element) integer tensor, None when it is not known."""
+    if tensor is None or tensor.values is None or tensor.values.size != 1:
+        return None
+    element = tensor.values.flat[0]
+    return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
+
+
+def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """`axis` counted from the front.
+
+    Raises SpecViolation (GI304) outside [-rank, rank - 1].
+    """
+    if not -rank <= axis < rank:
+        raise SpecViolation(f"{name} = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
+    return axis + rank if axis < 0 else axis
