@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..rules import RuleSet
+from gather_infer.rules import RuleSet
 
 
 @cache
 def standard_rules() -> dict[str, RuleSet]:
     """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
-    from . import control, elementwise, gather, gather_contrib, gather_openvino, movement, nn, reduction, selection
+    from . import control, elementwise, gather, gather_contrib, gather_openvino, movement, reduction, selection
     from . import sequence, shape
+    from . import conv, matmul, norm, pool
 
     sets: dict[str, RuleSet] = {}
-    for module in (shape, movement, gather, elementwise, reduction, selection, nn, sequence):
+    for module in (shape, movement, gather, elementwise, reduction, selection, sequence, conv, matmul, norm, pool):
         sets.setdefault("", RuleSet("")).update(module.rules)
     for rules in (*gather_contrib.RULE_SETS, gather_openvino.rules):
         sets[rules.domain] = rules
