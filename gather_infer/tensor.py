@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .symbolic import Dim, Expr
+from gather_infer.symbolic import Dim, Expr
 
 Shape: TypeAlias = tuple[Dim, ...]
 
@@ -83,6 +83,25 @@ FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and held exactly by the type.
+
+    Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient are those of the
+    exact one (proof in ops/elements.py); nothing else is promised.
+    """
+
+    num: Expr
+    den: int
+
+    @property
+    def is_exact(self) -> bool:
+        return self.den & (self.den - 1) == 0
+
+    def __str__(self) -> str:
+        return f"({self.num})/{self.den}"
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Inclusive bounds `lo <= element <= hi` of every element of an integer tensor; the ends may be symbolic.
 
@@ -100,9 +119,9 @@ class SymbolicTensor:
     dtype   element type, None when unknown
     shape   a Dim per axis, None when not even the rank is known
     values  an object array with the tensor's own rank and shape: int or Expr for integers, bool for booleans, float (or
-            int/Expr, an integer held exactly) for floats, None for an element that is not known. Only for tensors
-            whose shape is static and that have at most MAX_VALUES elements
-    span    bounds of all elements, integer tensors only
+            int/Expr, an integer held exactly, or Ratio) for floats, None for an element that is not known. Only for
+            tensors whose shape is static and that have at most MAX_VALUES elements
+    span    bounds of all elements, integer tensors only; a bool tensor has [0, 0] or [1, 1] when all elements are equal
     """
 
     dtype: DType | None = None
@@ -226,4 +245,4 @@ def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor
 
 def is_known(element: object) -> bool:
     """True for a Dim, False for None: an element with a value, symbolic or not."""
-    return isinstance(element, (int, Expr, float))
+    return isinstance(element, (int, Expr, float, Ratio))
