@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from .diagnostic import Severity
-from .errors import SpecViolation
-from .symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, symbol
-from .tensor import SymbolicTensor, Value
+from gather_infer.diagnostic import Severity
+from gather_infer.errors import SpecViolation
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, symbol
+from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +51,12 @@ class Assumption:
     def __str__(self) -> str:
         relation = f">= {self.least}" if self.most is None else f"<= {self.most}"
         return f"{self.dim} {relation} (node {self.node})"
+
+    def is_known(self, scope: Scope) -> bool:
+        """True when the scope proves it, so that nothing rests on it any more."""
+        if self.least is not None and known_le(self.least, self.dim, scope) is not True:
+            return False
+        return self.most is None or known_le(self.dim, self.most, scope) is True
 
 
 @dataclass(frozen=True, slots=True)

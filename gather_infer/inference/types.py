@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from typing import TYPE_CHECKING
 
-import numpy as np
 import onnx
-from onnx import TensorProto, TypeProto
+from onnx import TypeProto
 
-from ..symbolic import Dim, DimSyntaxError, Expr, free_symbols, parse_dim, substitute, symbol
-from ..tensor import (
-    MAX_VALUES,
+from gather_infer.symbolic import Dim, DimSyntaxError, Expr, free_symbols, parse_dim, substitute, symbol
+from gather_infer.tensor import (
     DType,
     MapType,
     OptionalType,
@@ -24,14 +21,6 @@ from ..tensor import (
     make_values,
 )
 
-if TYPE_CHECKING:
-    from ..model import ModelFile
-
-MAX_FLOAT_VALUES = 64
-"""Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
-
-MAX_SPAN_BYTES = 1 << 20
-"""Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
 
@@ -46,11 +35,18 @@ class DimReader:
 
     known    symbols that stand alone as a dim of some model input
     bound    name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
+    adopt    makes the symbol of a name that no input has
     """
 
-    def __init__(self, known: Set[str] = frozenset(), bound: Mapping[str, Dim] | None = None) -> None:
+    def __init__(
+        self,
+        known: Set[str] = frozenset(),
+        bound: Mapping[str, Dim] | None = None,
+        adopt: Callable[[str], Dim] = symbol,
+    ) -> None:
         self.known = known
         self.bound = dict(bound or {})
+        self.adopt = adopt
         self._cache: dict[str, Dim] = {}
 
     def param(self, text: str) -> Dim:
@@ -68,7 +64,7 @@ class DimReader:
             try:
                 dim = parse_dim(text, names=self.known)
             except DimSyntaxError:
-                dim = symbol(text)
+                dim = self.adopt(text)
         return substitute(dim, self.bound) if self.bound else dim
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
@@ -151,65 +147,3 @@ def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape) -> None:
             entry.dim_value = dim
         else:
             entry.dim_param = to_dim_param(dim)
-
-
-def shape_of(tensor: TensorProto) -> tuple[int, ...]:
-    return tuple(tensor.dims)
-
-
-def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
-    """The facts of a constant: type and shape always, elements and span when it is small enough to be read.
-
-    Raises ModelReadError when its data is missing or does not fit its dims.
-    """
-    dtype = _DTYPES.get(tensor.data_type)
-    shape = shape_of(tensor)
-    size = 1
-    for dim in shape:
-        size *= dim
-    if dtype is None or dtype is DType.STRING:
-        return SymbolicTensor(dtype, shape)
-    if dtype is DType.INT64 and size <= MAX_VALUES and len(tensor.raw_data) == 8 * size:
-        return _from_array(dtype, np.frombuffer(tensor.raw_data, "<i8").reshape(shape))
-    if dtype.is_integer or dtype is DType.BOOL:
-        if size <= MAX_VALUES:
-            return _from_array(dtype, model.tensor(tensor))
-        if dtype in (DType.INT32, DType.INT64) and model.nbytes(tensor) <= MAX_SPAN_BYTES:
-            array = model.tensor(tensor)
-            return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
-    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16) and size <= MAX_FLOAT_VALUES:
-        return _from_array(dtype, model.tensor(tensor))
-    return SymbolicTensor(dtype, shape)
-
-
-def _from_array(dtype: DType, array: np.ndarray) -> SymbolicTensor:  # type: ignore[type-arg]
-    if array.dtype.kind not in "iufb":  # 2- and 4-bit integers, in onnx's own dtypes
-        array = array.astype(np.int64)
-    return SymbolicTensor(dtype, array.shape, make_values(array.tolist() if array.ndim == 0 else array.astype(object)))
-
-
-def rename_symbols(value: Value, mapping: Mapping[str, Dim]) -> Value:
-    """`value` with symbols replaced by dims in its shape, elements and span."""
-
-    def swap(dim: Dim) -> Dim:
-        return dim if isinstance(dim, int) or mapping.keys().isdisjoint(free_symbols(dim)) else substitute(dim, mapping)
-
-    match value:
-        case SymbolicTensor():
-            shape = None if value.shape is None else tuple(map(swap, value.shape))
-            values, span = value.values, value.span
-            if values is not None:
-                flat = [swap(v) if isinstance(v, Expr) else v for v in values.flat]
-                values = make_values(flat, values.shape)
-            if span is not None:
-                lo, hi = span.lo, span.hi
-                span = Span(None if lo is None else swap(lo), None if hi is None else swap(hi))
-            return SymbolicTensor(value.dtype, shape, values, span)
-        case SparseTensor(dtype=dtype, shape=shape):
-            return SparseTensor(dtype, None if shape is None else tuple(map(swap, shape)))
-        case SequenceType(element=element, length=length):
-            inner = None if element is None else rename_symbols(element, mapping)
-            return SequenceType(inner, None if length is None else swap(length))
-        case OptionalType(element=element, present=present):
-            return OptionalType(None if element is None else rename_symbols(element, mapping), present)
-    return value

@@ -9,7 +9,7 @@ import onnx.defs
 from onnx import AttributeProto
 from onnx.defs import OpSchema, SchemaError
 
-from ..tensor import DType
+from gather_infer.tensor import DType
 
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
 
@@ -22,7 +22,7 @@ def attribute_type_name(number: int) -> str:
     return _ATTRIBUTE_NAMES.get(number, f"type {number}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schema:
     """The signature of one operator version.
 

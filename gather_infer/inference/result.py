@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..diagnostic import Diagnostic, Severity
-from ..rules import Assumption, Cause, Constraint
-from ..symbolic import Dim
-from ..tensor import SymbolicTensor, Value
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.rules import Assumption, Cause, Constraint
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
     import onnx
 
-    from ..model import ModelFile
+    from gather_infer.model import ModelFile
 
 
 @dataclass(frozen=True, slots=True)

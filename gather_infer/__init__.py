@@ -1,0 +1,87 @@
+"""Symbolic shape and type inference, constant folding and Gather rewriting for ONNX models.
+
+    >>> import gather_infer
+    >>> inference = gather_infer.infer("model.onnx", dims=["seq=1..512"])
+    >>> print(inference["last_hidden"])
+    float32[batch, seq, 64]
+
+Everything public is listed here; names are resolved on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gather_infer.diagnostic import Diagnostic, Location, Severity
+    from gather_infer.errors import (
+        ConversionRefused,
+        GatherInferError,
+        ModelReadError,
+        ModelStructureError,
+        ModelWriteError,
+        SpecViolation,
+        UsageError,
+    )
+    from gather_infer.inference import GatherAccess, Inference, infer
+    from gather_infer.model import ModelFile, open_model
+    from gather_infer.rules import OpCall, RuleSet
+    from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
+    from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "diagnostic": ("Diagnostic", "Location", "Severity"),
+    "errors": (
+        "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
+        "SpecViolation", "UsageError",
+    ),
+    "inference": ("GatherAccess", "Inference", "infer"),
+    "model": ("ModelFile", "open_model"),
+    "rules": ("OpCall", "RuleSet"),
+    "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
+    "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+}  # fmt: skip
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "ConversionRefused",
+    "DType",
+    "Diagnostic",
+    "Dim",
+    "Expr",
+    "GatherAccess",
+    "GatherInferError",
+    "Inference",
+    "Location",
+    "ModelFile",
+    "ModelReadError",
+    "ModelStructureError",
+    "ModelWriteError",
+    "OpCall",
+    "OptionalType",
+    "RuleSet",
+    "SequenceType",
+    "Severity",
+    "Span",
+    "SpecViolation",
+    "SymbolicTensor",
+    "UsageError",
+    "infer",
+    "open_model",
+    "parse_dim",
+    "symbol",
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,466 @@
+"""If, Loop and Scan.
+
+A loop is inferred by induction. A hypothesis gives every state as a function of the iteration `i`; the body is walked
+under it, and the hypothesis stands when the body turns the state of `i` into the state of `i + 1`. A dim that grows by
+the same amount each time becomes `d + i*step`; one that changes otherwise becomes a symbol about which nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx import GraphProto, NodeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import Attribute, Context
+from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, substitute
+from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+
+from .frame import MAX_DEPTH, Frame
+from .join import escape, join
+
+if TYPE_CHECKING:
+    from .walk import Walker
+
+MAX_TRIALS: Final = 6
+"""Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
+
+UNKNOWN: Final = SymbolicTensor()
+TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
+
+
+def infer(
+    walker: Walker,
+    node: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
+) -> Sequence[Value | None]:
+    """The facts of a control-flow node's outputs. Raises SpecViolation when its bodies do not fit it."""
+    if frame.depth >= MAX_DEPTH:
+        raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
+    context = walker.context
+    outer = context.scope, context.node, context.op_type
+    try:
+        match node.op_type:
+            case "If":
+                return _if(walker, attributes, inputs, frame, len(node.output))
+            case "Loop":
+                return _loop(walker, attributes, inputs, frame, len(node.output))
+            case _:
+                return _scan(walker, node, attributes, inputs, frame)
+    finally:
+        context.scope, context.node, context.op_type = outer
+
+
+def _body(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
+    body = attributes.get(name)
+    if not isinstance(body, GraphProto):
+        raise SpecViolation(f"attribute {name} is missing", "GI106")
+    return body
+
+
+def _walk_body(walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame) -> list[Value]:
+    values = dict(zip((i.name for i in body.input), given, strict=True))
+    inner = Frame(
+        frame.opsets, path=path, parent=frame, values=values, attributes=frame.attributes, depth=frame.depth + 1
+    )
+    return walker.walk_graph(body, inner)
+
+
+# If
+
+
+def _if(
+    walker: Walker, attributes: Mapping[str, Attribute], inputs: Sequence[Value | None], frame: Frame, outputs: int
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
+    context, node = walker.context, walker.context.node
+    taken = _scalar(inputs[0])
+    scope = context.scope
+    results: dict[bool, list[Value]] = {}
+    for branch, name in ((True, "then_branch"), (False, "else_branch")):
+        body = _body(attributes, name)
+        if len(body.output) != outputs:
+            raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
+        # a branch that always runs is on the unconditional path
+        context.scope = scope if taken is branch else scope.child()
+        results[branch] = _walk_body(walker, body, (), f"{node}/{name}", frame)
+    context.scope, context.node, context.op_type = scope, node, "If"
+    if isinstance(taken, bool):
+        return results[taken]
+    fresh = _fresh(context, "the branches of the If give it different sizes")
+    return [join(a, b, fresh) for a, b in zip(results[True], results[False], strict=True)]
+
+
+def _scalar(value: Value | None) -> object:
+    """The one element of a tensor, None when it is not known."""
+    if isinstance(value, SymbolicTensor) and value.values is not None and value.values.size == 1:
+        return value.values.flat[0]
+    return None
+
+
+def _fresh(context: Context, reason: str) -> Any:
+    return lambda: context.fresh(reason)
+
+
+# Loop
+
+
+def _loop(
+    walker: Walker, attributes: Mapping[str, Attribute], inputs: Sequence[Value | None], frame: Frame, outputs: int
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__Loop.html
+
+    inputs    M (trip count, optional), cond (optional), n initial states
+    body      (i, cond, n states) -> (cond, n states, k scan outputs)
+    outputs   n final states, k scan outputs with the trip count as a new first dim
+    """
+    context, node = walker.context, walker.context.node
+    body = _body(attributes, "body")
+    states = [UNKNOWN if v is None else v for v in inputs[2:]]
+    n = len(states)
+    if len(body.input) != n + 2:
+        raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {len(body.input)}", "GI110")
+    if len(body.output) != outputs + 1 or outputs < n:
+        raise SpecViolation(f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110")
+
+    limit = _scalar(inputs[0]) if inputs else None
+    most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
+    start = _scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
+
+    scope, created = context.scope, len(context.causes)
+    iteration = context.fresh("the number of an iteration", stem="iteration")
+    context.scope = scope.child()
+    if most is not None:
+        context.scope.require(most - 1 - iteration)
+
+    def run(state: list[Value]) -> list[Value]:
+        span = Span(0, None if most is None else most - 1)
+        counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
+        return _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
+
+    state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
+    goes_on = _scalar(results[0])
+    context.scope, context.node, context.op_type = scope, node, "Loop"
+
+    trips: Dim
+    if start is False:
+        trips = 0
+    elif start is True and goes_on is True and most is not None:
+        trips = most
+    else:
+        trips = context.fresh("the number of iterations depends on data", stem="trips")
+        if most is not None:
+            scope.require(most - trips)
+    local = _local_symbols(context, created) - free_symbols(trips)
+    finals = [_after(s, iteration, trips, local, context) for s in state]
+    scans = [_stacked(v, trips, 0, local, context) for v in results[1 + n :]]
+    return [*finals, *scans]
+
+
+def _local_symbols(context: Context, created: int) -> set[str]:
+    """Symbols that a body made and that mean nothing outside: those of data, and functions of these."""
+    local: set[str] = set()
+    for name in list(context.causes)[created:]:  # in the order of their making
+        cause = context.causes[name]
+        if cause.data_dependent or not local.isdisjoint(cause.operands):
+            local.add(name)
+    return local
+
+
+def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: Context) -> Value:
+    """A state after the last iteration: the hypothesis at `i = trips`."""
+    if isinstance(state, SymbolicTensor):
+        at = {iteration.name: trips}
+        shape = None if state.shape is None else tuple(substitute(d, at) for d in state.shape)
+        values = state.values
+        if values is not None:
+            values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
+        state = SymbolicTensor(state.dtype, shape, values, state.span)
+    return escape(state, local, _fresh(context, "a loop changes it by amounts that are not known"))
+
+
+def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
+    """What `trips` iterations of `value` are when they are stacked on a new `axis`.
+
+    Without an iteration nobody says what the other dims are, so a symbolic dim rests on there being one.
+    """
+    if not isinstance(value, SymbolicTensor):
+        raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
+    outside = escape(value.with_(values=None), local, _fresh(context, "a body computes it from data"))
+    assert isinstance(outside, SymbolicTensor), "escape keeps the kind of a value"
+    if outside.shape is None:
+        return SymbolicTensor(outside.dtype, span=outside.span)
+    shape: Shape = outside.shape
+    if any(isinstance(d, Expr) for d in shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
+        shape = tuple(context.fresh("the body may never run") if isinstance(d, Expr) else d for d in shape)
+    rank = len(shape) + 1
+    if not -rank <= axis < rank:
+        raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
+    axis %= rank
+    return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), span=outside.span)
+
+
+# induction
+
+
+def _induction(walker: Walker, initial: list[Value], iteration: Expr, run: Any, part: slice) -> tuple[list[Value], list[Value]]:
+    """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
+
+    run    walks the body with given states
+    part   where the next states are among the body's outputs
+    """
+    context = walker.context
+    tried: dict[tuple[object, ...], str] = {}
+    state = initial
+    for _ in range(MAX_TRIALS):
+        mark = walker.mark()
+        results: list[Value] = run(state)
+        revised = [
+            _revise(first, now, after, iteration, context, tried, (k,))
+            for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
+        ]
+        if revised == state:
+            return state, results
+        walker.rollback(mark)
+        state = revised
+    state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
+    results = run(state)
+    after_all = zip(state, results[part], strict=True)
+    if any(isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None) for a, b in after_all):
+        state = [UNKNOWN for _ in state]
+        results = run(state)
+    return state, results
+
+
+def _revise(
+    first: Value,
+    now: Value,
+    after: Value,
+    iteration: Expr,
+    context: Context,
+    tried: dict[tuple[object, ...], str],
+    key: tuple[object, ...],
+) -> Value:
+    """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
+
+    first   the state before the loop
+    tried   what has been tried for each dim: "" -> affine in the iteration -> anything
+    """
+    if isinstance(now, SequenceType) and isinstance(after, SequenceType):
+        element = now.element
+        if after.element is not None and element is not None:
+            element = join(element, after.element, _fresh(context, "members of the sequence differ in it"))
+            if _same_but_for_names(element, now.element, context):
+                element = now.element
+        elif element is None:
+            element = after.element
+        return SequenceType(element, now.length if now.length == after.length else None)
+    if not (isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)):
+        return now if now == after or type(now) is type(after) else UNKNOWN
+    step = {iteration.name: iteration + 1}
+    dtype = now.dtype if now.dtype == after.dtype else None
+    if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
+        return SymbolicTensor(dtype, span=_steady_span(now, after, context))
+
+    def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
+        if known_eq(d_after, substitute(d, step), context.scope):
+            return d
+        assert first.shape is not None, "checked above"
+        attempt = tried.get((*key, axis), "")
+        if attempt == "":
+            tried[*key, axis] = "affine"
+            growth = d_after - d
+            if _is_invariant(growth, context, iteration):
+                return first.shape[axis] + iteration * growth
+        if attempt != "anything":
+            tried[*key, axis] = "anything"
+            return context.fresh("it changes from iteration to iteration", stem="state")
+        return d  # a symbol about which nothing is said covers every size
+
+    shape = tuple(dim(axis, *pair) for axis, pair in enumerate(zip(now.shape, after.shape, strict=True)))
+    values = None
+    if now.values is not None and first.values is not None and shape == first.shape:
+        flat: list[object] = []
+        new = [None] * now.values.size if after.values is None else list(after.values.flat)
+        if len(new) != now.values.size:
+            new = [None] * now.values.size
+        for position, (base, element, element_after) in enumerate(zip(first.values.flat, now.values.flat, new, strict=True)):
+            flat.append(_element(base, element, element_after, iteration, context, tried, (*key, "value", position)))
+        if any(e is not None for e in flat) or not flat:
+            values = make_values(flat, now.values.shape)
+    return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
+
+
+def _element(
+    base: object,
+    now: object,
+    after: object,
+    iteration: Expr,
+    context: Context,
+    tried: dict[tuple[object, ...], str],
+    key: tuple[object, ...],
+) -> object:
+    """The hypothesis of one element: unchanged, growing by the same amount each time, or unknown."""
+    if now is None or after is None:
+        return None
+    if isinstance(now, (bool, float)) or isinstance(after, (bool, float)):
+        return now if type(now) is type(after) and repr(now) == repr(after) else None
+    assert isinstance(now, (int, Expr)), "elements are numbers, expressions or None"
+    if not isinstance(after, (int, Expr)) or not isinstance(base, (int, Expr)):
+        return None
+    if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
+        return now
+    if key in tried:
+        return None
+    tried[key] = "affine"
+    growth = after - now
+    return base + iteration * growth if _is_invariant(growth, context, iteration) else None
+
+
+def _is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
+    """True when an amount is the same in every iteration: no symbol in it was made since the loop began."""
+    names = list(context.causes)
+    since = set(names[names.index(iteration.name) :])
+    return since.isdisjoint(free_symbols(growth))
+
+
+def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:
+    """The ends of the span that the body does not pass."""
+    if now.span is None or after.span is None:
+        return None
+    lo, hi = now.span.lo, now.span.hi
+    if lo is not None and (after.span.lo is None or known_le(lo, after.span.lo, context.scope) is not True):
+        lo = None
+    if hi is not None and (after.span.hi is None or known_le(after.span.hi, hi, context.scope) is not True):
+        hi = None
+    return None if lo is None and hi is None else Span(lo, hi)
+
+
+def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
+    """True when two element facts differ only in symbols that the run generated: joining them again says no more."""
+
+    def blur(shape: Shape | None) -> object:
+        return None if shape is None else tuple("?" if free_symbols(d) & context.causes.keys() else d for d in shape)
+
+    return (
+        isinstance(a, SymbolicTensor)
+        and isinstance(b, SymbolicTensor)
+        and a.dtype == b.dtype
+        and blur(a.shape) == blur(b.shape)
+    )
+
+
+# Scan
+
+
+def _scan(
+    walker: Walker,
+    node: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__Scan.html (8 has a batch dim and sequence_lens, 9 adds the axes)
+
+    inputs    n initial states, m scan inputs, each cut along its scan axis (length T, the same for all)
+    body      (n states, m slices) -> (n states, k slices)
+    outputs   n final states, k scan outputs with T as a new dim on their axis
+    """
+    context, path = walker.context, walker.context.node
+    body = _body(attributes, "body")
+    batched = frame.opsets.version_of("") < 9
+    given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
+    m = _int(attributes, "num_scan_inputs", 0)
+    n = len(given) - m
+    k = len(node.output) - n
+    if m < 1 or n < 0 or k < 0:
+        raise SpecViolation(f"num_scan_inputs must be in [1, {len(given)}], is {m}", "GI110")
+    if len(body.input) != n + m or len(body.output) != n + k:
+        found = f"{len(body.input)} inputs and {len(body.output)} outputs"
+        raise SpecViolation(f"the body must have {n + m} inputs and {n + k} outputs, has {found}", "GI110")
+    in_axes = _ints(attributes, "scan_input_axes", m)
+    out_axes = _ints(attributes, "scan_output_axes", k)
+
+    scope, created = context.scope, len(context.causes)
+    batch: Dim | None = None
+    trips: Dim | None = None
+    slices: list[Value] = []
+    states: list[Value] = []
+    for position, value in enumerate(given):
+        if not isinstance(value, SymbolicTensor):
+            raise SpecViolation(f"input {position} must be a tensor, is {value}", "GI211")
+        shape = value.shape
+        if batched and shape is not None:
+            if not shape:
+                raise SpecViolation(f"input {position} must have a batch dim, is a scalar", "GI305")
+            batch = shape[0] if batch is None else _agreed(batch, shape[0], "the batch dims", context)
+            shape = shape[1:]
+        if position < n:
+            states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
+            continue
+        if shape is None:
+            slices.append(SymbolicTensor(value.dtype, span=value.span))
+            continue
+        axis = 0 if batched else in_axes[position - n]
+        if not -len(shape) <= axis < len(shape):
+            raise SpecViolation(
+                f"scan_input_axes = {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
+                "GI304",
+            )
+        axis %= len(shape)
+        trips = shape[axis] if trips is None else _agreed(trips, shape[axis], "the lengths of the scan inputs", context)
+        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
+    if trips is None:
+        trips = context.fresh("the length of the scan inputs is not known", stem="trips")
+
+    iteration = context.fresh("the number of an iteration", stem="iteration")
+    context.scope = scope.child()
+    context.scope.require(trips - 1 - iteration)
+
+    def run(state: list[Value]) -> list[Value]:
+        return _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)
+
+    state, results = _induction(walker, states, iteration, run, slice(0, n))
+    context.scope, context.node, context.op_type = scope, path, "Scan"
+    local = _local_symbols(context, created) - free_symbols(trips)
+    finals: list[Value] = [_after(s, iteration, trips, local, context) for s in state]
+    axes = [0] * k if batched else out_axes
+    scans: list[Value] = [_stacked(v, trips, a, local, context) for v, a in zip(results[n:], axes, strict=True)]
+    outputs = [*finals, *scans]
+    return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
+
+
+def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
+    if not isinstance(value, SymbolicTensor) or value.shape is None:
+        return value
+    first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
+    return SymbolicTensor(value.dtype, (first, *value.shape), span=value.span)
+
+
+def _agreed(a: Dim, b: Dim, what: str, context: Context) -> Dim:
+    if a == b:
+        return a
+    if known_eq(a, b, context.scope) is False:
+        raise SpecViolation(f"{what} must be equal, are {a} and {b}", "GI212")
+    context.constrain(a, "==", b)
+    return b if isinstance(b, int) else a
+
+
+def _int(attributes: Mapping[str, Attribute], name: str, default: int) -> int:
+    value = attributes.get(name, default)
+    return value if isinstance(value, int) else default
+
+
+def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:
+    value = attributes.get(name)
+    if not isinstance(value, tuple):
+        return [0] * count
+    if len(value) != count:
+        raise SpecViolation(f"{name} must have {count} entries, has {len(value)}", "GI110")
+    return value
+
+
+

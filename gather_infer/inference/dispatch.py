@@ -1,0 +1,110 @@
+"""How the walk treats an operator: the rule, function body or schema that is in force under a set of opset imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import FunctionProto
+
+from gather_infer.rules import Rule, RuleSet
+from gather_infer.tensor import DType
+from .schema import NEWEST_OPSET, Schema, schema_of
+
+_OPENVINO = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
+NEWEST_OPENVINO = 15
+
+GATHER_FAMILY = frozenset(
+    {
+        ("", "Gather"), ("", "GatherElements"), ("", "GatherND"), ("ai.onnx.ml", "ArrayFeatureExtractor"),
+        ("com.microsoft", "GatherND"), ("com.microsoft", "GatherBlockQuantized"),
+        ("openvino", "Gather"), ("openvino", "GatherElements"), ("openvino", "GatherND"), ("openvino", "GatherTree"),
+    }
+)  # fmt: skip
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+
+
+def canonical_domain(domain: str) -> str:
+    """`ai.onnx` is the default domain under its long name; every OpenVINO opset shares one set of rules."""
+    if not domain or domain == "ai.onnx":
+        return ""
+    return "openvino" if domain[0] == "o" and _OPENVINO.fullmatch(domain) else domain
+
+
+@dataclass(slots=True)
+class Entry:
+    """One operator under one set of imports.
+
+    domain     canonical
+    version    the opset version in force, 0 when the model does not import the domain
+    checked    tuples of input element types that were found legal
+    """
+
+    op_type: str
+    domain: str
+    version: int
+    rule: Rule | None
+    schema: Schema | None
+    function: FunctionProto | None
+    control: bool
+    in_family: bool
+    checked: set[tuple[DType | None, ...]] = field(default_factory=set)
+
+
+class Opsets:
+    """The opset imports of a model or function, with the entries found under them."""
+
+    def __init__(
+        self,
+        imports: Iterable[onnx.OperatorSetIdProto],
+        rule_sets: Sequence[Mapping[str, RuleSet]],
+        functions: Mapping[tuple[str, str, str], FunctionProto],
+    ) -> None:
+        self.versions: dict[str, int] = {}
+        for entry in imports:
+            domain = "" if entry.domain == "ai.onnx" else entry.domain
+            self.versions.setdefault(domain, entry.version)
+        self._rule_sets = rule_sets
+        self._functions = functions
+        self._entries: dict[tuple[str, str, str], Entry] = {}
+
+    def entry(self, domain: str, op_type: str, overload: str) -> Entry:
+        """The entry of an operator; found once, then remembered."""
+        key = (domain, op_type, overload)
+        found = self._entries.get(key)
+        if found is None:
+            found = self._entries[key] = self._find(domain, op_type, overload)
+        return found
+
+    def version_of(self, domain: str) -> int:
+        """The version in force for a domain as it is written in the node; 0 when the domain is not imported."""
+        if match := _OPENVINO.fullmatch(domain):
+            # the domain itself carries the version of the opset, an IR does not number it otherwise
+            return int(match[1]) if match[1] else self.versions.get(domain, NEWEST_OPENVINO) or NEWEST_OPENVINO
+        return self.versions.get("" if domain == "ai.onnx" else domain, 0)
+
+    def _find(self, domain: str, op_type: str, overload: str) -> Entry:
+        name = canonical_domain(domain)
+        version = self.version_of(domain)
+        function = self._functions.get(("" if domain == "ai.onnx" else domain, op_type, overload))
+        rule = None
+        for sets in self._rule_sets:
+            rules = sets.get(domain) or sets.get(name)
+            rule = rules.find(op_type, version) if rules is not None and version else None
+            if rule is not None:
+                break
+        lookup = min(version, NEWEST_OPSET) if name == "" else version
+        schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
+        return Entry(
+            op_type,
+            name,
+            version,
+            None if function is not None else rule,
+            schema,
+            function,
+            control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
+            in_family=(name, op_type) in GATHER_FAMILY and function is None,
+        )

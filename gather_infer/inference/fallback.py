@@ -1,0 +1,82 @@
+"""onnx's own inference for one node: where neither a rule nor a function body exists.
+
+Its element types and ranks are trusted; a static dim only when every input shape is static, because what it makes of
+symbols is not sound for every operator. Any other dim is an unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, TypeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import Context
+from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
+
+from .schema import Schema
+from .types import DimReader, from_type, to_type
+
+
+def onnx_inference(
+    schema: Schema,
+    node: NodeProto,
+    names: Sequence[str],
+    inputs: Sequence[Value | None],
+    versions: Mapping[str, int],
+    context: Context,
+) -> list[Value | None]:
+    """The facts of a node's outputs, None where onnx says nothing. Raises SpecViolation when onnx rejects the node."""
+    types: dict[str, TypeProto] = {}
+    data: dict[str, TensorProto] = {}
+    for name, value in zip(names, inputs, strict=False):
+        if value is None:
+            continue
+        proto = to_type(value)
+        if proto is None:
+            return [None] * len(node.output)  # onnx's inference cannot go on without every element type
+        types[name] = proto
+        if isinstance(value, SymbolicTensor) and (tensor := _constant(value)) is not None:
+            data[name] = tensor
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items() if version > 0]
+    try:
+        found = onnx.shape_inference.infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
+    except onnx.shape_inference.InferenceError as error:
+        raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
+    static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
+    reader = DimReader()
+
+    def unknown(_: int) -> object:
+        return context.fresh(f"there is no rule for {schema.op_type}")
+
+    results: list[Value | None] = []
+    for name in node.output:
+        proto = found.get(name)
+        value = None if proto is None else from_type(proto, reader, unknown)  # type: ignore[arg-type]
+        results.append(value if static or value is None else _without_dims(value, context, schema))
+    return results
+
+
+def _constant(value: SymbolicTensor) -> TensorProto | None:
+    if value.values is None or value.dtype not in (DType.INT64, DType.INT32):
+        return None
+    if not all(type(v) is int for v in value.values.flat):
+        return None
+    dtype = np.int64 if value.dtype is DType.INT64 else np.int32
+    return onnx.numpy_helper.from_array(value.values.astype(dtype))
+
+
+def _without_dims(value: Value, context: Context, schema: Schema) -> Value:
+    match value:
+        case SymbolicTensor(dtype=dtype, shape=shape):
+            if shape is None:
+                return SymbolicTensor(dtype)
+            dims: Shape = tuple(context.fresh(f"there is no rule for {schema.op_type}") for _ in shape)
+            return SymbolicTensor(dtype, dims)
+        case SequenceType(element=element):
+            return SequenceType(None if element is None else _without_dims(element, context, schema))
+        case OptionalType(element=element):
+            return OptionalType(None if element is None else _without_dims(element, context, schema))
+    return value

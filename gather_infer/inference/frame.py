@@ -1,0 +1,57 @@
+"""The names that are in scope while a graph is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from gather_infer.tensor import Value
+
+from .dispatch import Opsets
+
+MAX_DEPTH: Final = 40
+"""Subgraphs and function calls inside each other."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """The names of one graph, subgraph or function body while it is walked.
+
+    path        "" for the main graph, else the path of the node and the attribute
+    constants   tensors that no caller can override, for rules that need every element
+    attributes  of the call, in a function body and its subgraphs
+    absent      inputs of a function that the call leaves out
+    """
+
+    opsets: Opsets
+    path: str = ""
+    parent: Frame | None = None
+    values: dict[str, Value] = field(default_factory=dict)
+    declared: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
+    constants: dict[str, TensorProto] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    depth: int = 0
+
+    def find(self, name: str) -> Value | None:
+        """The fact of a name in this graph or in one around it."""
+        frame: Frame | None = self
+        while frame is not None:
+            value = frame.values.get(name)
+            if value is not None:
+                return value
+            frame = frame.parent
+        return None
+
+    def constant(self, name: str) -> TensorProto | None:
+        """The tensor of a constant name; an inner name hides an outer one."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.constants.get(name)
+            frame = frame.parent
+        return None

@@ -1,0 +1,94 @@
+"""Calls of functions: those of the model, and the bodies that onnx's schemas give for operators without a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from onnx import AttributeProto, FunctionProto, NodeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import Attribute
+from gather_infer.tensor import Value
+
+from .frame import MAX_DEPTH, Frame
+from .schema import Schema
+from .types import to_type
+
+if TYPE_CHECKING:
+    from .walk import Walker
+
+
+def call(
+    walker: Walker,
+    body: FunctionProto,
+    node: NodeProto,
+    inputs: Sequence[Value | None],
+    attributes: Mapping[str, Attribute],
+    frame: Frame,
+) -> list[Value | None]:
+    """The facts of a call: the body walked with the call's inputs and attributes, under its own opset imports.
+
+    Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has.
+    """
+    key = (body.domain, body.name, body.overload)
+    if key in walker.calls:
+        raise SpecViolation(f"function {body.name} calls itself", "GI108")
+    if frame.depth >= MAX_DEPTH:
+        raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
+    if len(inputs) > len(body.input):
+        raise SpecViolation(f"function {body.name} takes at most {len(body.input)} inputs, found {len(inputs)}", "GI107")
+
+    bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
+    for attribute in node.attribute:
+        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            bound[attribute.name] = source
+    given = dict(zip(body.input, inputs, strict=False))
+    inner = Frame(
+        walker.opsets(body.opset_import),
+        path=walker.context.node,
+        values={name: value for name, value in given.items() if value is not None},
+        declared={v.name: v for v in body.value_info},
+        attributes=bound,
+        absent=frozenset(name for name in body.input if given.get(name) is None),
+        depth=frame.depth + 1,
+    )
+    walker.calls.append(key)
+    outer_node, outer_type = walker.context.node, walker.context.op_type
+    walker.scopes[inner.path] = inner.values
+    walker.walk_nodes(body.node, inner)
+    walker.context.node, walker.context.op_type = outer_node, outer_type
+    walker.calls.pop()
+    return [inner.find(name) for name in body.output]
+
+
+@cache
+def _fixed_body(schema: Schema, version: int) -> FunctionProto | None:
+    versions = [v for v in schema.raw.function_opset_versions if v <= version]
+    if not versions:
+        return None
+    serialized = schema.raw.get_function_with_opset_version(max(versions))
+    return FunctionProto.FromString(serialized) if serialized else None
+
+
+def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int) -> FunctionProto | None:
+    """The function body that onnx's schema gives for a node, None when there is none.
+
+    A body that depends on the node is built from it and from the types of its inputs, all of which must be known.
+    """
+    raw = schema.raw
+    if raw.has_function:
+        return _fixed_body(schema, version)
+    if not raw.has_context_dependent_function:
+        return None
+    versions = [v for v in raw.context_dependent_function_opset_versions if v <= version]
+    protos = [None if value is None else to_type(value) for value in inputs]
+    if not versions or any(p is None and v is not None for p, v in zip(protos, inputs, strict=True)):
+        return None
+    serialized_types = [b"" if p is None else p.SerializeToString() for p in protos]
+    serialized = raw.get_context_dependent_function_with_opset_version(
+        max(versions), node.SerializeToString(), serialized_types
+    )
+    return FunctionProto.FromString(serialized) if serialized else None

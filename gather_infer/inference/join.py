@@ -1,0 +1,130 @@
+"""Facts that hold on two paths, facts that contradict, and facts that leave the body in which they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, maximum, minimum
+from gather_infer.tensor import (
+    MapType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    Span,
+    SparseTensor,
+    SymbolicTensor,
+    Value,
+    make_values,
+)
+
+FreshDim = Callable[[], Dim]
+
+
+def join(a: Value, b: Value, fresh: FreshDim) -> Value:
+    """What holds of a value that is either `a` or `b`; `fresh()` stands where their dims differ."""
+    match a, b:
+        case SymbolicTensor(), SymbolicTensor():
+            dtype = a.dtype if a.dtype == b.dtype else None
+            shape = join_shapes(a.shape, b.shape, fresh)
+            values = None
+            if a.values is not None and b.values is not None and a.values.shape == b.values.shape:
+                flat = [x if _same(x, y) else None for x, y in zip(a.values.flat, b.values.flat, strict=True)]
+                if any(x is not None for x in flat) or not flat:
+                    values = make_values(flat, a.values.shape)
+            return SymbolicTensor(dtype, shape, values, _hull(_span(a), _span(b)))
+        case SparseTensor(), SparseTensor():
+            return SparseTensor(a.dtype if a.dtype == b.dtype else None, join_shapes(a.shape, b.shape, fresh))
+        case SequenceType(), SequenceType():
+            length = a.length if a.length is not None and a.length == b.length else None
+            return SequenceType(_join_elements(a.element, b.element, fresh), length)
+        case OptionalType(), OptionalType():
+            present = a.present if a.present == b.present else None
+            return OptionalType(_join_elements(a.element, b.element, fresh), present)
+        case MapType(), MapType():
+            key = a.key if a.key == b.key else None
+            return MapType(key, None if a.value is None or b.value is None else join(a.value, b.value, fresh))
+    return SymbolicTensor()
+
+
+def _join_elements(a: Value | None, b: Value | None, fresh: FreshDim) -> Value | None:
+    if a is None or b is None:  # an empty sequence has no members to disagree
+        return b if a is None else a
+    return join(a, b, fresh)
+
+
+def join_shapes(a: Shape | None, b: Shape | None, fresh: FreshDim) -> Shape | None:
+    """The shape of a tensor that has either shape; None when the ranks differ."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else fresh() for x, y in zip(a, b, strict=True))
+
+
+def _same(x: object, y: object) -> bool:
+    return type(x) is type(y) and (repr(x) == repr(y) if isinstance(x, float) else x == y)
+
+
+def _span(tensor: SymbolicTensor) -> Span | None:
+    """The span of an integer tensor, from its elements when they are all known."""
+    if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
+        return tensor.span
+    elements = list(tensor.values.flat)
+    if not elements or any(e is None for e in elements):
+        return tensor.span
+    return Span(minimum(*elements), maximum(*elements))
+
+
+def _hull(a: Span | None, b: Span | None) -> Span | None:
+    if a is None or b is None:
+        return None
+    lo = None if a.lo is None or b.lo is None else minimum(a.lo, b.lo)
+    hi = None if a.hi is None or b.hi is None else maximum(a.hi, b.hi)
+    return None if lo is None and hi is None else Span(lo, hi)
+
+
+def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
+    """True when no run can satisfy both: kinds, element types, ranks or dims that are never equal."""
+    match declared, inferred:
+        case (SymbolicTensor(), SymbolicTensor()) | (SparseTensor(), SparseTensor()):
+            if declared.dtype is not None and inferred.dtype is not None and declared.dtype != inferred.dtype:
+                return True
+            if declared.shape is None or inferred.shape is None:
+                return False
+            return len(declared.shape) != len(inferred.shape) or any(
+                known_eq(x, y, scope) is False for x, y in zip(declared.shape, inferred.shape, strict=True)
+            )
+        case (SequenceType(), SequenceType()) | (OptionalType(), OptionalType()):
+            if declared.element is None or inferred.element is None:
+                return False
+            return contradiction(declared.element, inferred.element, scope)
+        case MapType(), MapType():
+            return declared.key is not None and inferred.key is not None and declared.key != inferred.key
+    return inferred != SymbolicTensor()
+
+
+def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
+    """`value` outside the body it was found in: what mentions a symbol of the body becomes fresh or unknown."""
+
+    def is_local(dim: Dim | None) -> bool:
+        return isinstance(dim, Expr) and not local.isdisjoint(free_symbols(dim))
+
+    def outside(shape: Shape | None) -> Shape | None:
+        return None if shape is None else tuple(fresh() if is_local(d) else d for d in shape)
+
+    match value:
+        case SymbolicTensor():
+            values = value.values
+            if values is not None and any(is_local(v) for v in values.flat if isinstance(v, Expr)):
+                kept = [None if isinstance(v, Expr) and is_local(v) else v for v in values.flat]
+                values = make_values(kept, values.shape) if any(v is not None for v in kept) else None
+            span = value.span
+            if span is not None and (is_local(span.lo) or is_local(span.hi)):
+                span = Span(None if is_local(span.lo) else span.lo, None if is_local(span.hi) else span.hi)
+            return SymbolicTensor(value.dtype, outside(value.shape), values, span)
+        case SparseTensor():
+            return SparseTensor(value.dtype, outside(value.shape))
+        case SequenceType(element=element, length=length):
+            inner = None if element is None else escape(element, local, fresh)
+            return SequenceType(inner, None if is_local(length) else length)
+        case OptionalType(element=element, present=present):
+            return OptionalType(None if element is None else escape(element, local, fresh), present)
+    return value

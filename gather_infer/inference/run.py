@@ -1,0 +1,304 @@
+"""A whole run: inputs and what the caller says of them, the walk, the declared outputs, the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx import ModelProto, ValueInfoProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import UsageError
+from gather_infer.model import ModelFile, open_model
+from gather_infer.ops import standard_rules
+from gather_infer.rules import Context, RuleSet
+from gather_infer.symbolic import (
+    Dim,
+    DimSyntaxError,
+    Expr,
+    Scope,
+    free_symbols,
+    known_eq,
+    parse_dim,
+    simplify,
+    substitute,
+    symbol,
+)
+from gather_infer.tensor import Shape, Span, SymbolicTensor, Value, make_values
+
+from .frame import Frame
+from .join import contradiction
+from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
+from .result import Inference
+from .types import DimReader, from_type
+from .walk import UNKNOWN, Walker
+
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+MAX_PASSES: Final = 3
+"""Walks at most: a fact that a late node implies may answer a question that an early one asked."""
+
+
+def infer(
+    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    *,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
+    rules: Sequence[RuleSet] = (),
+    assume: bool = True,
+) -> Inference:
+    """Symbolic types and shapes of every tensor of a model; `gather_infer.infer`.
+
+    model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
+    dims     what is known of the inputs' dims: `["seq=1..512", "batch=4", "total=past+seq"]`, or a mapping of a name to
+             a size, a text or a pair of bounds. An input dim without a name is called `input.axis`, as in `ids.1`
+    inputs   shapes of inputs that the model leaves open: `["ids=int64[batch, seq]"]`, or a mapping
+    rules    rule sets of the caller, asked before the package's own
+    assume   False never assumes that a dim is at least 1: the answer is exact or unknown
+
+    What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a model
+    and UsageError for unknown names and malformed entries in `dims` and `inputs`.
+    """
+    return _Run(to_model_file(model), dims, inputs, rules, assume).run()
+
+
+def to_model_file(model: object) -> ModelFile:
+    """Any model that the API accepts as a ModelFile. Raises ModelReadError, UsageError for another kind of object."""
+    if isinstance(model, ModelFile):
+        return model
+    if isinstance(model, ModelProto):
+        return ModelFile.from_proto(model)
+    if isinstance(model, (str, os.PathLike)):
+        return open_model(model)
+    if type(model).__module__.startswith("onnx_graphsurgeon"):
+        import onnx_graphsurgeon
+
+        return ModelFile.from_proto(onnx_graphsurgeon.export_onnx(model))
+    raise UsageError(f"a model is a path, a ModelProto, a ModelFile or a graphsurgeon Graph, not {type(model).__name__}")
+
+
+class _Run:
+    def __init__(
+        self,
+        model: ModelFile,
+        dims: Mapping[str, object] | Iterable[str],
+        inputs: Mapping[str, str] | Iterable[str],
+        rules: Sequence[RuleSet],
+        assume: bool,
+    ) -> None:
+        self.model = model
+        self.graph = model.proto.graph
+        self.assume = assume
+        self.early: list[Diagnostic] = []
+        self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
+        constants = {t.name for t in self.graph.initializer} | {t.values.name for t in self.graph.sparse_initializer}
+        # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
+        overridable = model.proto.ir_version >= 4
+        self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
+        self.input_specs = read_inputs(inputs, (i.name for i in self.inputs))
+        self.known = self._input_symbols()
+        self.dim_specs: DimSpecs = read_dims(dims, self.known)
+        for value in self.inputs:
+            if value.name in self.input_specs:
+                self._bind_declared(value, self.input_specs[value.name].shape)
+
+    def _input_symbols(self) -> frozenset[str]:
+        """The symbols of the inputs: dim_params that are names, and `input.axis` for a dim that states nothing."""
+        texts: list[str] = []
+        names: set[str] = set()
+        for value in self.inputs:
+            if value.name in self.input_specs:
+                for dim in self.input_specs[value.name].shape:
+                    names |= free_symbols(dim)
+            for text in _dim_params(value):
+                texts.append(text)
+                if _is_name(text):
+                    names.add(text)
+        for text in texts:
+            if text not in names and not _is_expression_of(text, names):
+                names.add(text)
+        for value in self.inputs:
+            if value.name not in self.input_specs:
+                names |= {f"{value.name}.{axis}" for axis in _open_axes(value)}
+        return frozenset(names)
+
+    def _bind_declared(self, value: ValueInfoProto, given: Shape) -> None:
+        """A dim that the model names and `--input` sizes has that size wherever the name stands."""
+        for declared, dim in zip(_dims(value), given, strict=False):
+            name = declared.dim_param
+            if name in self.known and name not in self.dim_specs.bound and name not in free_symbols(dim):
+                bind(self.dim_specs, name, dim)
+
+    def run(self) -> Inference:
+        scope = Scope()
+        for name, interval in self.dim_specs.bounds.items():
+            bound = self.dim_specs.bound.get(name)
+            if bound is None:
+                scope.declare(name, interval)
+        for number in range(MAX_PASSES):
+            before = scope.version
+            walker, outputs = self._walk(scope)
+            context = walker.context
+            open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
+            if scope.version == before or not open_questions or number == MAX_PASSES - 1:
+                break
+        return self._result(walker, outputs, scope)
+
+    def _walk(self, scope: Scope) -> tuple[Walker, list[Value]]:
+        zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
+        context = Context(scope, reserved=self.known, may_assume=self.assume, zero_dims=zero)
+        reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
+        walker = Walker(self.model, context, reader, self.rule_sets)
+        frame = Frame(walker.opsets(self.model.proto.opset_import))
+        self.early = []
+        for value in self.inputs:
+            if value.name in frame.values:
+                self._early("GI101", f"input {value.name} is declared twice", value.name)
+                continue
+            frame.values[value.name] = self._input_fact(value, reader)
+        seen = set(frame.values)
+        overridable = {i.name for i in self.inputs}
+        for tensor in self.graph.initializer:
+            if tensor.name in seen and tensor.name not in overridable:
+                self._early("GI101", f"initializer {tensor.name} is defined twice", tensor.name)
+            seen.add(tensor.name)
+        outputs = walker.walk_graph(self.graph, frame)
+        return walker, outputs
+
+    def _early(self, code: str, message: str, value: str, *detail: str) -> None:
+        self.early.append(diagnostic(code, message, Location(value=value), detail=detail))
+
+    def _input_fact(self, value: ValueInfoProto, reader: DimReader) -> Value:
+        spec = self.input_specs.get(value.name)
+
+        def unnamed(axis: int) -> Dim:
+            return substitute(symbol(f"{value.name}.{axis}"), self.dim_specs.bound)
+
+        for dim in _dims(value):
+            if dim.WhichOneof("value") == "dim_value" and dim.dim_value < -1:
+                self._early("GI109", f"a dim of {value.name} is {dim.dim_value}; it is taken as unknown", value.name)
+        declared = from_type(value.type, reader, unnamed)
+        if declared is None:
+            declared = UNKNOWN
+        if spec is None:
+            return declared
+        return _refined(value.name, declared, spec, self.dim_specs.bound)
+
+    def _result(self, walker: Walker, outputs: list[Value], scope: Scope) -> Inference:
+        context = walker.context
+        for values in walker.scopes.values():
+            for name, value in values.items():
+                values[name] = _simplified(value, scope)
+        notes = self._declared_outputs(walker, [_simplified(v, scope) for v in outputs], scope)
+        assumptions = tuple(a for a in context.assumptions.values() if not a.is_known(scope))
+        return Inference(
+            self.model,
+            walker.scopes,
+            inputs=tuple(i.name for i in self.inputs),
+            outputs=tuple(o.name for o in self.graph.output),
+            diagnostics=(*self.early, *walker.diagnostics, *notes),
+            constraints=tuple(context.constraints),
+            assumptions=assumptions,
+            causes=context.causes,
+            accesses=tuple(walker.accesses),
+        )
+
+    def _declared_outputs(self, walker: Walker, outputs: list[Value], scope: Scope) -> list[Diagnostic]:
+        """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
+        found: list[Diagnostic] = []
+        aliases: dict[str, Dim] = {}
+        for proto, value in zip(self.graph.output, outputs, strict=True):
+            where = Location(value=proto.name)
+            stated = from_type(proto.type, walker.reader, lambda _: walker.context.fresh("the output states no size"))
+            if stated is None or value == UNKNOWN:
+                continue
+            if contradiction(stated, value, scope):
+                message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
+                found.append(diagnostic("GI202", message, where))
+                continue
+            if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
+                continue
+            for declared, dim in zip(stated.shape or (), value.shape or (), strict=False):
+                if not isinstance(declared, Expr) or not declared.is_symbol or declared.name in walker.context.causes:
+                    continue
+                if declared == dim or not free_symbols(dim) <= self.known:
+                    continue
+                first = aliases.setdefault(declared.name, dim)
+                if first is dim:
+                    message = f"{declared} = {dim}"
+                    if all(d.message != message for d in found):
+                        found.append(diagnostic("GI203", message, where))
+                elif declared.name not in self.known and known_eq(first, dim, scope) is False:
+                    message = f"declared dim {declared} stands for {first} and for {dim}"
+                    found.append(diagnostic("GI202", message, where))
+        return found
+
+
+def _is_name(text: str) -> bool:
+    try:
+        dim = parse_dim(text)
+    except DimSyntaxError:
+        return False
+    return isinstance(dim, Expr) and dim.is_symbol and dim.name == text
+
+
+def _is_expression_of(text: str, names: set[str]) -> bool:
+    try:
+        parse_dim(text, names=names)
+    except DimSyntaxError:
+        return False
+    return True
+
+
+def _dims(value: ValueInfoProto) -> Sequence[Any]:
+    kind = value.type.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return list(getattr(value.type, kind).shape.dim)
+    return []
+
+
+def _dim_params(value: ValueInfoProto) -> list[str]:
+    return [d.dim_param for d in _dims(value) if d.dim_param]
+
+
+def _open_axes(value: ValueInfoProto) -> list[int]:
+    return [
+        axis
+        for axis, d in enumerate(_dims(value))
+        if not d.dim_param and not (d.WhichOneof("value") == "dim_value" and d.dim_value >= 0)
+    ]
+
+
+def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:
+    """The declared input with what `--input` states. Raises UsageError when the two contradict."""
+    if not isinstance(declared, SymbolicTensor):
+        raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
+    shape: Shape = tuple(substitute(d, bound) for d in spec.shape)
+    given = SymbolicTensor(spec.dtype or declared.dtype, shape)
+    if contradiction(declared, given, Scope()):
+        raise UsageError(f"input {name!r} is declared {declared}, which {given} contradicts")
+    return given
+
+
+def _simplified(value: Value, scope: Scope) -> Value:
+    """The value with what the whole run has learnt: a fact implied by a late node simplifies an early dim."""
+    if not isinstance(value, SymbolicTensor):
+        return value
+    shape, values, span = value.shape, value.values, value.span
+    changed = False
+    if shape is not None and any(_is_compound(d) for d in shape):
+        simpler = tuple(simplify(d, scope) if _is_compound(d) else d for d in shape)
+        changed, shape = simpler != shape, simpler
+    if values is not None and any(_is_compound(v) for v in values.flat):
+        flat = [simplify(v, scope) if _is_compound(v) else v for v in values.flat]
+        changed, values = True, make_values(flat, values.shape)
+    if span is not None and (_is_compound(span.lo) or _is_compound(span.hi)):
+        ends = [simplify(e, scope) if isinstance(e, Expr) else e for e in (span.lo, span.hi)]
+        changed, span = True, Span(*ends)
+    return SymbolicTensor(value.dtype, shape, values, span) if changed else value
+
+
+def _is_compound(dim: object) -> bool:
+    return isinstance(dim, Expr) and not dim.is_symbol

@@ -1,0 +1,111 @@
+"""Constant tensors of a model as facts: type and shape always, elements only where a shape may depend on them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+
+from gather_infer.model import ModelFile
+from gather_infer.tensor import MAX_VALUES, DType, Span, SymbolicTensor
+
+MAX_FLOAT_VALUES: Final = 64
+"""Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
+
+MAX_SPAN_BYTES: Final = 1 << 20
+"""Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
+
+_DTYPES: dict[int, DType] = {int(d): d for d in DType}
+_BITS: dict[int, int] = {
+    **dict.fromkeys((DType.FLOAT64, DType.INT64, DType.UINT64, DType.COMPLEX64), 64),
+    **dict.fromkeys((DType.FLOAT32, DType.INT32, DType.UINT32), 32),
+    **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.INT16, DType.UINT16), 16),
+    **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 4),
+    **dict.fromkeys((DType.INT2, DType.UINT2), 2),
+    DType.COMPLEX128: 128,
+}
+
+
+def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
+    """What is wrong with the dims, the type or the length of the payload of a constant; None when nothing is.
+
+    Reads no payload; external data is looked at when its values are needed.
+    """
+    size = 1
+    for dim in tensor.dims:
+        if dim < 0:
+            return f"dims must be >= 0, are {list(tensor.dims)}"
+        size *= dim
+    dtype = _DTYPES.get(tensor.data_type)
+    if dtype is None:
+        return f"element type {tensor.data_type} is not one of ONNX"
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    if dtype is DType.STRING:
+        return None if len(tensor.string_data) == size else _elements(size, len(tensor.string_data))
+    if tensor.HasField("raw_data"):
+        needed = (size * _BITS.get(dtype, 8) + 7) // 8
+        found = len(tensor.raw_data)
+        return None if found == needed else f"{dtype}{list(tensor.dims)} needs {needed} bytes of data, found {found}"
+    return _typed_fault(tensor, dtype, size)
+
+
+def _typed_fault(tensor: TensorProto, dtype: DType, size: int) -> str | None:
+    match dtype:
+        case DType.FLOAT32:
+            found, needed = len(tensor.float_data), size
+        case DType.COMPLEX64:
+            found, needed = len(tensor.float_data), 2 * size
+        case DType.FLOAT64:
+            found, needed = len(tensor.double_data), size
+        case DType.COMPLEX128:
+            found, needed = len(tensor.double_data), 2 * size
+        case DType.INT64:
+            found, needed = len(tensor.int64_data), size
+        case DType.UINT32 | DType.UINT64:
+            found, needed = len(tensor.uint64_data), size
+        case _:
+            bits = _BITS.get(dtype, 8)
+            found, needed = len(tensor.int32_data), size if bits >= 8 else (size * bits + 7) // 8
+    return None if found == needed else _elements(needed, found)
+
+
+def _elements(needed: int, found: int) -> str:
+    return f"the dims ask for {needed} elements of data, found {found}"
+
+
+def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
+    """The facts of a constant without a `payload_fault`: its elements and span when it is small enough to be read.
+
+    Raises ModelReadError when its external data is missing.
+    """
+    dtype = _DTYPES.get(tensor.data_type)
+    shape = tuple(tensor.dims)
+    size = 1
+    for dim in shape:
+        size *= dim
+    if dtype is None or dtype is DType.STRING:
+        return SymbolicTensor(dtype, shape)
+    if dtype.is_integer or dtype is DType.BOOL:
+        if size <= MAX_VALUES:
+            return _from_array(dtype, _read(tensor, model))
+        if dtype in (DType.INT32, DType.INT64) and model.nbytes(tensor) <= MAX_SPAN_BYTES:
+            array = model.tensor(tensor)
+            return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
+    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16) and size <= MAX_FLOAT_VALUES:
+        return _from_array(dtype, _read(tensor, model))
+    return SymbolicTensor(dtype, shape)
+
+
+def _read(tensor: TensorProto, model: ModelFile) -> npt.NDArray[Any]:
+    if tensor.data_type == TensorProto.INT64 and tensor.HasField("raw_data"):  # by far the most frequent
+        return np.frombuffer(tensor.raw_data, "<i8").reshape(tuple(tensor.dims))
+    return model.tensor(tensor)
+
+
+def _from_array(dtype: DType, array: npt.NDArray[Any]) -> SymbolicTensor:
+    if array.dtype.kind not in "iufb":  # 2- and 4-bit integers arrive in onnx's own dtypes
+        array = array.astype(np.int64)
+    return SymbolicTensor(dtype, array.shape, array.astype(object))

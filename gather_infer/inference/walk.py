@@ -1,0 +1,511 @@
+"""The walk: every node of a graph in order, its rule called with the facts of its inputs.
+
+The only room that turns protobuf into OpCall and back. Control flow is in `control`, functions in `function`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, Expr
+from gather_infer.tensor import Span, SparseTensor, SymbolicTensor, Value
+from . import control, function
+from .dispatch import Entry, Opsets
+from .fallback import onnx_inference
+from .frame import Frame
+from .join import contradiction
+from .order import topological
+from .result import GatherAccess
+from .schema import attribute_type_name
+from .tensors import from_tensor, payload_fault
+from .types import DimReader, from_type
+
+if TYPE_CHECKING:
+    from gather_infer.model import ModelFile
+
+MAX_DIM_SIZE: Final = 160
+"""Nodes of a dim's expression; past it the dim becomes a symbol, so that growth stays linear in the model."""
+
+MAX_CONSTANT_BYTES: Final = 64 << 20
+"""Bytes of a constant index that are read to check every element."""
+
+UNKNOWN: Final = SymbolicTensor()
+_A = AttributeProto
+_NO_ATTRIBUTES: Mapping[str, Attribute] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How much had been recorded at some moment, so that a trial run of a body can be undone."""
+
+    diagnostics: int
+    accesses: int
+    constraints: int
+    assumptions: int
+
+
+class Walker:
+    """One pass over a model. The facts end up in `scopes`, by path; findings in `diagnostics`."""
+
+    def __init__(
+        self,
+        model: ModelFile,
+        context: Context,
+        reader: DimReader,
+        rule_sets: Sequence[Mapping[str, RuleSet]],
+    ) -> None:
+        self.model = model
+        self.context = context
+        self.reader = reader
+        self.rule_sets = rule_sets
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for proto in model.proto.functions:
+            domain = "" if proto.domain == "ai.onnx" else proto.domain
+            self.functions.setdefault((domain, proto.name, proto.overload), proto)
+        self.scopes: dict[str, dict[str, Value]] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.accesses: list[GatherAccess] = []
+        self.calls: list[tuple[str, str, str]] = []  # functions being walked, outermost first
+
+    # graphs
+
+    def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
+        return Opsets(imports, self.rule_sets, self.functions)
+
+    def walk_graph(self, graph: GraphProto, frame: Frame) -> list[Value]:
+        """Walk a graph whose inputs are bound in `frame`; the facts of its outputs, in order."""
+        self.scopes[frame.path] = frame.values
+        for tensor in graph.initializer:
+            if tensor.name not in frame.values:  # else an input with a default that a caller may override
+                self.add_constant(tensor.name, tensor, frame)
+        for sparse in graph.sparse_initializer:  # runtimes hand them to operators as dense tensors
+            name = sparse.values.name
+            if name not in frame.values:
+                frame.values[name] = from_tensor(
+                    TensorProto(data_type=sparse.values.data_type), self.model
+                ).with_(shape=tuple(max(d, 0) for d in sparse.dims), values=None, span=None)
+        frame.declared = {v.name: v for v in graph.value_info}
+        self.walk_nodes(graph.node, frame)
+        outputs: list[Value] = []
+        for output in graph.output:
+            value = frame.find(output.name)
+            if value is None:
+                self.report("GI103", f"graph output {output.name} is not defined", Location(frame.path, value=output.name))
+                value = UNKNOWN
+            outputs.append(value)
+        return outputs
+
+    def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
+        """Bind a constant tensor of the model; one that contradicts itself gets a diagnostic and is unknown."""
+        fault = payload_fault(tensor, self.model)
+        if fault is None:
+            frame.constants[name] = tensor
+            frame.values[name] = from_tensor(tensor, self.model)
+        else:
+            self.report("GI204", fault, Location(frame.path, value=name))
+            frame.values[name] = UNKNOWN
+
+    def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame) -> None:
+        """Visit nodes in an order in which every input comes before its use; theirs when that is one."""
+        nodes = list(nodes)
+        for index, node in enumerate(nodes):
+            if not self.visit(node, index, frame, final=False):
+                rest = range(index, len(nodes))
+                break
+        else:
+            return
+        order, cyclic = topological([nodes[i] for i in rest])
+        for position in order:
+            self.visit(nodes[rest[position]], rest[position], frame, final=True)
+        if cyclic:
+            names = [self.path_of(nodes[rest[i]], rest[i], frame) for i in cyclic]
+            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            self.report("GI102", f"{len(names)} nodes wait for each other: {shown}", Location(names[0]))
+            for position in cyclic:
+                node = nodes[rest[position]]
+                self.bind_outputs(node, [UNKNOWN] * len(node.output), frame, self.location(node, rest[position], frame))
+
+    # nodes
+
+    def path_of(self, node: NodeProto, index: int, frame: Frame) -> str:
+        """The path of a node: its name, or operator and position when it has none, below the path of its graph."""
+        name = node.name or f"{node.op_type}#{index}"
+        return f"{frame.path}/{name}" if frame.path else name
+
+    def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
+        version = frame.opsets.version_of(node.domain)
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        return Location(self.path_of(node, index, frame), node.op_type, domain, version, value)
+
+    def report(self, code: str, message: str, location: Location, *detail: str) -> None:
+        self.diagnostics.append(diagnostic(code, message, location, detail=detail))
+
+    def visit(self, node: NodeProto, index: int, frame: Frame, *, final: bool) -> bool:
+        """Infer one node and bind its outputs.
+
+        Returns False, with nothing done, when an input is not defined yet; with `final` it is reported instead.
+        """
+        inputs: list[Value | None] = []
+        names = list(node.input)
+        for name in names:
+            if not name or name in frame.absent:
+                inputs.append(None)
+                continue
+            value = frame.find(name)
+            if value is None:
+                if not final:
+                    return False
+                self.report("GI103", f"input {name} is not defined", self.location(node, index, frame, f"input {name}"))
+                value = UNKNOWN
+            inputs.append(value)
+
+        entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
+        context = self.context
+        context.node = self.path_of(node, index, frame)
+        context.op_type = node.op_type
+        outputs = list(node.output)
+        results: Sequence[Value | None]
+        try:
+            results = self.infer_node(node, entry, names, inputs, outputs, frame)
+        except SpecViolation as violation:
+            self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
+            results = [None] * len(outputs)
+        except DimTooLarge:
+            self.report("GI213", "a dim grew past the size limit", self.location(node, index, frame))
+            results = [None] * len(outputs)
+        if context.findings:
+            where = self.location(node, index, frame)
+            for code, message, detail, severity in context.findings:
+                self.diagnostics.append(diagnostic(code, message, where, detail=detail, severity=severity))
+            context.findings.clear()
+
+        if len(outputs) == 1 and len(results) >= 1 and not frame.declared and outputs[0] not in frame.values:
+            # the common case of bind_outputs, without its questions
+            frame.values[outputs[0]] = self.limited(results[0]) if results[0] is not None else UNKNOWN
+        else:
+            self.bind_outputs(node, results, frame, None, index)
+        if entry.in_family:
+            self.record_access(entry, names, inputs, outputs, node, frame)
+        return True
+
+    def infer_node(
+        self,
+        node: NodeProto,
+        entry: Entry,
+        names: list[str],
+        inputs: list[Value | None],
+        outputs: list[str],
+        frame: Frame,
+    ) -> Sequence[Value | None]:
+        """The facts of a node's outputs; None where nothing is known. Raises SpecViolation, DimTooLarge."""
+        if entry.version <= 0 and entry.function is None:
+            raise SpecViolation(f"the model imports no opset for domain {node.domain or 'ai.onnx'}", "GI104")
+        schema = entry.schema
+        if schema is not None:
+            while inputs and inputs[-1] is None:
+                inputs.pop()  # trailing inputs that are left out
+            if len(inputs) > schema.max_inputs and node.op_type == "Gather" and len(inputs) == 3:
+                return self.misplaced_openvino_gather(node, names, inputs, frame)
+            if not schema.min_inputs <= len(inputs) <= schema.max_inputs:
+                raise SpecViolation(_arity("inputs", schema.min_inputs, schema.max_inputs, len(inputs)), "GI107")
+            if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
+                raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
+
+        attributes = self.attributes(node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        if schema is not None:
+            for name in schema.required:
+                if name not in attributes:
+                    raise SpecViolation(f"attribute {name} is missing", "GI106")
+            self.check_types(entry, inputs)
+
+        if entry.function is not None:
+            return function.call(self, entry.function, node, inputs, attributes, frame)
+        if entry.control:
+            return control.infer(self, node, attributes, inputs, frame)
+        call = OpCall(
+            entry.op_type,
+            inputs,
+            attributes,
+            tuple(map(bool, outputs)),
+            entry.version,
+            entry.domain,
+            self.context,
+            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
+        )
+        if entry.rule is not None:
+            if node.op_type == "Constant" and len(outputs) == 1 and "value" in attributes:
+                for attribute in node.attribute:
+                    if attribute.name == "value" and attribute.type == _A.TENSOR:
+                        frame.constants[outputs[0]] = attribute.t
+            return entry.rule(call)
+        if schema is not None:
+            body = function.schema_body(schema, node, inputs, entry.version)
+            if body is not None:
+                return function.call(self, body, node, inputs, attributes, frame)
+            return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
+        known = f" in opset {entry.version}" if entry.version else ""
+        domain = f"{node.domain}." if node.domain else ""
+        self.context.findings.append(("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None))
+        return [None] * len(outputs)
+
+    def check_types(self, entry: Entry, inputs: list[Value | None]) -> None:
+        """Raise SpecViolation when the schema does not allow the element types; the gather rules check their own."""
+        if entry.in_family:
+            return
+        dtypes = tuple(v.dtype if isinstance(v, SymbolicTensor) else None for v in inputs)
+        if dtypes in entry.checked:
+            return
+        assert entry.schema is not None, "only nodes with a schema are checked"
+        fault = entry.schema.type_fault(dtypes)
+        if fault is not None:
+            raise SpecViolation(fault, "GI211")
+        entry.checked.add(dtypes)
+
+    def misplaced_openvino_gather(
+        self, node: NodeProto, names: list[str], inputs: list[Value | None], frame: Frame
+    ) -> Sequence[Value | None]:
+        """The facts of an OpenVINO-style Gather (axis as third input) that stands in the default domain: an error."""
+        self.context.findings.append(
+            ("GI309", "Gather takes 2 inputs, found 3: this is OpenVINO's Gather with the axis as an input", (
+                "gather-infer convert rewrites it",), None)
+        )  # fmt: skip
+        entry = frame.opsets.entry("openvino", "Gather", "")
+        attributes = self.attributes(node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        assert entry.rule is not None, "the OpenVINO rules cover Gather"
+        call = OpCall(
+            "Gather", inputs, attributes, (True,), entry.version, entry.domain, self.context,
+            lambda i: self.load_constant(names[i], frame),
+        )  # fmt: skip
+        return entry.rule(call)
+
+    def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
+        """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
+        tensor = frame.constant(name)
+        if tensor is None or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+            return None
+        return self.model.tensor(tensor)
+
+    # attributes
+
+    def attributes(self, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
+        """The attributes of a node as a rule sees them, references to the attributes of a function resolved."""
+        decoded: dict[str, Attribute] = {}
+        schema = entry.schema
+        for proto in node.attribute:
+            name = proto.name
+            if proto.ref_attr_name:
+                bound = frame.attributes.get(proto.ref_attr_name)
+                if bound is None:
+                    continue  # the call leaves it out, so the operator's default holds
+                proto = bound
+            kind = proto.type
+            if schema is not None:
+                expected = schema.attributes.get(name)
+                if expected is None:
+                    self.context.findings.append(
+                        ("GI106", f"attribute {name} is unknown to {entry.op_type}-{schema.since}", (), None)
+                    )
+                    continue
+                kind = kind or expected  # files of IR version 1 leave the type out
+                if kind != expected:
+                    raise SpecViolation(
+                        f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}", "GI106"
+                    )
+            if name in decoded:
+                raise SpecViolation(f"attribute {name} is given twice", "GI106")
+            decoded[name] = self.decode(proto, kind)
+        return decoded
+
+    def decode(self, proto: AttributeProto, kind: int) -> Attribute:
+        """The value of an attribute. Raises SpecViolation for text that is not UTF-8 and for broken tensors."""
+        if kind == _A.INT:
+            return int(proto.i)
+        if kind == _A.INTS:
+            return tuple(proto.ints)
+        if kind == _A.FLOAT:
+            return float(proto.f)
+        if kind == _A.STRING:
+            return proto.s.decode("utf-8", "surrogateescape")
+        if kind == _A.FLOATS:
+            return tuple(proto.floats)
+        if kind == _A.STRINGS:
+            return tuple(s.decode("utf-8", "surrogateescape") for s in proto.strings)
+        if kind == _A.TENSOR:
+            fault = payload_fault(proto.t, self.model)
+            if fault is not None:
+                raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
+            return from_tensor(proto.t, self.model)
+        if kind == _A.SPARSE_TENSOR:
+            values = from_tensor(TensorProto(data_type=proto.sparse_tensor.values.data_type), self.model)
+            return SparseTensor(values.dtype, tuple(max(d, 0) for d in proto.sparse_tensor.dims))
+        if kind == _A.TYPE_PROTO:
+            return from_type(proto.tp, self.reader, lambda _: self.context.fresh("the type attribute states no size"))
+        if kind == _A.GRAPH:
+            return proto.g
+        if kind == _A.GRAPHS:
+            return tuple(proto.graphs)
+        if kind == _A.TENSORS:
+            return tuple(from_tensor(t, self.model) for t in proto.tensors)
+        return proto
+
+    # results
+
+    def bind_outputs(
+        self,
+        node: NodeProto,
+        results: Sequence[Value | None],
+        frame: Frame,
+        where: Location | None,
+        index: int = 0,
+    ) -> None:
+        """Bind the outputs of a node to what was inferred, compared with what the model declares."""
+        for position, name in enumerate(node.output):
+            if not name:
+                continue
+            inferred = results[position] if position < len(results) else None
+            value = UNKNOWN if inferred is None else self.limited(inferred)
+            declared = frame.declared.get(name)
+            if declared is not None:
+                value = self.compare(declared, value, node, index, frame)
+            if name in frame.values:
+                location = where or self.location(node, index, frame)
+                self.report("GI101", f"value {name} is defined more than once", location)
+                continue
+            frame.values[name] = value
+
+    def compare(
+        self, declared: onnx.ValueInfoProto, inferred: Value, node: NodeProto, index: int, frame: Frame
+    ) -> Value:
+        """The fact to go on with: the inferred one; what is declared stands in where nothing could be inferred."""
+        if isinstance(inferred, SymbolicTensor) and _states(declared, inferred):
+            return inferred
+        stated = from_type(declared.type, self.reader, lambda _: self.context.fresh("value_info states no size"))
+        if stated is None:
+            return inferred
+        if inferred == UNKNOWN:
+            return stated
+        if contradiction(stated, inferred, self.context.scope):
+            self.report(
+                "GI201",
+                f"value_info of {declared.name} says {stated}, the inputs imply {inferred}",
+                self.location(node, index, frame, f"output {declared.name}"),
+            )
+            return inferred
+        if isinstance(inferred, SymbolicTensor) and isinstance(stated, SymbolicTensor):
+            if inferred.dtype is None:
+                inferred = inferred.with_(dtype=stated.dtype)
+            if inferred.shape is None:
+                inferred = inferred.with_(shape=stated.shape)
+        return inferred
+
+    def limited(self, value: Value) -> Value:
+        """`value` with every dim within the size cap and no element that is larger."""
+        if not isinstance(value, SymbolicTensor):
+            return value
+        shape = value.shape
+        if shape is not None:
+            for dim in shape:
+                if type(dim) is not int and dim.size > MAX_DIM_SIZE:  # type: ignore[union-attr]
+                    value = value.with_(shape=tuple(map(self.capped, shape)))
+                    break
+        values = value.values
+        if values is not None:
+            for element in values.flat:
+                if isinstance(element, Expr) and element.size > MAX_DIM_SIZE:
+                    kept = np.empty_like(values)
+                    kept.flat = [None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in values.flat]
+                    value = value.with_(values=kept)
+                    break
+        span = value.span
+        if span is not None and any(isinstance(e, Expr) and e.size > MAX_DIM_SIZE for e in (span.lo, span.hi)):
+            lo, hi = (None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in (span.lo, span.hi))
+            value = value.with_(span=Span(lo, hi))
+        return value
+
+    def capped(self, dim: Dim) -> Dim:
+        """The dim, or the one symbol that stands for it when its expression is too large."""
+        if isinstance(dim, int) or dim.size <= MAX_DIM_SIZE:
+            return dim
+        return self.context.derived("dim", dim, reason="its expression grew past the size limit")
+
+    def record_access(
+        self,
+        entry: Entry,
+        names: list[str],
+        inputs: Sequence[Value | None],
+        outputs: list[str],
+        node: NodeProto,
+        frame: Frame,
+    ) -> None:
+        """Remember a node of the gather family for the report and for the bounds checks."""
+        if len(inputs) < 2 or not outputs:
+            return
+        data, indices = inputs[0] or UNKNOWN, inputs[1] or UNKNOWN
+        axis: int | None = None
+        if entry.op_type in ("Gather", "GatherElements", "GatherBlockQuantized"):
+            key = "gather_axis" if entry.op_type == "GatherBlockQuantized" else "axis"
+            axis = next((int(a.i) for a in node.attribute if a.name == key and not a.ref_attr_name), 0)
+            third = inputs[2] if len(inputs) == 3 else None
+            if entry.op_type == "Gather" and isinstance(third, SymbolicTensor):
+                known = third.values.flat[0] if third.values is not None and third.values.size == 1 else None
+                axis = known if isinstance(known, int) else None
+            if axis is not None and axis < 0 and isinstance(data, SymbolicTensor) and data.rank is not None:
+                axis += data.rank
+        elif entry.op_type == "ArrayFeatureExtractor" and isinstance(data, SymbolicTensor) and data.rank:
+            axis = data.rank - 1
+        self.accesses.append(
+            GatherAccess(
+                self.context.node, entry.op_type, entry.domain, entry.version, names[0], names[1], outputs[0], axis,
+                data, indices, frame.values.get(outputs[0], UNKNOWN),
+            )
+        )  # fmt: skip
+
+    # trial runs
+
+    def mark(self) -> Mark:
+        """What has been recorded so far; see `rollback`."""
+        return Mark(
+            len(self.diagnostics), len(self.accesses), len(self.context.constraints), len(self.context.assumptions)
+        )
+
+    def rollback(self, mark: Mark) -> None:
+        """Forget what was recorded since `mark`."""
+        del self.diagnostics[mark.diagnostics :]
+        del self.accesses[mark.accesses :]
+        constraints: dict[Constraint, None] = self.context.constraints
+        while len(constraints) > mark.constraints:
+            constraints.popitem()
+        assumptions: dict[Any, Assumption] = self.context.assumptions
+        while len(assumptions) > mark.assumptions:
+            assumptions.popitem()
+
+
+def _arity(what: str, least: int, most: int, found: int) -> str:
+    allowed = str(least) if least == most else f"at least {least}" if most >= 2**31 - 1 else f"{least} to {most}"
+    return f"the operator takes {allowed} {what}, found {found}"
+
+
+def _states(declared: onnx.ValueInfoProto, inferred: SymbolicTensor) -> bool:
+    """True when the declaration says just what was inferred: the frequent case, without building a fact."""
+    tensor = declared.type.tensor_type
+    if inferred.shape is None or inferred.dtype != tensor.elem_type or not tensor.HasField("shape"):
+        return False
+    dims = tensor.shape.dim
+    if len(dims) != len(inferred.shape):
+        return False
+    for proto, dim in zip(dims, inferred.shape, strict=True):
+        if isinstance(dim, int):
+            if proto.dim_value != dim or not proto.HasField("dim_value"):
+                return False
+        elif not dim.is_symbol or proto.dim_param != dim.name:
+            return False
+    return True
