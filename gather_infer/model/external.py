@@ -131,11 +131,13 @@ def region_of(tensor: TensorProto, directory: Path, model: Path | None = None) -
     """
     reference = reference_of(tensor)
     needed = raw_nbytes(tensor)
-    path = data_file(reference.location, directory, model)
     try:
+        path = data_file(reference.location, directory, model)
         source = Source.of(path)
+    except ModelReadError as error:
+        raise ModelReadError(f"tensor {tensor.name!r}: {error}") from error
     except OSError as error:
-        raise ModelReadError(f"external data file {path}: {error.strerror}") from error
+        raise ModelReadError(f"tensor {tensor.name!r}: external data file {path}: {error.strerror}") from error
     length = needed if reference.length is None else reference.length
     if length != needed:
         raise ModelReadError(

@@ -54,23 +54,33 @@ class Region:
 
     def read(self) -> bytes:
         """Raises ModelReadError when the bytes are not there."""
-        return b"".join(self.chunks())
-
-    def chunks(self) -> Iterator[bytes]:
-        """The bytes in pieces of at most CHUNK_BYTES. Raises ModelReadError when they are not there."""
         with self.source.open() as file:
-            file.seek(self.offset)
-            left = self.nbytes
-            while left > 0:
-                try:
-                    chunk = file.read(min(left, CHUNK_BYTES))
-                except OSError as error:
-                    raise ModelReadError(f"{self.source.path}: {error.strerror}") from error
-                if not chunk:
-                    end = self.offset + self.nbytes
-                    raise ModelReadError(f"{self.source.path}: ends at byte {end - left}, a tensor needs {end} bytes")
-                left -= len(chunk)
-                yield chunk
+            return b"".join(self._chunks(file, self.nbytes))
+
+    def chunks(self, file: BinaryIO | None = None) -> Iterator[bytes]:
+        """The bytes in pieces of at most CHUNK_BYTES, from the opened source when the caller has it.
+
+        Raises ModelReadError when they are not there.
+        """
+        if file is not None:
+            yield from self._chunks(file, CHUNK_BYTES)
+        else:
+            with self.source.open() as opened:
+                yield from self._chunks(opened, CHUNK_BYTES)
+
+    def _chunks(self, file: BinaryIO, most: int) -> Iterator[bytes]:
+        file.seek(self.offset)
+        left = self.nbytes
+        while left > 0:
+            try:
+                chunk = file.read(min(left, most))
+            except OSError as error:
+                raise ModelReadError(f"{self.source.path}: {error.strerror}") from error
+            if not chunk:
+                end = self.offset + self.nbytes
+                raise ModelReadError(f"{self.source.path}: ends at byte {end - left}, a tensor needs {end} bytes")
+            left -= len(chunk)
+            yield chunk
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, int, int]:

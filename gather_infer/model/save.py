@@ -1,0 +1,370 @@
+"""Writing a model: elided tensors become inline data again by streaming, external data goes along."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from google.protobuf.message import EncodeError
+from onnx import ModelProto, TensorProto
+
+from gather_infer.errors import ModelReadError, ModelWriteError, UsageError
+from gather_infer.model.elide import LARGE_BYTES, Payload, restored
+from gather_infer.model.external import data_file, is_external, location_fault, reference_of
+from gather_infer.model.file import ModelFile, PathLike, open_model
+from gather_infer.model.source import Region, Source
+from gather_infer.model.staging import Staging
+from gather_infer.model.tensors import iter_tensors, tensors_that_may_be_external
+from gather_infer.model.wire import (
+    MAX_MESSAGE_BYTES,
+    TENSOR_FIELDS,
+    Rewriter,
+    Span,
+    Splice,
+    UnusualWire,
+)
+
+STDOUT = "-"
+_RAW = TENSOR_FIELDS["raw_data"]
+_MARK = b"location"  # the key that every external tensor has
+
+
+@dataclass(frozen=True, slots=True)
+class SaveReport:
+    """What was written: the model's file (None for a stream) and bytes, a data file made for it, data files copied."""
+
+    path: Path | None
+    nbytes: int
+    external_data: Path | None = None
+    copied: tuple[Path, ...] = ()
+    verbatim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A serialised model whose elided tensors are to be inline again, and the external files that it refers to."""
+
+    serialized: bytes
+    splice: Splice
+    regions: dict[str, Region] = field(default_factory=dict)
+
+    def write(self, file: BinaryIO) -> None:
+        opened: dict[Source, BinaryIO] = {}
+        try:
+            for piece in self.splice.pieces:
+                if isinstance(piece, Region):
+                    if piece.source not in opened:
+                        opened[piece.source] = piece.source.open()
+                    for chunk in piece.chunks(opened[piece.source]):
+                        file.write(chunk)
+                elif isinstance(piece, Span):
+                    file.write(memoryview(self.serialized)[piece.start : piece.stop])
+                else:
+                    assert isinstance(piece, bytes), "a piece is a span, a region or bytes"
+                    file.write(piece)
+        finally:
+            for source in opened.values():
+                source.close()
+
+
+def save(
+    model: ModelFile,
+    proto: ModelProto,
+    out_path: PathLike,
+    *,
+    external_data: str | None = None,
+    in_place: bool = False,
+) -> SaveReport:
+    """Write `proto`, an edited form of `model.proto`, to `out_path` (`-`: standard output), whole or not at all.
+
+    Nothing edited: the file is copied byte for byte. `external_data` names a file beside the output that takes all
+    payloads above 1 KiB; an output past 2 GB goes to `OUT.data` by itself. Existing external data stays shared when
+    the output is in the same directory, and is copied beside it when not; a stream takes it in as inline data.
+    Neither argument is modified.
+
+    Raises UsageError when the output would overwrite the input (unless `in_place`) or a data file in use,
+    ModelReadError when the payloads are no longer there, ModelWriteError when the output cannot be written.
+    """
+    if external_data is not None:
+        _check_name(external_data)
+    out = Path(out_path)
+    if out_path == STDOUT or (out.exists() and not out.is_file() and not out.is_dir()):
+        if external_data is not None:
+            raise UsageError(f"{out_path}: a stream has no place for the external data file {external_data!r}")
+        return _save_stream(model, proto, out_path)
+    _check_target(model, out, in_place)
+    original = None if external_data is not None else _original(model, proto)
+    if original is not None and in_place and _is_same_file(out, model.path):
+        return SaveReport(out, model.size, verbatim=True)
+    plan = _plan(model, proto)
+    with Staging() as staging:
+        data: Path | None = None
+        if external_data is not None or (original is None and (plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES)):
+            data = out.parent / (external_data or f"{out.name}.data")
+            _check_data_target(model, proto, out, data, in_place)
+            moved = _move_payloads(model, proto, data, staging, everything=external_data is not None)
+            if moved is None:
+                data = None
+            else:
+                plan = _plan(model, moved, staged=data.name)
+        if plan is None or (original is None and plan.splice.nbytes > MAX_MESSAGE_BYTES):
+            raise ModelWriteError(f"{out}: past {MAX_MESSAGE_BYTES} bytes even with external data")
+        copied = _stage_data_files(model, plan, out, data, staging)
+        with staging.create(out) as file:
+            if original is None:
+                plan.write(file)
+            else:
+                for chunk in original:
+                    file.write(chunk)
+            nbytes = file.tell()
+        staging.commit()
+    return SaveReport(out, nbytes, data, copied, verbatim=original is not None)
+
+
+def _save_stream(model: ModelFile, proto: ModelProto, out_path: PathLike) -> SaveReport:
+    """Write to standard output, a pipe or a device, with all external data inline."""
+    name = "<stdout>" if out_path == STDOUT else str(out_path)
+    plan = _plan(model, proto, embed=True)
+    if plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES:
+        raise ModelWriteError(f"{name}: a model past {MAX_MESSAGE_BYTES} bytes needs a file, and external data")
+    original = None if plan.regions else _original(model, proto)
+    try:
+        if out_path == STDOUT:
+            _write_stream(sys.stdout.buffer, plan, original)
+            sys.stdout.buffer.flush()
+        else:
+            with open(out_path, "wb") as file:
+                _write_stream(file, plan, original)
+    except OSError as error:
+        raise ModelWriteError(f"{name}: {error.strerror}") from error
+    return SaveReport(None, plan.splice.nbytes if original is None else model.size, verbatim=original is not None)
+
+
+def _write_stream(file: BinaryIO, plan: _Plan, original: Iterator[bytes] | None) -> None:
+    if original is None:
+        plan.write(file)
+    else:
+        for chunk in original:
+            file.write(chunk)
+
+
+def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
+    """The bytes that `model` was read from, when `proto` still says the same; None when it was edited.
+
+    The file is read anew: an edit made to `model.proto` itself must not be lost.
+    """
+    if model.original is not None:
+        same = ModelProto.FromString(model.original).SerializeToString() == proto.SerializeToString()
+        return iter([model.original]) if same else None
+    if model.path is None:
+        return None
+    try:
+        again = open_model(model.path)
+    except ModelReadError:  # gone since; what is in memory can still be written
+        return None
+    if again.size != model.size or again.proto.SerializeToString() != proto.SerializeToString():
+        return None
+    return Region(Source.of(model.path), 0, model.size).chunks()
+
+
+def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _Plan | None:
+    """How to write `proto`; None when protobuf cannot serialise that much.
+
+    `embed`: take external data in. `staged`: location of a data file that is being made.
+
+    Raises ModelReadError when external data is missing.
+    """
+    try:
+        serialized: bytes = proto.SerializeToString()
+    except (EncodeError, ValueError, MemoryError):
+        return None
+    regions: dict[str, Region] = {}
+
+    def tensor(start: int, stop: int) -> Splice | None:
+        message = serialized[start:stop]
+        found = TensorProto.FromString(message)
+        if not is_external(found):
+            return None
+        payload = model.payload(found)
+        if payload is not None:
+            assert model.source is not None, "a payload is found only in a source"
+            return restored(message, payload, Region(model.source, payload.offset, payload.nbytes))
+        location = reference_of(found).location
+        if location == staged:
+            return None
+        region = model.region(found)
+        assert region is not None, "external data has a region"
+        regions[location] = region
+        if embed:
+            return restored(message, Payload(region.offset, region.nbytes, _RAW, False), region)
+        return None
+
+    marks = _positions(serialized, _MARK)
+
+    def has_mark(start: int, stop: int) -> bool:
+        at = bisect_left(marks, start)
+        return at < len(marks) and marks[at] < stop
+
+    whole = Splice()
+    whole.span(0, len(serialized))
+    if not marks:
+        return _Plan(serialized, whole)
+    try:
+        splice = Rewriter(serialized, len(_MARK), has_mark, tensor).model()
+    except UnusualWire:
+        if model.ledger or embed:
+            raise ModelWriteError(f"{model.name}: too unusual (groups, nesting) to write with large tensors") from None
+        for external in filter(is_external, iter_tensors(proto)):
+            location = reference_of(external).location
+            region = model.region(external) if location != staged else None
+            if region is not None:
+                regions[location] = region
+        splice = None
+    return _Plan(serialized, whole if splice is None else splice, regions)
+
+
+def _positions(data: bytes, mark: bytes) -> list[int]:
+    found = []
+    at = data.find(mark)
+    while at >= 0:
+        found.append(at)
+        at = data.find(mark, at + 1)
+    return found
+
+
+def _move_payloads(
+    model: ModelFile, proto: ModelProto, data: Path, staging: Staging, *, everything: bool
+) -> ModelProto | None:
+    """A copy of `proto` whose payloads above 1 KiB are in the staged file `data`; None when there are none.
+
+    `everything`: tensors that are external already are moved too.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    moved = [t for t in tensors_that_may_be_external(copy) if _is_movable(model, t, everything)]
+    if not moved:
+        return None
+    with staging.create(data) as file:
+        for tensor in moved:
+            payload = model.payload(tensor)
+            if payload is not None and model.source is not None:
+                region: Region | None = Region(model.source, payload.offset, payload.nbytes)
+            else:
+                region = model.region(tensor)
+            nbytes = len(tensor.raw_data) if region is None else region.nbytes
+            # Page alignment lets runtimes map what is worth mapping.
+            alignment = 4096 if nbytes >= 1 << 20 else 64
+            file.write(bytes(-file.tell() % alignment))
+            offset = file.tell()
+            for chunk in [tensor.raw_data] if region is None else region.chunks():
+                file.write(chunk)
+            tensor.ClearField("raw_data")
+            tensor.ClearField("external_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", data.name), ("offset", str(offset)), ("length", str(nbytes))):
+                tensor.external_data.add(key=key, value=value)
+    return copy
+
+
+def _is_movable(model: ModelFile, tensor: TensorProto, everything: bool) -> bool:
+    if is_external(tensor):
+        return everything or model.payload(tensor) is not None
+    return tensor.HasField("raw_data") and len(tensor.raw_data) > LARGE_BYTES
+
+
+def _stage_data_files(
+    model: ModelFile, plan: _Plan, out: Path, data: Path | None, staging: Staging
+) -> tuple[Path, ...]:
+    """Stage copies of the data files that the model refers to, unless the output is in their directory."""
+    if not plan.regions or (model.base_dir is not None and _is_same_file(out.parent, model.base_dir)):
+        return ()
+    mine: set[str] | None = None
+    copied = []
+    for location, region in plan.regions.items():
+        source = region.source
+        target = out.parent / location
+        if target in (out, data):
+            raise UsageError(f"{target}: the name of a data file of {model.name}; choose another output")
+        if _is_same_file(target, source.path):
+            continue
+        if target.exists():
+            if target.is_file() and filecmp.cmp(target, source.path, shallow=False):
+                continue
+            if mine is None:
+                mine = _locations(out)
+            if location not in mine:
+                raise UsageError(f"{target}: exists, and differs from the data file of {model.name}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ModelWriteError(f"{target.parent}: {error.strerror}") from error
+        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(out.parent)):
+            raise ModelWriteError(f"{target}: leads out of the directory of {out.name}")
+        with staging.create(target) as file:
+            for chunk in Region(source, 0, source.nbytes).chunks():
+                file.write(chunk)
+        copied.append(target)
+    return tuple(copied)
+
+
+def _locations(path: Path) -> set[str]:
+    """The data files that the model at `path` refers to; none when there is no model."""
+    try:
+        model = open_model(path)
+        external = [t for t in iter_tensors(model.proto) if is_external(t) and model.payload(t) is None]
+        return {reference_of(tensor).location for tensor in external}
+    except ModelReadError:
+        return set()
+
+
+def _check_name(external_data: str) -> None:
+    fault = location_fault(external_data)
+    if fault is None and os.path.basename(external_data) != external_data:
+        fault = "is not a plain file name"
+    if fault is not None or not external_data:
+        raise UsageError(f"external data file {external_data!r} {fault or 'has no name'}")
+
+
+def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
+    if out.is_dir():
+        raise UsageError(f"{out}: a directory, not a file to write")
+    if not out.parent.is_dir():
+        raise ModelWriteError(f"{out.parent}: no such directory")
+    if not in_place and _is_same_file(out, model.path):
+        raise UsageError(f"{out}: is the input; writing over it must be asked for")
+    if _is_data_file(model, model.proto, out):
+        raise UsageError(f"{out}: is a data file of {model.name}")
+
+
+def _check_data_target(model: ModelFile, proto: ModelProto, out: Path, data: Path, in_place: bool) -> None:
+    if data == out or data.is_dir():
+        raise UsageError(f"{data}: cannot be the external data file of {out.name}")
+    if _is_same_file(data, model.path):
+        raise UsageError(f"{data}: is the input, it cannot be the external data file of {out.name}")
+    replaced = in_place and _is_same_file(out, model.path)
+    if not replaced and (_is_data_file(model, model.proto, data) or _is_data_file(model, proto, data)):
+        raise UsageError(f"{data}: is a data file of {model.name}; choose another name for the external data")
+
+
+def _is_data_file(model: ModelFile, proto: ModelProto, path: Path) -> bool:
+    if model.base_dir is None or not path.exists():
+        return False
+    for tensor in iter_tensors(proto):
+        if is_external(tensor) and model.payload(tensor) is None:
+            file = data_file(reference_of(tensor).location, model.base_dir, model.path)
+            if _is_same_file(path, file):
+                return True
+    return False
+
+
+def _is_same_file(path: Path, other: Path | None) -> bool:
+    try:
+        return other is not None and os.path.samefile(path, other)
+    except OSError:
+        return False

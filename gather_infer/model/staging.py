@@ -1,0 +1,70 @@
+"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from gather_infer.errors import ModelWriteError
+
+
+@dataclass(slots=True)
+class Staging:
+    """Temporary files on their way to their places; leaving the `with` block removes what was not committed."""
+
+    pending: list[tuple[Path, Path]] = field(default_factory=list)
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for temporary, _ in self.pending:
+            with suppress(OSError):
+                temporary.unlink()
+
+    @contextmanager
+    def create(self, path: Path) -> Iterator[BinaryIO]:
+        """A new file that `commit` will put at `path`.
+
+        It has the mode of the file that it will replace, or that of any new file (umask).
+        Raises ModelWriteError for whatever the file system refuses.
+        """
+        temporary = path.parent / f".gather-infer-{secrets.token_hex(6)}.tmp"
+        try:
+            descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+            self.pending.append((temporary, path))
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            if path.exists():
+                shutil.copymode(path, temporary)
+        except OSError as error:
+            raise ModelWriteError(f"{path}: {error.strerror}") from error
+
+    def commit(self) -> None:
+        """Put the files in their places, in the order of their creation: the model comes last.
+
+        Raises ModelWriteError when a rename fails; files that did not exist before are then removed again.
+        """
+        created: list[Path] = []
+        while self.pending:
+            temporary, path = self.pending[0]
+            is_new = not path.exists()
+            try:
+                os.replace(temporary, path)
+            except OSError as error:
+                for done in created:
+                    with suppress(OSError):
+                        done.unlink()
+                raise ModelWriteError(f"{path}: {error.strerror}") from error
+            if is_new:
+                created.append(path)
+            del self.pending[0]

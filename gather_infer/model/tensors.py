@@ -1,0 +1,57 @@
+"""Every TensorProto of a model, wherever ONNX can hold one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+
+def iter_tensors(model: ModelProto) -> Iterator[TensorProto]:
+    """Initializers and attribute tensors of the graph, its subgraphs, the functions and the training graphs.
+
+    A sparse tensor gives its values and its indices.
+    """
+    training = [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
+    yield from _of_graphs([model.graph, *training], model, sparse=True)
+
+
+def tensors_that_may_be_external(model: ModelProto) -> Iterator[TensorProto]:
+    """The tensors whose external data loaders look for: not those of sparse tensors and training graphs."""
+    yield from _of_graphs([model.graph], model, sparse=False)
+
+
+def _of_graphs(graphs: list[GraphProto], model: ModelProto, *, sparse: bool) -> Iterator[TensorProto]:
+    for function in model.functions:
+        yield from _of_attributes(function.attribute_proto, graphs, sparse)
+        yield from _of_nodes(function.node, graphs, sparse)
+    while graphs:
+        graph = graphs.pop()
+        yield from graph.initializer
+        if sparse:
+            for tensor in graph.sparse_initializer:
+                yield from (tensor.values, tensor.indices)
+        yield from _of_nodes(graph.node, graphs, sparse)
+
+
+def _of_nodes(nodes: Iterable[NodeProto], graphs: list[GraphProto], sparse: bool) -> Iterator[TensorProto]:
+    for node in nodes:
+        yield from _of_attributes(node.attribute, graphs, sparse)
+
+
+def _of_attributes(
+    attributes: Iterable[AttributeProto], graphs: list[GraphProto], sparse: bool
+) -> Iterator[TensorProto]:
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        if sparse:
+            held = list(attribute.sparse_tensors)
+            if attribute.HasField("sparse_tensor"):
+                held.append(attribute.sparse_tensor)
+            for tensor in held:
+                yield from (tensor.values, tensor.indices)
+        if attribute.HasField("g"):
+            graphs.append(attribute.g)
+        graphs.extend(attribute.graphs)
