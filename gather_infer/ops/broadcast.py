@@ -2,15 +2,15 @@
 
 Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
 
-A run is legal only if the two dims of an axis are equal or one of them is 1. Every answer below holds in all legal runs.
+A run is legal only if the two dims of an axis are equal or one of them is 1. Every answer here holds in all legal runs.
 """
 
 from __future__ import annotations
 
-from ..errors import SpecViolation
-from ..rules import OpCall
-from ..symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, minimum, substitute, symbol
-from ..tensor import Shape, format_shape
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, minimum, substitute, symbol
+from gather_infer.tensor import Shape, format_shape
 
 _ANY = symbol("any size >= 0")
 """Stands for "every number >= 0" in a substitution; the scope knows nothing about it."""
@@ -57,6 +57,7 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     a, 1                           a
     a, b    a is not 1             a, for b is 1 or a
     a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind
+    a, b    a is b broadcast with another dim: a
     a, b    both >= 1              max(a, b)
     a, b    otherwise              a symbol, the same for every broadcast of a with b
 
@@ -77,9 +78,31 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
             if _implies_not_one(op, x, y):
                 _constrain_equal(op, x, y)
             return x
+    for x, y in ((a, b), (b, a)):
+        if _is_broadcast_of(op, x, y):
+            return x
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
         return maximum(a, b, scope=scope)
-    return op.derived("broadcast", *sorted((a, b), key=str), reason=f"{a} broadcast with {b}: which of them is 1?")
+    return _derived(op, a, b)
+
+
+def _derived(op: OpCall, a: Dim, b: Dim) -> Expr:
+    a, b = sorted((a, b), key=str)
+    return op.derived("broadcast", a, b, reason=_reason(a, b))
+
+
+def _reason(a: Dim, b: Dim) -> str:
+    return "{} broadcast with {}: which of them is 1?".format(*sorted(map(str, (a, b))))
+
+
+def _is_broadcast_of(op: OpCall, result: Dim, b: Dim) -> bool:
+    """True when `result` is the symbol that stands for `b` broadcast with another symbol."""
+    if isinstance(result, int) or isinstance(b, int) or not (result.is_symbol and b.is_symbol):
+        return False
+    cause = op.context.causes.get(result.name)
+    if cause is None or b.name not in cause.operands:
+        return False
+    return any(cause.reason == _reason(b, symbol(name)) for name in cause.operands - {b.name})
 
 
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
