@@ -98,7 +98,7 @@ class Ratio:
         return self.den & (self.den - 1) == 0
 
     def __str__(self) -> str:
-        return f"({self.num})/{self.den}"
+        return f"{self.num}/{self.den}" if self.num.is_symbol else f"({self.num})/{self.den}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from gather_infer.ops.elementwise import (
     unary,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.symbolic import Expr, Scope, floordiv, known_le
+from gather_infer.symbolic import Expr, Scope, floordiv
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 rules = RuleSet("")
@@ -81,7 +81,10 @@ def power(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("BitShift", since=11)
 def bit_shift(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BitShift.html (28 adds the signed types)"""
+    """https://onnx.ai/onnx/operators/onnx__BitShift.html
+
+    28 adds the signed types and defines shifts by the width of the type and more.
+    """
     match op.attr("direction"):
         case "LEFT":
             return binary(op, _shift_left, names=("X", "Y"))
@@ -91,32 +94,26 @@ def bit_shift(op: OpCall) -> list[SymbolicTensor]:
             raise SpecViolation(f'direction must be "LEFT" or "RIGHT", is "{other}"', "GI106")
 
 
-def _is_shift(dtype: DType, y: Element) -> bool:
-    """A shift by the width of the type or more has no defined result."""
-    least, most = INTEGER_RANGE[dtype]
-    return isinstance(y, int) and 0 <= y < (most - least).bit_length()
-
-
 def _shift_left(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    if (
-        dtype not in INTEGER_RANGE
-        or not isinstance(x, (int, Expr))
-        or not isinstance(y, int)
-        or not _is_shift(dtype, y)
-    ):
+    if dtype not in INTEGER_RANGE or not isinstance(x, (int, Expr)) or not isinstance(y, int):
         return None
+    if not _is_shift(dtype, y):
+        return 0 if op.version >= 28 else None
     return elements.settle(op, x * (1 << y), dtype)
 
 
 def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    if (
-        dtype not in INTEGER_RANGE
-        or not isinstance(x, (int, Expr))
-        or not isinstance(y, int)
-        or not _is_shift(dtype, y)
-    ):
+    if dtype not in INTEGER_RANGE or not isinstance(x, (int, Expr)) or not isinstance(y, int):
         return None
-    return floordiv(x, 1 << y, op.scope) if known_le(0, x, op.scope) is True else None
+    if not _is_shift(dtype, y):
+        return (-1 if x < 0 else 0) if op.version >= 28 and isinstance(x, int) else None
+    return floordiv(x, 1 << y, op.scope)  # arithmetic: copies of the sign come in, so it rounds down
+
+
+def _is_shift(dtype: DType, y: int) -> bool:
+    """False for a shift by the width of the type or more; until version 28 it has no defined result."""
+    least, most = INTEGER_RANGE[dtype]
+    return 0 <= y < (most - least).bit_length()
 
 
 def _shifted_right(x: Span, y: Span, scope: Scope) -> Span:
