@@ -8,6 +8,8 @@ from gather_infer.symbolic import Dim, minimum, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 from .demand import (
+    fill,
+    merge_shape,
     require_divisible,
     require_min_rank,
     require_rank,
@@ -195,21 +197,18 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     require_rank(x.shape, 3, "input")
     require_rank(w.shape, 3, "weight")
     past_shape = None if past is None else require_rank(past.shape, 3, "past_state")
-    n, c, length = x.shape or unknown_dims(op, 3, "the shape of input is not known")
+    n, c, length = x.shape or (None, None, None)
+    carried: Dim | None = None
     if w.shape is not None:
-        c = op.require_equal(c, w.shape[0], "the channels of input and weight.shape[0]")
+        (c,) = merge_shape(op, (c,), w.shape[:1], "the channels of input and weight")
         op.require_equal(w.shape[1], 1, "the middle dim of weight and 1")
-    if b is not None:
-        (c,) = require_shape(op, b.shape, (c,), "bias")
-    if w.shape is not None:
-        carried: Dim = w.shape[2] - 1
+        carried = w.shape[2] - 1
         op.imply(carried)
-    elif past_shape is not None:
-        carried = past_shape[2]
-    else:
-        (carried,) = unknown_dims(op, 1, "the length of the kernel is not known")
-    state = require_shape(op, past_shape, (n, c, carried), "past_state")
-    return [SymbolicTensor(dtype, (state[0], state[1], length)), SymbolicTensor(dtype, state)]
+    if b is not None:
+        (c,) = merge_shape(op, b.shape, (c,), "bias")
+    state = merge_shape(op, past_shape, (n, c, carried), "past_state")
+    known = fill(op, (*state, length), "the shape of input or weight is not known")
+    return [SymbolicTensor(dtype, (*known[:2], known[3])), SymbolicTensor(dtype, known[:3])]
 
 
 def _common_rank(x: Shape | None, w: Shape | None, kernel: tuple[Dim, ...] | None) -> int | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
+
+PartialShape: TypeAlias = "tuple[Dim | None, ...]"
 
 
 def require_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
@@ -37,11 +41,26 @@ def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> 
         return wanted
     require_rank(shape, len(wanted), name)
     return tuple(
-        w
-        if d is w or d == w
-        else op.require_equal(w, d, f"{name}{format_shape(shape)}: axis {axis} and what it has to fit")
+        w if d is w or d == w else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its demand")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
     )
+
+
+def merge_shape(op: OpCall, shape: PartialShape | None, wanted: PartialShape, name: str) -> PartialShape:
+    """As `require_shape`, where both sides may have dims that nothing has told yet: each is taken from the other."""
+    if shape is None:
+        return wanted
+    if len(shape) != len(wanted):
+        raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}")
+    return tuple(
+        w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its demand")
+        for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
+    )
+
+
+def fill(op: OpCall, dims: PartialShape, reason: str) -> Shape:
+    """`dims` with new symbols for what nothing has told."""
+    return tuple(op.fresh(reason) if dim is None else dim for dim in dims)
 
 
 def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: str) -> Shape:

@@ -8,12 +8,13 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
 
 from .broadcast import broadcast_shapes
 from .demand import (
+    PartialShape,
+    fill,
     require_broadcast_to,
     require_min_rank,
     require_rank,
     require_same_dtype,
     require_shape,
-    unknown_dims,
 )
 
 rules = RuleSet("")
@@ -74,44 +75,41 @@ def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(op.tensor(7).dtype, matmul_shape(op, a.shape, b.shape))]
 
 
-def gemm_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape:
+def gemm_shape(op: OpCall, a: Shape | None, b: Shape | None) -> PartialShape:
     """[M, N] of A' [M, K] times B' [K, N], where A' is A or, with transA, its transpose; the same for B.
 
+    M or N is None where the matrix is not known.
     Raises SpecViolation when an operand is not a matrix or the two K differ.
     """
     require_rank(a, 2, "A")
     require_rank(b, 2, "B")
-    if a is None:
-        a = unknown_dims(op, 2, "the shape of A is not known")
-    if b is None:
-        b = unknown_dims(op, 2, "the shape of B is not known")
-    m, k = (a[1], a[0]) if op.attr("transA", 0) else a
-    k_of_b, n = (b[1], b[0]) if op.attr("transB", 0) else b
-    if op.tensor(0).shape is not None and op.tensor(1).shape is not None:
+    m, k = (None, None) if a is None else (a[1], a[0]) if op.attr("transA", 0) else a
+    k_of_b, n = (None, None) if b is None else (b[1], b[0]) if op.attr("transB", 0) else b
+    if k is not None and k_of_b is not None and k is not k_of_b:
         op.require_equal(k, k_of_b, "the contracted dims of A and B")
     return m, n
 
 
-@rules.rule("Gemm", since=1)
-def gemm_with_broadcast_flag(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only when `broadcast` says so)"""
-    a, b, c = op.tensor(0), op.tensor(1), op.tensor(2)
+def _gemm(op: OpCall, *, broadcast: bool) -> list[SymbolicTensor]:
+    a, b, c = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("A, B and C", a, b, c)
-    shape = gemm_shape(op, a.shape, b.shape)
-    if op.attr("broadcast", 0):
-        return [SymbolicTensor(dtype, require_broadcast_to(op, c.shape, shape, "C"))]
-    return [SymbolicTensor(dtype, require_shape(op, c.shape, shape, "C"))]
+    partial = gemm_shape(op, a.shape, b.shape)
+    shape = fill(op, partial, "the shape of A or B is not known")
+    if c is not None and None not in partial:
+        shape = (require_broadcast_to if broadcast else require_shape)(op, c.shape, shape, "C")
+    return [SymbolicTensor(dtype, shape)]
+
+
+@rules.rule("Gemm", since=1)
+def gemm_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only when attribute broadcast says so)"""
+    return _gemm(op, broadcast=bool(op.attr("broadcast", 0)))
 
 
 @rules.rule("Gemm", since=7)
 def gemm(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gemm.html (7: C broadcasts to [M, N]; 11: C is optional)"""
-    a, b, c = op.tensor(0), op.tensor(1), op.optional_tensor(2)
-    dtype = require_same_dtype("A, B and C", a, b, c)
-    shape = gemm_shape(op, a.shape, b.shape)
-    if c is not None:
-        shape = require_broadcast_to(op, c.shape, shape, "C")
-    return [SymbolicTensor(dtype, shape)]
+    return _gemm(op, broadcast=True)
 
 
 @rules.rule("Det", since=11)
