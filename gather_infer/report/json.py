@@ -1,0 +1,185 @@
+"""Results as JSON; the schema is documented in docs/json.md and changes only together with `SCHEMA`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.diagnostic import Diagnostic, Location
+from gather_infer.inference.result import Inference
+from gather_infer.report.summary import ModelSummary
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+
+SCHEMA = 1
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Json]:
+    """Everything that a run of the inference found."""
+    facts = inference.scope("")
+    coverage = inference.coverage()
+    return {
+        "schema": SCHEMA,
+        "model": {
+            "name": summary.name,
+            "bytes": summary.nbytes,
+            "ir_version": summary.ir_version,
+            "producer": summary.producer,
+            "opsets": dict(summary.opsets),
+            "nodes": summary.nodes,
+        },
+        "inputs": [_named(name, facts.get(name)) for name in inference.inputs],
+        "outputs": [_named(name, facts.get(name)) for name in inference.outputs],
+        "tensors": {
+            path: {name: type_json(value) for name, value in values.items()}
+            for path, values in inference.scopes.items()
+        },
+        "accesses": [
+            {
+                "node": a.node,
+                "op_type": a.op_type,
+                "domain": a.domain,
+                "version": a.version,
+                "axis": a.axis,
+                "data": _named(a.data, a.data_type),
+                "indices": _named(a.indices, a.indices_type),
+                "result": _named(a.result, a.result_type),
+            }
+            for a in inference.accesses
+        ],
+        "constraints": [
+            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": c.node}
+            for c in inference.constraints
+        ],
+        "assumptions": [
+            {"dim": dim_json(a.dim), "least": a.least, "node": a.node, "reason": a.reason}
+            for a in inference.assumptions
+        ],
+        "causes": {
+            name: {
+                "node": cause.node,
+                "op_type": cause.op_type,
+                "reason": cause.reason,
+                "data_dependent": cause.data_dependent,
+            }
+            for name, cause in inference.causes.items()
+        },
+        "diagnostics": [diagnostic_json(d) for d in inference.diagnostics],
+        "coverage": {
+            "tensors": coverage.tensors,
+            "typed": coverage.typed,
+            "ranked": coverage.ranked,
+            "exact": coverage.exact,
+        },
+    }
+
+
+def summary_json(summary: ModelSummary) -> dict[str, Json]:
+    """What is in a model file."""
+    return {
+        "name": summary.name,
+        "bytes": summary.nbytes,
+        "ir_version": summary.ir_version,
+        "producer": summary.producer,
+        "opsets": dict(summary.opsets),
+        "inputs": [{"name": name, "declared": text} for name, text in summary.inputs],
+        "outputs": [{"name": name, "declared": text} for name, text in summary.outputs],
+        "nodes": summary.nodes,
+        "subgraphs": {"count": summary.subgraphs, "nodes": summary.subgraph_nodes},
+        "functions": {"count": summary.functions, "nodes": summary.function_nodes},
+        "initializers": {"count": summary.initializers, "bytes": summary.weight_bytes},
+        "external_data": [{"location": f.location, "bytes": f.nbytes, "tensors": f.tensors} for f in summary.external],
+        "metadata": list(summary.metadata),
+        "gathers": _operators(summary.gathers),
+        "operators": _operators(summary.operators),
+    }
+
+
+def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
+    return [{"domain": domain, "op_type": op, "count": n} for (domain, op), n in sorted(operators.items())]
+
+
+def diagnostic_json(finding: Diagnostic) -> dict[str, Json]:
+    return {
+        "severity": str(finding.severity),
+        "code": finding.code,
+        "message": finding.message,
+        "location": _location(finding.location),
+        "detail": list(finding.detail),
+    }
+
+
+def _location(location: Location) -> Json:
+    return {
+        "node": location.node,
+        "op_type": location.op_type,
+        "domain": location.domain,
+        "version": location.version,
+        "value": location.value,
+    }
+
+
+def _named(name: str, value: Value | None) -> Json:
+    return {"name": name, **type_json(value)}
+
+
+def type_json(value: Value | None) -> dict[str, Json]:
+    """A type as an object whose `kind` says which other members it has."""
+    match value:
+        case SymbolicTensor():
+            return _tensor(value)
+        case SparseTensor():
+            return {
+                "kind": "sparse",
+                "dtype": None if value.dtype is None else str(value.dtype),
+                "shape": None if value.shape is None else [dim_json(d) for d in value.shape],
+            }
+        case SequenceType():
+            length = None if value.length is None else dim_json(value.length)
+            return {"kind": "sequence", "element": type_json(value.element), "length": length}
+        case OptionalType():
+            return {"kind": "optional", "element": type_json(value.element), "present": value.present}
+        case MapType():
+            key = None if value.key is None else str(value.key)
+            return {"kind": "map", "key": key, "value": type_json(value.value)}
+    return {"kind": "unknown"}
+
+
+def _tensor(value: SymbolicTensor) -> dict[str, Json]:
+    span: Json = None
+    if value.span is not None:
+        span = [None if end is None else dim_json(end) for end in (value.span.lo, value.span.hi)]
+    return {
+        "kind": "tensor",
+        "dtype": None if value.dtype is None else str(value.dtype),
+        "shape": None if value.shape is None else [dim_json(d) for d in value.shape],
+        "values": None if value.values is None else _elements(value.values),
+        "span": span,
+    }
+
+
+def dim_json(dim: Dim) -> int | str:
+    """A number, or the text of an expression."""
+    return dim if isinstance(dim, int) else str(dim)
+
+
+def _elements(values: npt.NDArray[np.object_]) -> Json:
+    """Nested lists of the tensor's own rank; a scalar is no list."""
+    if values.ndim == 0:
+        return _element(values.item())
+    return [_elements(np.asarray(part, dtype=object)) for part in values]
+
+
+def _element(element: object) -> Json:
+    if element is None or isinstance(element, (bool, int)):
+        return element
+    if isinstance(element, float):
+        # JSON has no number for these, and a plain string is an expression
+        return element if math.isfinite(element) else {"float": str(element)}
+    return str(element)

@@ -1,0 +1,190 @@
+"""Results as text for people: plain lines, fitted to a width, without colour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.inference.result import GatherAccess, Inference
+from gather_infer.report.layout import Column, count, printable, size, table
+from gather_infer.report.summary import ExternalFile, ModelSummary
+from gather_infer.tensor import Value
+
+SHOWN = 12
+"""Rows of a list that may be long, before it ends in `... 13 more: --all`."""
+
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def inference_text(
+    inference: Inference,
+    summary: ModelSummary,
+    *,
+    everything: bool = False,
+    constraints: bool = False,
+    width: int | None = None,
+    seconds: float | None = None,
+) -> list[str]:
+    """What `gather-infer infer` prints.
+
+    everything    all rows of every list
+    constraints   also what validity implies about the symbols
+    width         characters per line of tables at most, None for no limit
+    seconds       how long the run took, None prints no time
+    """
+    limit = None if everything else SHOWN
+    lines = [headline(summary), *_interface(inference)]
+    if inference.accesses:
+        lines += ["", *_accesses(inference.accesses, limit, width)]
+    coverage = inference.coverage()
+    tail = "" if seconds is None else f"{seconds:.2f} s"
+    total = (
+        f"  {count(coverage.tensors, 'tensor')}: {coverage.typed} with a type, {coverage.ranked} ranked, "
+        f"{coverage.exact} with every dim known"
+    )
+    lines += ["", f"{total}   {tail}".rstrip()]
+    if inference.assumptions:
+        rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
+        lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit)]
+    if constraints and inference.constraints:
+        columns = (Column("constraint"), Column("node"))
+        table_rows = [(printable(str(c)), printable(c.node)) for c in inference.constraints]
+        lines += ["", *table(columns, table_rows, width=width)]
+    findings = diagnostics_text([d for d in inference.diagnostics if d.code != "GI203"], summary.name)
+    if findings:
+        lines += ["", *findings]
+    return lines
+
+
+def headline(summary: ModelSummary) -> str:
+    """`bert.onnx   opset 17, 356 nodes, 888 KiB`."""
+    opset = "no ai.onnx opset" if summary.opset is None else f"opset {summary.opset}"
+    parts = [opset, count(summary.nodes, "node")]
+    if summary.subgraphs:
+        parts.append(f"{summary.subgraph_nodes} more in {count(summary.subgraphs, 'subgraph')}")
+    if summary.functions:
+        parts.append(count(summary.functions, "function"))
+    if summary.nbytes:
+        parts.append(size(summary.nbytes))
+    return f"{printable(summary.name)}   {', '.join(parts)}"
+
+
+def _interface(inference: Inference) -> list[str]:
+    """The `in` and `out` lines, and below an output what its declared symbols stand for."""
+    facts = inference.scope("")
+    room = max((len(printable(n)) for n in (*inference.inputs, *inference.outputs)), default=0)
+    equal: dict[str, list[str]] = {}
+    for finding in inference.diagnostics:
+        if finding.code == "GI203":
+            equal.setdefault(finding.location.value, []).append(finding.message)
+    lines = []
+    for label, names in (("in", inference.inputs), ("out", inference.outputs)):
+        for name in names:
+            lines.append(f"  {label:<5}{printable(name):<{room}}   {_type(facts.get(name))}".rstrip())
+            lines += [f"       {printable(text)}" for text in equal.pop(name, ())]
+            label = ""
+    return lines + [f"       {printable(text)}" for texts in equal.values() for text in texts]
+
+
+def _type(value: Value | None) -> str:
+    return "?" if value is None else printable(str(value))
+
+
+def _accesses(accesses: Sequence[GatherAccess], limit: int | None, width: int | None) -> list[str]:
+    columns = (Column("gather"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
+    shown = accesses if limit is None or len(accesses) <= limit + 1 else accesses[:limit]
+    rows = [
+        (
+            printable(a.node if a.op_type == "Gather" else f"{a.node} ({a.op_type})"),
+            _type(a.data_type),
+            _type(a.indices_type),
+            "" if a.axis is None else str(a.axis),
+            _type(a.result_type),
+        )
+        for a in shown
+    ]
+    lines = table(columns, rows, width=width)
+    if len(shown) < len(accesses):
+        lines.append(f"  ... {len(accesses) - len(shown)} more: --all")
+    return lines
+
+
+def _limited(rows: Sequence[str], limit: int | None) -> list[str]:
+    shown = rows if limit is None or len(rows) <= limit + 1 else rows[:limit]
+    lines = [f"    {row}" for row in shown]
+    if len(shown) < len(rows):
+        lines.append(f"    ... {len(rows) - len(shown)} more: --all")
+    return lines
+
+
+def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str) -> list[str]:
+    """Errors first, then warnings, then notes; a last line counts errors and warnings when there are any."""
+    ordered = sorted(diagnostics, key=lambda d: _ORDER[d.severity])
+    lines = [printable(line) for d in ordered for line in d.text(file).split("\n")]
+    total = findings_count(diagnostics)
+    return [*lines, total] if total else lines
+
+
+def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
+    """`1 error, 2 warnings`; empty when there is neither."""
+    errors = sum(d.severity is Severity.ERROR for d in diagnostics)
+    warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
+    parts = [count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n]
+    return ", ".join(parts)
+
+
+def summary_text(summaries: Sequence[ModelSummary], *, width: int | None = None) -> list[str]:
+    """What `gather-infer inspect` prints: a property per row, a model per column."""
+    columns = (Column(""), *(Column(printable(s.name)) for s in summaries))
+    rows: list[tuple[str, ...]] = []
+
+    def row(label: str, cells: Sequence[str]) -> None:
+        if any(cells):
+            rows.append((label, *map(printable, cells)))
+
+    def block(label: str, lists: Sequence[Sequence[str]]) -> None:
+        for i in range(max((len(entries) for entries in lists), default=0)):
+            row(label if i == 0 else "", [entries[i] if i < len(entries) else "" for entries in lists])
+
+    row("size", [size(s.nbytes) if s.nbytes else "" for s in summaries])
+    row("ir_version", [str(s.ir_version) for s in summaries])
+    row("producer", [s.producer for s in summaries])
+    row("opsets", [", ".join(f"{d or 'ai.onnx'} {v}" for d, v in s.opsets.items()) for s in summaries])
+    block("inputs", [[f"{name} {text}" for name, text in s.inputs] for s in summaries])
+    block("outputs", [[f"{name} {text}" for name, text in s.outputs] for s in summaries])
+    row("nodes", [str(s.nodes) for s in summaries])
+    row("subgraphs", [_with_nodes(s.subgraphs, s.subgraph_nodes) for s in summaries])
+    row("functions", [_with_nodes(s.functions, s.function_nodes) for s in summaries])
+    row("initializers", [f"{s.initializers}, {size(s.weight_bytes)} with constants" for s in summaries])
+    block("external data", [[_file_text(f) for f in s.external] for s in summaries])
+    block("metadata", [s.metadata for s in summaries])
+    for heading, kinds in (
+        ("gather family", [s.gathers for s in summaries]),
+        ("operators", [s.operators for s in summaries]),
+    ):
+        totals: Counter[tuple[str, str]] = Counter()
+        for kind in kinds:
+            totals.update(kind)
+        if totals:
+            rows.append((heading, *("" for _ in summaries)))
+        for key, _ in sorted(totals.items(), key=lambda entry: (-entry[1], entry[0])):
+            domain, op = key
+            row(f"  {f'{domain}.' if domain else ''}{op}", [str(kind.get(key, "")) for kind in kinds])
+    return _side_by_side(columns, rows, width)
+
+
+def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
+    if len(columns) == 2:  # one model: nothing to line up, nothing to shorten
+        room = max(len(label) for label, _ in rows)
+        return [columns[1].heading] + [f"  {label:<{room}}   {cell}".rstrip() for label, cell in rows]
+    return table(columns, rows, indent="", width=width)
+
+
+def _with_nodes(number: int, nodes: int) -> str:
+    return f"{number}, {count(nodes, 'node')}" if number else ""
+
+
+def _file_text(file: ExternalFile) -> str:
+    found = "missing" if file.nbytes is None else size(file.nbytes)
+    return f"{file.location} {found}, {count(file.tensors, 'tensor')}"
