@@ -25,6 +25,7 @@ from weakref import WeakValueDictionary
 
 __all__ = [
     "MAX_BITS",
+    "MAX_DEGREE",
     "MAX_DEPTH",
     "MAX_SIZE",
     "MAX_TERMS",
@@ -53,6 +54,7 @@ __all__ = [
 
 MAX_TERMS = 512  # of one polynomial
 MAX_SIZE = 4096  # nodes of one expression
+MAX_DEGREE = 64  # factors of one monomial
 MAX_DEPTH = 48  # atoms inside atoms: recursion over an expression stays far from the interpreter's limit
 MAX_BITS = 4096  # of one coefficient: less than the interpreter's own limit on int -> str
 _MAX_INT = 1 << MAX_BITS
@@ -357,8 +359,10 @@ def from_terms(coefficients: Mapping[Monomial, int]) -> Dim:
 def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:
     size = len(terms) - 1
     depth = 0
-    symbols: frozenset[str] = frozenset()
+    symbols: set[str] = set()
     for monomial, coefficient in terms:
+        if len(monomial) > MAX_DEGREE:
+            raise DimTooLarge(f"a product of {len(monomial)} factors, the cap is {MAX_DEGREE}")
         if coefficient not in (1, -1) or not monomial:
             size += 1
             if not -_MAX_INT < coefficient < _MAX_INT:
@@ -367,14 +371,14 @@ def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:
             size += atom.size
             if atom.depth > depth:
                 depth = atom.depth
-            symbols |= atom.symbols
+            symbols.update(atom.symbols)
     if size > MAX_SIZE:
         raise DimTooLarge(f"a dim of {size} nodes, the cap is {MAX_SIZE}")
     with _LOCK:
         found = _POLYNOMIALS.get(terms)
         if found is None:
             found = Polynomial()
-            found.terms, found.size, found.depth, found.symbols = terms, size, depth, symbols
+            found.terms, found.size, found.depth, found.symbols = terms, size, depth, frozenset(symbols)
             found._text = None
             _POLYNOMIALS[terms] = found
         return found

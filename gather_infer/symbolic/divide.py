@@ -13,7 +13,6 @@ from gather_infer.symbolic.dim import (
     Expr,
     FloorDiv,
     Monomial,
-    bounded_memo,
     constant_term,
     floordiv_atom,
     from_terms,
@@ -25,7 +24,6 @@ from gather_infer.symbolic.scope import DEFAULT, Scope
 
 __all__ = ["ceildiv", "floordiv", "mod", "truncdiv"]
 
-_QUOTIENTS: dict[tuple[Expr, Dim], Dim] = {}
 _MAX_STEPS = 64
 
 
@@ -33,13 +31,14 @@ def floordiv(a: Dim, b: Dim, scope: Scope | None = None) -> Dim:
     """a // b, rounded toward minus infinity. Raises ZeroDivisionError when b is the constant 0."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    if scope is not None:
-        return _divide(a, b, scope)
-    if not isinstance(a, Expr):
-        return _divide(a, b, DEFAULT)
-    key = (a, b)
-    result = _QUOTIENTS.get(key)
-    return result if result is not None else bounded_memo(_QUOTIENTS, key, _divide(a, b, DEFAULT))
+    if scope is None:
+        scope = DEFAULT
+    key = ("//", a, b)
+    result = scope.results.get(key)
+    if result is None:
+        result = _divide(a, b, scope)
+        scope.results[key] = result
+    return result
 
 
 def mod(a: Dim, b: Dim, scope: Scope | None = None) -> Dim:

@@ -38,16 +38,27 @@ _MAX_COMPARED = 12  # arguments; more of them are not compared pair by pair
 
 def minimum(*dims: Dim, scope: Scope | None = None) -> Dim:
     """The least of one or more dims."""
-    if all(isinstance(dim, int) for dim in dims):
-        return min(dims)
-    return _extremum(Min, dims, DEFAULT if scope is None else scope)
+    return _memoised(Min, dims, DEFAULT if scope is None else scope)
 
 
 def maximum(*dims: Dim, scope: Scope | None = None) -> Dim:
     """The greatest of one or more dims."""
-    if all(isinstance(dim, int) for dim in dims):
-        return max(dims)
-    return _extremum(Max, dims, DEFAULT if scope is None else scope)
+    return _memoised(Max, dims, DEFAULT if scope is None else scope)
+
+
+def _memoised(kind: type[Extremum], dims: tuple[Dim, ...], scope: Scope) -> Dim:
+    for dim in dims:
+        if not isinstance(dim, int):
+            break
+    else:
+        numbers = [dim for dim in dims if isinstance(dim, int)]
+        return min(numbers) if kind is Min else max(numbers)
+    key = (kind, dims)
+    result = scope.results.get(key)
+    if result is None:
+        result = _extremum(kind, dims, scope)
+        scope.results[key] = result
+    return result
 
 
 def _extremum(kind: type[Extremum], dims: tuple[Dim, ...], scope: Scope) -> Dim:

@@ -25,7 +25,7 @@ from gather_infer.symbolic.extremum import maximum, minimum
 
 __all__ = ["DimSyntaxError", "parse_dim"]
 
-MAX_TEXT = 1 << 20
+MAX_TEXT = 1 << 17
 _MAX_DIGITS = 1300
 _MAX_EXPONENT = 64
 _MAX_NESTING = 4096

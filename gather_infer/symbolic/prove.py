@@ -27,6 +27,15 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
     difference = a - b
     if isinstance(difference, int):
         return difference == 0
+    key = ("==", difference)
+    results = scope.results
+    if key not in results:
+        results[key] = _is_zero(difference, scope)
+    found = results[key]
+    return None if found is None else found == 1
+
+
+def _is_zero(difference: Expr, scope: Scope) -> bool | None:
     bounds = scope.bounds(difference)
     if (bounds.lo is not None and bounds.lo > 0) or (bounds.hi is not None and bounds.hi < 0):
         return False
@@ -67,35 +76,44 @@ def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
     """Whether dim >= 0 is known; False when it is not known."""
     if isinstance(dim, int):
         return dim >= 0
-    lo = scope.bounds(dim).lo
-    if lo is not None and lo >= 0:
+    key = (">=", dim)
+    results = scope.results
+    if key not in results:
+        results[key] = _sign(dim, scope)
+    return results[key] == 1
+
+
+def _sign(dim: Expr, scope: Scope) -> bool:
+    bounds = scope.bounds(dim)
+    if bounds.lo is not None and bounds.lo >= 0:
         return True
-    hi = scope.bounds(dim).hi
-    if hi is not None and hi < 0:
+    if bounds.hi is not None and bounds.hi < 0:
         return False
-    if all(isinstance(atom, Expr) and atom.is_symbol for monomial, _ in dim.terms for atom in monomial) and not any(
-        True for _ in scope.facts
-    ):
-        return False
+    if _is_linear(dim) and not scope.relevant_facts(dim):
+        return False  # its bounds are exact
     try:
         return _by_cases(dim, scope.where_defined(), [_MAX_CASES])
     except DimTooLarge:
         return False
 
 
-def _by_cases(dim: Dim, scope: Scope, budget: list[int]) -> bool:
+def _is_linear(dim: Expr) -> bool:
+    """Whether the dim is a sum of symbols."""
+    return all(len(monomial) == 0 or (len(monomial) == 1 and monomial[0].is_symbol) for monomial, _ in dim.terms)
+
+
+def _by_cases(dim: Dim, scope: Scope, budget: list[int], tried: frozenset[Extremum] = frozenset()) -> bool:
     """dim >= 0, by trying every argument of a min or max in its place, with what that says of the others."""
-    if not isinstance(dim, int):
-        try:
-            dim = simplify(dim, scope)
-        except ZeroDivisionError:
-            return True  # defined for no binding in scope
+    try:
+        dim = simplify(dim, scope)
+    except ZeroDivisionError:
+        return True  # defined for no binding in scope
     if isinstance(dim, int):
         return dim >= 0
     lo = scope.bounds(dim).lo
     if lo is not None and lo >= 0:
         return True
-    atom = _innermost_extremum(dim)
+    atom, facts = _to_split(dim, scope, tried)
     if atom is None:
         return False
     budget[0] -= len(atom.args)
@@ -107,11 +125,25 @@ def _by_cases(dim: Dim, scope: Scope, budget: list[int]) -> bool:
             if other is not chosen:
                 case.require(chosen - other if isinstance(atom, Max) else other - chosen)
         try:
-            if not _by_cases(replace(dim, atom, chosen, case), case, budget):
+            for fact in facts:
+                case.require(replace(fact, atom, chosen, case))
+            if case.is_contradictory:
+                continue
+            if not _by_cases(replace(dim, atom, chosen, case), case, budget, tried | {atom}):
                 return False
         except ZeroDivisionError:
-            continue
+            continue  # defined for no binding in this case
     return True
+
+
+def _to_split(dim: Expr, scope: Scope, tried: frozenset[Extremum]) -> tuple[Extremum | None, list[Expr]]:
+    """A min or max in the dim, or else in a fact that bears on it, with the facts that have it too."""
+    relevant = scope.relevant_facts(dim)
+    for holder in (dim, *relevant):
+        atom = _innermost_extremum(holder)
+        if atom is not None and atom not in tried:
+            return atom, [fact for fact in relevant if _innermost_extremum(fact) is atom]
+    return None, []
 
 
 def _innermost_extremum(dim: Dim) -> Extremum | None:

@@ -14,6 +14,7 @@ and the range of the dim under them is found by elimination.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import combinations
 
 from gather_infer.symbolic.dim import Atom, Dim, Expr, Extremum, FloorDiv, Max, Monomial, terms_of
 from gather_infer.symbolic.interval import Interval
@@ -23,6 +24,7 @@ __all__ = ["range_by_relations"]
 
 _MAX_MONOMIALS = 16
 _MAX_SEED_ROWS = 64
+_MAX_DEGREE = 6  # of a monomial that is looked into
 
 
 def range_by_relations(
@@ -48,6 +50,7 @@ class _Closure:
         self.pending: list[Monomial] = []
         self.atoms: dict[Atom, None] = {}
         self.relations: list[Dim] = []  # each is >= 0
+        self.remainders: list[tuple[FloorDiv, Dim]] = []  # n % d and d - 1 - n % d, where d > 0
         self.rows: list[Row] = []
 
     def add(self, dim: Dim) -> bool:
@@ -92,7 +95,7 @@ class _Closure:
                 self.rows.append(({variable: 1}, -interval.lo))
             if interval.hi is not None:
                 self.rows.append(({variable: -1}, interval.hi))
-            if len(monomial) > 1:
+            if 1 < len(monomial) <= _MAX_DEGREE:
                 self.split(monomial)
 
     def relate(self, atom: Atom) -> None:
@@ -101,8 +104,9 @@ class _Closure:
             sign = self.bounds(den)
             if sign.lo is not None and sign.lo >= 0:
                 remainder = num - den * atom
-                self.learn(remainder)
-                self.learn(den - 1 - remainder)
+                for relation in (remainder, den - 1 - remainder):
+                    self.learn(relation)
+                    self.remainders.append((atom, relation))
                 if not isinstance(den, int):
                     self.learn(den - 1)  # defined only where the divisor is not 0
             elif sign.hi is not None and sign.hi <= 0:
@@ -149,6 +153,10 @@ class _Closure:
 
     def multiply(self) -> None:
         """Products of a relation with a factor >= 0, where no new monomial comes out of them."""
+        for (left, relation), (right, other) in combinations(self.remainders, 2):
+            # Worth a product only where the dim multiplies the two quotients.
+            if left is not right and ((left, right) in self.variables or (right, left) in self.variables):
+                self.learn_if_closed(relation * other)
         factors = dict.fromkeys(atom for monomial in self.variables if len(monomial) > 1 for atom in monomial)
         relations = list(self.relations)
         for atom in factors:
@@ -156,9 +164,11 @@ class _Closure:
             if lo is None or lo < 0:
                 continue
             for relation in relations:
-                multiple = relation * atom
-                if all(not monomial or monomial in self.variables for monomial, _ in terms_of(multiple)):
-                    self.learn(multiple)
+                self.learn_if_closed(relation * atom)
+
+    def learn_if_closed(self, relation: Dim) -> None:
+        if all(not monomial or monomial in self.variables for monomial, _ in terms_of(relation)):
+            self.learn(relation)
 
     def solve(self, dim: Expr) -> Interval | None:
         coefficients, constant = {}, 0

@@ -29,17 +29,18 @@ _MAX_FACTS_USED = 16
 class Scope:
     """Bounds of symbols and facts about them. A symbol of which nothing is said is in [0, inf).
 
-    A scope is consistent as long as some binding satisfies it; nothing may be concluded from answers under an
-    inconsistent one.
+    A scope is consistent as long as some binding satisfies it. Under a contradictory one every answer is vacuous.
     """
 
     __slots__ = (
+        "_contradictory",
         "_defined",
         "_facts",
         "_intervals",
         "_memo",
         "_memo_version",
         "_parent",
+        "_results",
         "_version",
         "divisors_are_nonzero",
     )
@@ -51,7 +52,9 @@ class Scope:
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
         self._memo_version = 0
+        self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
+        self._contradictory = False
         # Set while an equality is decided: it need hold only where both sides are defined.
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
 
@@ -73,6 +76,11 @@ class Scope:
         return self._version + self._parent.version
 
     @property
+    def is_contradictory(self) -> bool:
+        """Whether the facts are seen to exclude every binding; False says nothing."""
+        return self._contradictory or (self._parent is not None and self._parent.is_contradictory)
+
+    @property
     def facts(self) -> Iterator[Expr]:
         """Dims that are known to be >= 0, those of the parents first."""
         if self._parent is not None:
@@ -85,17 +93,30 @@ class Scope:
         narrowed = present & interval
         if narrowed != present:
             self._intervals[name] = narrowed
+            self._contradictory |= narrowed.is_empty
             self._version += 1
 
     def require(self, dim: Dim) -> None:
         """Learns dim >= 0: `scope.require(n - 1)` says that n >= 1."""
+        before = self._version
+        self._require(dim)
+        if self._version != before:
+            # An older fact s*x >= 0 may be x >= 0 by now.
+            for fact in list(self.facts):
+                if len(fact.terms) == 2 and fact.terms[1][0]:
+                    for simpler in self._without_factor(fact) or ():
+                        self._require(simpler)
+
+    def _require(self, dim: Dim) -> None:
         todo = [dim]
         for _ in range(64):
             if not todo:
                 return
             fact = todo.pop()
-            # A negative constant would make the scope inconsistent: no fact of a legal run says so.
-            if isinstance(fact, int) or fact in self._facts:
+            if isinstance(fact, int):
+                self._contradictory |= fact < 0
+                continue
+            if fact in self._facts:
                 continue
             simpler = self._decomposed(fact)
             if simpler is None:
@@ -110,14 +131,24 @@ class Scope:
         """An interval that contains the dim for every binding in this scope for which it is defined."""
         if isinstance(dim, int):
             return Interval(dim, dim)
-        version = self.version
-        if self._memo_version != version or len(self._memo) >= _MEMO_CAPACITY:
-            self._memo = {}
-            self._memo_version = version
+        if self._memo_version != self.version or len(self._memo) >= _MEMO_CAPACITY:
+            self._forget()
         found = self._memo.get(dim)
         if found is None:
             found = self._memo[dim] = self._bounds(dim)
         return found
+
+    @property
+    def results(self) -> dict[tuple[object, ...], Dim | None]:
+        """Memo of what was computed or decided in this scope, by (operation, operands); new facts empty it."""
+        if self._memo_version != self.version or len(self._results) >= _MEMO_CAPACITY:
+            self._forget()
+        return self._results
+
+    def _forget(self) -> None:
+        self._memo = {}
+        self._results = {}
+        self._memo_version = self.version
 
     def symbol_bounds(self, name: str) -> Interval:
         scope: Scope | None = self
@@ -139,12 +170,10 @@ class Scope:
         elif isinstance(dim, Max):
             interval = Interval.maximum(self.bounds(arg) for arg in dim.args)
         else:
-            interval = Interval(0, 0)
-            for monomial, coefficient in dim.terms:
-                interval = interval + self._monomial_bounds(monomial).scaled(coefficient)
+            interval = self._sum_of_terms(dim)
         if interval.is_empty or interval.is_point:
             return interval
-        facts = self._relevant(dim)
+        facts = self.relevant_facts(dim)
         if not facts and _has_independent_terms(dim):
             return interval
         if isinstance(dim, Symbol):
@@ -169,10 +198,23 @@ class Scope:
             return Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
         if isinstance(dim, Max):
             return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
-        interval = Interval(0, 0)
+        return self._sum_of_terms(dim)
+
+    def _sum_of_terms(self, dim: Expr) -> Interval:
+        lo: int | None = 0
+        hi: int | None = 0
         for monomial, coefficient in dim.terms:
-            interval = interval + self._monomial_bounds(monomial).scaled(coefficient)
-        return interval
+            if not monomial:
+                least: int | None = 1
+                most: int | None = 1
+            else:
+                term = self._monomial_bounds(monomial)
+                least, most = term.lo, term.hi
+            if coefficient < 0:
+                least, most = most, least
+            lo = None if lo is None or least is None else lo + least * coefficient
+            hi = None if hi is None or most is None else hi + most * coefficient
+        return Interval(lo, hi)
 
     def _monomial_bounds(self, monomial: Monomial) -> Interval:
         if len(monomial) == 1:
@@ -182,7 +224,7 @@ class Scope:
             result = result * self._atom_bounds(atom).power(monomial.count(atom))
         return result
 
-    def _relevant(self, dim: Expr) -> list[Expr]:
+    def relevant_facts(self, dim: Expr) -> list[Expr]:
         """Facts that share a symbol with the dim, directly or through other facts, nearest first."""
         waiting = list(self.facts)
         reached = set(dim.symbols)
@@ -238,7 +280,7 @@ class Scope:
         if coefficient > 0 and constant < 0 and all(self._is_nonnegative(atom) for atom in monomial):
             # k*a*b - c >= 0  makes a >= 1 and b >= 1                                      k, c > 0; a, b >= 0
             for atom in monomial:
-                self.require(atom - 1)
+                self._require(atom - 1)
         return None
 
     def _single(self, atom: Atom, coefficient: int, constant: int) -> list[Dim] | None:

@@ -87,6 +87,8 @@ def _remainders(dim: Expr) -> tuple[list[tuple[int, str]], Dim]:
     """Splits k*(n - d*(n//d)) off, to be printed as `k*(n % d)`; what is left over has no new symbolic term."""
     pieces: list[tuple[int, str]] = []
     rest: Dim = dim
+    if len(dim.terms) == 1:
+        return pieces, rest  # one factor for the terms around it, which a difference would not be
     for monomial, _ in dim.terms:
         if isinstance(rest, int):
             break
