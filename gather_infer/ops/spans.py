@@ -294,12 +294,21 @@ def clip(a: Span, low: Span, high: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_be_empty: bool = True) -> Span:
-    """The sum of at most `count` elements of a; of at least one unless it may be empty"""
+    """The sum of at most `count` elements of a; of at least one unless it may be empty
+
+    Wherever there is such a sum, count is >= 1, or >= 0 if it may be empty.
+    """
     if a.lo == 0 and a.hi == 0:
         return a
     if count is None or a.lo is None or a.hi is None:
         return ANY
     fewest = Span(0, 0) if may_be_empty else a
+    if _at_least(a.lo, 0, scope):
+        return _closed(fewest.lo, a.hi * count)
+    if _at_most(a.hi, 0, scope):
+        return _closed(a.lo * count, fewest.hi)
+    if _at_most(a.lo, 0, scope) and _at_least(a.hi, 0, scope):
+        return _closed(a.lo * count, a.hi * count)
     return hull(fewest, mul(a, Span(count, count), scope), scope=scope)
 
 
