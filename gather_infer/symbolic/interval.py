@@ -72,14 +72,16 @@ class Interval:
         return Interval(None if lowest == -_INFINITY else int(lowest), None if highest == _INFINITY else int(highest))
 
     def power(self, exponent: int) -> Interval:
-        """self ** exponent, tight: x*x is never negative."""
-        result = Interval(1, 1)
-        for _ in range(exponent):
-            result = result * self
-        if exponent % 2 == 0 and (result.lo is None or result.lo < 0):
-            # An even power of an interval that reaches over 0.
-            return Interval(0, result.hi)
-        return result
+        """self ** exponent for an exponent >= 1, tight: x*x is never negative."""
+        if exponent == 1:
+            return self
+        lo = None if self.lo is None else self.lo**exponent
+        hi = None if self.hi is None else self.hi**exponent
+        if exponent % 2 or (self.lo is not None and self.lo >= 0):
+            return Interval(lo, hi)
+        if self.hi is not None and self.hi <= 0:
+            return Interval(hi, lo)
+        return Interval(0, None if lo is None or hi is None else max(lo, hi))
 
     def __floordiv__(self, other: Interval) -> Interval:
         """n // d over all n in self and all d != 0 in other."""
