@@ -21,7 +21,8 @@ from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, type_name
 from gather_infer.model.source import Region, Source
-from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError
+from gather_infer.model.tensors import iter_tensors
+from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError, length_delimited
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -141,6 +142,26 @@ class ModelFile:
             return np.frombuffer(raw, dtype).reshape(tuple(tensor.dims))
         inline = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=raw)
         return self._convert(tensor, inline)
+
+    def with_weights(self) -> ModelProto:
+        """A copy of `proto` with the elided payloads inline again, in the fields where the file has them.
+
+        External data stays external, as `onnx.load(path, load_external_data=False)` leaves it.
+        Raises ModelReadError when the file has changed.
+        """
+        copy = ModelProto()
+        copy.CopyFrom(self.proto)
+        for tensor in iter_tensors(copy) if self.ledger else ():
+            payload = self.payload(tensor)
+            if payload is None or self.source is None:
+                continue
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+            if payload.explicit_location:
+                tensor.data_location = TensorProto.DEFAULT
+            data = Region(self.source, payload.offset, payload.nbytes).read()
+            tensor.MergeFromString(length_delimited(payload.field, payload.nbytes) + data)
+        return copy
 
     def _convert(self, tensor: TensorProto, inline: TensorProto) -> npt.NDArray[Any]:
         if any(dim < 0 for dim in tensor.dims):

@@ -12,7 +12,12 @@ import numpy as np
 import onnx
 import pytest
 from google.protobuf.message import DecodeError
-from model_samples import (
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from gather_infer.errors import ModelReadError
+from gather_infer.model import ModelFile, file, open_model
+from gather_infer.model.tensors import iter_tensors
+from tests.model.model_samples import (
     INFO,
     RAW_TYPES,
     TYPED_TYPES,
@@ -24,13 +29,9 @@ from model_samples import (
     refer,
     typed,
     with_external_data,
+    with_unknown_fields,
     write,
 )
-from onnx import ModelProto, TensorProto, helper, numpy_helper
-
-from gather_infer.errors import ModelReadError
-from gather_infer.model import ModelFile, file, open_model
-from gather_infer.model.tensors import iter_tensors
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +87,13 @@ def test_elided_tensor_is_legal_external_data(tmp_path: Path) -> None:
     loaded = onnx.load(tmp_path / "elided.onnx")
     for was, now in zip(onnx.load(path).graph.initializer, loaded.graph.initializer, strict=True):
         assert was.raw_data == now.raw_data
+
+
+def test_with_weights_is_the_whole_model(tmp_path: Path) -> None:
+    proto = with_external_data(with_unknown_fields(everywhere()), tmp_path)
+    model = open_model(write(proto, tmp_path / "m.onnx"))
+    elided = model.proto.SerializeToString()
+    assert model.with_weights() == proto and model.proto.SerializeToString() == elided
 
 
 def test_scalar_and_empty_tensors() -> None:

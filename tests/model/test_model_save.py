@@ -11,7 +11,12 @@ from pathlib import Path
 
 import onnx
 import pytest
-from model_samples import (
+from onnx import ModelProto, TensorProto, helper
+
+from gather_infer.errors import GatherInferError, ModelReadError, ModelWriteError, UsageError
+from gather_infer.model import ModelFile, file, open_model, save
+from gather_infer.model.tensors import iter_tensors
+from tests.model.model_samples import (
     assert_same_tensors,
     everywhere,
     floats,
@@ -23,11 +28,6 @@ from model_samples import (
     with_unknown_fields,
     write,
 )
-from onnx import ModelProto, TensorProto, helper
-
-from gather_infer.errors import GatherInferError, ModelReadError, ModelWriteError, UsageError
-from gather_infer.model import ModelFile, file, open_model, save
-from gather_infer.model.tensors import iter_tensors
 
 save_module = sys.modules["gather_infer.model.save"]
 

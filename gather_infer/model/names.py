@@ -1,0 +1,72 @@
+"""Names that are new to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import FunctionProto, ModelProto, TypeProto, ValueInfoProto
+
+from gather_infer.model.paths import bodies
+
+
+class Names:
+    """Every name of a model: values, nodes, symbols, in all subgraphs and functions; and new ones beside them."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._taken: set[str] = set(names_of(model))
+        self._next: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken
+
+    def fresh(self, base: str) -> str:
+        """`base` itself when it is free, else `base_1`, `base_2`, ...; never the same twice, never empty."""
+        base = base or "value"
+        name = base
+        count = self._next.get(base, 0)
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._next[base] = count
+        self._taken.add(name)
+        return name
+
+
+def names_of(model: ModelProto) -> Iterator[str]:
+    """The names in use, some more than once."""
+    for _, body in bodies(model):
+        for node in body.node:
+            yield node.name
+            yield from node.input
+            yield from node.output
+        for value in body.value_info:
+            yield from _of_value(value)
+        if isinstance(body, FunctionProto):
+            yield from (*body.input, *body.output, *body.attribute)
+            yield from (attribute.name for attribute in body.attribute_proto)
+            continue
+        for value in (*body.input, *body.output):
+            yield from _of_value(value)
+        for tensor in (*body.initializer, *(t for s in body.sparse_initializer for t in (s.values, s.indices))):
+            yield tensor.name
+        for annotation in body.quantization_annotation:
+            yield annotation.tensor_name
+            yield from (entry.value for entry in annotation.quant_parameter_tensor_names)
+
+
+def _of_value(value: ValueInfoProto) -> Iterator[str]:
+    yield value.name
+    pending: list[TypeProto] = [value.type]
+    while pending:
+        held = pending.pop()
+        match held.WhichOneof("value"):
+            case "tensor_type":
+                yield from (dim.dim_param for dim in held.tensor_type.shape.dim)
+            case "sparse_tensor_type":
+                yield from (dim.dim_param for dim in held.sparse_tensor_type.shape.dim)
+            case "sequence_type":
+                pending.append(held.sequence_type.elem_type)
+            case "optional_type":
+                pending.append(held.optional_type.elem_type)
+            case "map_type":
+                pending.append(held.map_type.value_type)
