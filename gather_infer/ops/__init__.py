@@ -10,14 +10,72 @@ from gather_infer.rules import RuleSet
 @cache
 def standard_rules() -> dict[str, RuleSet]:
     """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
-    from . import control, elementwise, gather, gather_contrib, gather_openvino, movement, reduction, selection
-    from . import sequence, shape
-    from . import attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision
+    from gather_infer.ops import gather_contrib, gather_openvino
+    from gather_infer.ops import (
+        arithmetic,
+        attention,
+        cast,
+        concat,
+        conv,
+        einsum,
+        expand,
+        gather,
+        logic,
+        loss,
+        matmul,
+        movement,
+        ngram,
+        norm,
+        pad,
+        pool,
+        quantize,
+        recurrent,
+        reduction,
+        reshape,
+        resize,
+        sampling,
+        scatter,
+        selection,
+        shape,
+        signal,
+        slice,
+        unary,
+        vision,
+    )
 
-    sets: dict[str, RuleSet] = {}
-    neural = (attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision)
-    for module in (shape, movement, gather, elementwise, reduction, selection, sequence, *neural):
-        sets.setdefault("", RuleSet("")).update(module.rules)
-    for rules in (*gather_contrib.RULE_SETS, gather_openvino.rules):
-        sets[rules.domain] = rules
+    onnx_rules = RuleSet("")
+    for module in (
+        arithmetic,
+        attention,
+        cast,
+        concat,
+        conv,
+        einsum,
+        expand,
+        gather,
+        logic,
+        loss,
+        matmul,
+        movement,
+        ngram,
+        norm,
+        pad,
+        pool,
+        quantize,
+        recurrent,
+        reduction,
+        reshape,
+        resize,
+        sampling,
+        scatter,
+        selection,
+        shape,
+        signal,
+        slice,
+        unary,
+        vision,
+    ):
+        onnx_rules.update(module.rules)
+    sets = {rules.domain: rules for rules in (*gather_contrib.RULE_SETS, gather_openvino.rules)}
+    sets[""] = onnx_rules
     return sets

@@ -346,8 +346,9 @@ def _accumulated(
     for place in np.ndindex(lanes.shape[:-1]):
         running: Dim = start
         for position, element in enumerate(lanes[place]):
+            at = (*place, position)
             if exclusive:
-                results[(*place, position)] = elements.settle(op, running, dtype)
+                results[at] = elements.settle(op, running, dtype)
             if not isinstance(element, (int, Expr)):
                 break
             try:
@@ -355,5 +356,5 @@ def _accumulated(
             except DimTooLarge:
                 break
             if not exclusive:
-                results[(*place, position)] = elements.settle(op, running, dtype)
+                results[at] = elements.settle(op, running, dtype)
     return None if out.size and all(element is None for element in out.flat) else out
