@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, evaluate, free_symbols, product, symbol, total
+from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, symbol
 from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
+from gather_infer.symbolic.evaluate import evaluate, free_symbols, product, total
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim

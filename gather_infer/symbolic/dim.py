@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -43,13 +43,9 @@ __all__ = [
     "Term",
     "bounded_memo",
     "constant_term",
-    "evaluate",
-    "free_symbols",
     "from_terms",
-    "product",
     "symbol",
     "terms_of",
-    "total",
 ]
 
 MAX_TERMS = 512  # of one polynomial
@@ -425,47 +421,3 @@ def _multiply(a: Expr, b: Dim) -> Dim:
                 monomial = tuple(sorted(left + right, key=_atom_order))
             result[monomial] = result.get(monomial, 0) + k * m
     return from_terms(result)
-
-
-def total(dims: Iterable[Dim]) -> Dim:
-    """Sum of the dims; 0 for none."""
-    result: Dim = 0
-    for dim in dims:
-        result = result + dim
-    return result
-
-
-def product(dims: Iterable[Dim]) -> Dim:
-    """Product of the dims; 1 for none. The number of elements of a shape."""
-    result: Dim = 1
-    for dim in dims:
-        result = result * dim
-    return result
-
-
-def free_symbols(dim: Dim) -> frozenset[str]:
-    """Names of the symbols in the dim."""
-    return frozenset() if isinstance(dim, int) else dim.symbols
-
-
-def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
-    """Value of the dim when its symbols are bound.
-
-    Raises KeyError for an unbound symbol, ZeroDivisionError where a divisor is 0.
-    """
-    if isinstance(dim, int):
-        return dim
-    if isinstance(dim, Symbol):
-        return bindings[dim._name]
-    if isinstance(dim, FloorDiv):
-        return evaluate(dim.num, bindings) // evaluate(dim.den, bindings)
-    if isinstance(dim, Min):
-        return min([evaluate(arg, bindings) for arg in dim.args])
-    if isinstance(dim, Max):
-        return max([evaluate(arg, bindings) for arg in dim.args])
-    result = 0
-    for monomial, value in dim.terms:
-        for atom in monomial:
-            value *= evaluate(atom, bindings)
-        result += value
-    return result

@@ -1,0 +1,53 @@
+"""Values of dims, and dims of whole shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gather_infer.symbolic.dim import Dim, FloorDiv, Max, Min, Symbol
+
+__all__ = ["evaluate", "free_symbols", "product", "total"]
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """Sum of the dims; 0 for none."""
+    result: Dim = 0
+    for dim in dims:
+        result = result + dim
+    return result
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Product of the dims; 1 for none. The number of elements of a shape."""
+    result: Dim = 1
+    for dim in dims:
+        result = result * dim
+    return result
+
+
+def free_symbols(dim: Dim) -> frozenset[str]:
+    """Names of the symbols in the dim."""
+    return frozenset() if isinstance(dim, int) else dim.symbols
+
+
+def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
+    """Value of the dim when its symbols are bound.
+
+    Raises KeyError for an unbound symbol, ZeroDivisionError where a divisor is 0.
+    """
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, Symbol):
+        return bindings[dim.name]
+    if isinstance(dim, FloorDiv):
+        return evaluate(dim.num, bindings) // evaluate(dim.den, bindings)
+    if isinstance(dim, Min):
+        return min([evaluate(arg, bindings) for arg in dim.args])
+    if isinstance(dim, Max):
+        return max([evaluate(arg, bindings) for arg in dim.args])
+    result = 0
+    for monomial, value in dim.terms:
+        for atom in monomial:
+            value *= evaluate(atom, bindings)
+        result += value
+    return result
