@@ -111,7 +111,7 @@ def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | No
     where = range(len(data.shape)) if axes is None else axes
     if len(where) != count:
         raise SpecViolation(
-            f"{name} must have {len(where)} elements, one per axis, has {count}; the input is {format_shape(data.shape)}"
+            f"{name} must have {len(where)} elements, one per axis of {format_shape(data.shape)}, has {count}"
         )
     return where
 
