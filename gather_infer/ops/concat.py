@@ -193,22 +193,30 @@ def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None
     if data.shape is None:
         return [moved(op, data, None) for _ in range(n)]
     axis = normalize_axis(axis, len(data.shape))
-    dim = data.shape[axis]
+    return _parts(op, data, split_lengths(op, lengths, data.shape[axis], axis), axis)
+
+
+def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int) -> list[Dim]:
+    """`lengths` with what follows for the unknown ones: they are >= 0 and add up to `dim`.
+
+    Raises SpecViolation when that can never be.
+    """
     unknown = [i for i, length in enumerate(lengths) if length is None]
     known = [element_dim(op, e, "a length of split") for e in lengths if e is not None]
-    if not unknown:
-        if known_eq(total(known), dim, op.scope) is False:
-            raise SpecViolation(f"split adds up to {total(known)}, dim of axis {axis} is {dim}")
-        op.context.constrain(dim, "==", total(known))
-        return _parts(op, data, known, axis)
     rest = dim - total(known)
+    if known_eq(rest, 0, op.scope) is False and not unknown:
+        raise SpecViolation(f"split adds up to {total(known)}, dim of axis {axis} is {dim}")
     if known_lt(rest, 0, op.scope) is True:
-        raise SpecViolation(f"split adds up to more than {dim}, the dim of axis {axis}")
+        raise SpecViolation(f"split adds up to {total(known)}, more than {dim}, the dim of axis {axis}")
+    if not unknown:
+        if rest != 0:
+            op.context.constrain(dim, "==", total(known))
+        return known
     op.imply(rest)
     dims = [op.fresh("a length of split is not known") if e is None else e for e in lengths]
     if len(unknown) == 1:
         dims[unknown[0]] = rest
-    return _parts(op, data, dims, axis)
+    return dims
 
 
 def _parts(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim], axis: int) -> list[SymbolicTensor]:
