@@ -36,9 +36,11 @@ def standard_rules() -> dict[str, RuleSet]:
         sampling,
         scatter,
         selection,
+        sequence,
         shape,
         signal,
         slice,
+        strings,
         unary,
         vision,
     )
@@ -69,9 +71,11 @@ def standard_rules() -> dict[str, RuleSet]:
         sampling,
         scatter,
         selection,
+        sequence,
         shape,
         signal,
         slice,
+        strings,
         unary,
         vision,
     ):
