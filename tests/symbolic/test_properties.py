@@ -6,7 +6,6 @@ import random
 
 import pytest
 import sympy
-from brute_force import NAMES, all_bindings, random_scope, random_tree, truncating, value_of
 
 from gather_infer.symbolic import (
     DimTooLarge,
@@ -22,6 +21,7 @@ from gather_infer.symbolic import (
     symbol,
     truncdiv,
 )
+from tests.symbolic.brute_force import NAMES, all_bindings, random_scope, random_tree, truncating, value_of
 
 BINDINGS = all_bindings()
 # All zero, all equal, and the rest drawn anew for each chunk.
