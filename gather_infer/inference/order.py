@@ -35,10 +35,28 @@ def topological(nodes: Sequence[NodeProto]) -> tuple[list[int], list[int]]:
 
 def _reads(node: NodeProto) -> Iterator[str]:
     yield from node.input
-    graphs = [g for a in node.attribute for g in (*((a.g,) if a.HasField("g") else ()), *a.graphs)]
-    while graphs:
-        graph: GraphProto = graphs.pop()
-        for inner in graph.node:
-            yield from inner.input
-            graphs += [g for a in inner.attribute for g in (*((a.g,) if a.HasField("g") else ()), *a.graphs)]
-        yield from (output.name for output in graph.output)
+    for graph in _subgraphs(node):
+        yield from captures(graph)
+
+
+def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def captures(graph: GraphProto) -> set[str]:
+    """The names that a subgraph reads from the graphs around it."""
+    defined = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+    defined |= {t.values.name for t in graph.sparse_initializer}
+    read = {output.name for output in graph.output}
+    for node in graph.node:
+        defined.update(node.output)
+        read.update(_reads(node))
+    return {name for name in read - defined if name}
+
+
+def captured(node: NodeProto) -> set[str]:
+    """The names that the subgraphs of a node read from outside."""
+    return {name for graph in _subgraphs(node) for name in captures(graph)}

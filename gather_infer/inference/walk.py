@@ -23,7 +23,7 @@ from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
 from .frame import Frame
 from .join import contradiction
-from .order import topological
+from .order import captured, topological
 from .result import GatherAccess
 from .schema import attribute_type_name
 from .tensors import from_tensor, payload_fault
@@ -149,6 +149,12 @@ class Walker:
     def report(self, code: str, message: str, location: Location, *detail: str) -> None:
         self.diagnostics.append(diagnostic(code, message, location, detail=detail))
 
+    def take_findings(self, where: Location) -> None:
+        """Turn what rules have reported into diagnostics at `where`."""
+        for code, message, detail, severity in self.context.findings:
+            self.diagnostics.append(diagnostic(code, message, where, detail=detail, severity=severity))
+        self.context.findings.clear()
+
     def visit(self, node: NodeProto, index: int, frame: Frame, *, final: bool) -> bool:
         """Infer one node and bind its outputs.
 
@@ -169,6 +175,8 @@ class Walker:
             inputs.append(value)
 
         entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
+        if entry.control and not final and any(frame.find(name) is None for name in captured(node)):
+            return False
         context = self.context
         context.node = self.path_of(node, index, frame)
         context.op_type = node.op_type
@@ -183,10 +191,7 @@ class Walker:
             self.report("GI213", "a dim grew past the size limit", self.location(node, index, frame))
             results = [None] * len(outputs)
         if context.findings:
-            where = self.location(node, index, frame)
-            for code, message, detail, severity in context.findings:
-                self.diagnostics.append(diagnostic(code, message, where, detail=detail, severity=severity))
-            context.findings.clear()
+            self.take_findings(self.location(node, index, frame))
 
         if len(outputs) == 1 and len(results) >= 1 and not frame.declared and outputs[0] not in frame.values:
             # the common case of bind_outputs, without its questions
@@ -227,6 +232,9 @@ class Walker:
                     raise SpecViolation(f"attribute {name} is missing", "GI106")
             self.check_types(entry, inputs)
 
+        if self.context.findings:  # before a body reports its own
+            version = frame.opsets.version_of(node.domain)
+            self.take_findings(Location(self.context.node, node.op_type, node.domain, version))
         if entry.function is not None:
             return function.call(self, entry.function, node, inputs, attributes, frame)
         if entry.control:

@@ -1,0 +1,178 @@
+"""The soundness oracle: what was inferred once, symbolically, against what a run at some binding really produced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from gather_infer import Inference
+from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols
+from gather_infer.tensor import DType, SymbolicTensor
+
+_NAMES = {
+    "float": "float32", "double": "float64", "bool": "bool", "string": "string", "float16": "float16",
+    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
+    "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
+}  # fmt: skip
+
+
+def exposed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with every value of its main graph as an output; what a node leaves unnamed stays out."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    known = {o.name for o in copy.graph.output}
+    for node in model.graph.node:
+        for name in node.output:
+            if name and name not in known:
+                known.add(name)
+                copy.graph.output.append(onnx.ValueInfoProto(name=name))
+    return copy
+
+
+class Runtime:
+    """onnxruntime on the CPU with its graph optimiser off, every intermediate value exposed."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        full = exposed(model)
+        self.names = [o.name for o in full.graph.output]
+        self.session = ort.InferenceSession(full.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        self.types = {o.name: o.type for o in self.session.get_outputs()}
+
+    def run(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+        """Every value by name: arrays, or lists of them for sequences."""
+        return dict(zip(self.names, self.session.run(None, dict(feeds)), strict=True))
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was found when an inference was held against one run.
+
+    wrong      each contradiction in words; must stay empty
+    dims       dims compared, symbolic ones among them in `symbolic`
+    assumed    names of tensors whose facts were not held against the run, because a listed assumption fails in it
+    """
+
+    wrong: list[str] = field(default_factory=list)
+    dims: int = 0
+    symbolic: int = 0
+    values: int = 0
+    spans: int = 0
+    assumption_fails: bool = False
+
+
+def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> Comparison:
+    """Hold every fact of the main graph against one run at `bindings`.
+
+    A generated symbol takes the size that it is first seen with; everywhere else it must then have the same.
+    """
+    found = Comparison()
+    sizes = dict(bindings)
+    pairs = [(n, inference[n], np.asarray(v)) for n, v in actual.items() if n in inference and not isinstance(v, list)]
+    for _, fact, array in pairs:  # learn what the generated symbols stand for
+        if isinstance(fact, SymbolicTensor) and fact.shape is not None and len(fact.shape) == array.ndim:
+            for dim, size in zip(fact.shape, array.shape, strict=True):
+                if isinstance(dim, Expr) and dim.is_symbol:
+                    sizes.setdefault(dim.name, size)
+    for assumption in inference.assumptions:
+        value = _evaluate(assumption.dim, sizes)
+        if value is not None and not (
+            (assumption.least is None or value >= assumption.least) and (assumption.most is None or value <= assumption.most)
+        ):
+            found.assumption_fails = True
+    for name, fact, array in pairs:
+        if not isinstance(fact, SymbolicTensor):
+            found.wrong.append(f"{name}: inferred {fact}, is a tensor")
+            continue
+        found.wrong += [f"{name}: {text}" for text in _contradictions(fact, array, sizes, found)]
+    for constraint in inference.constraints:
+        left, right = _evaluate(constraint.left, sizes), _evaluate(constraint.right, sizes)
+        if left is not None and right is not None:
+            holds = left == right if constraint.relation == "==" else left <= right
+            if not holds:
+                found.wrong.append(f"constraint {constraint} of {constraint.node}: {left} and {right}")
+    return found
+
+
+def _evaluate(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+    if not free_symbols(dim) <= sizes.keys():
+        return None
+    try:
+        return evaluate(dim, sizes)
+    except ZeroDivisionError:
+        return None
+
+
+def _contradictions(
+    fact: SymbolicTensor, array: np.ndarray[Any, Any], sizes: Mapping[str, int], found: Comparison
+) -> Iterator[str]:
+    dtype = dtype_of(array)
+    if fact.dtype is not None and dtype is not None and fact.dtype != dtype:
+        yield f"inferred {fact.dtype}, is {dtype}"
+    if fact.shape is None:
+        return
+    if len(fact.shape) != array.ndim:
+        yield f"inferred rank {len(fact.shape)}, is {array.shape}"
+        return
+    for axis, (dim, size) in enumerate(zip(fact.shape, array.shape, strict=True)):
+        found.dims += 1
+        found.symbolic += isinstance(dim, Expr)
+        value = _evaluate(dim, sizes)
+        if value is not None and value != size:
+            yield f"dim {axis} inferred {dim} = {value}, is {size}"
+        elif value is None and isinstance(dim, Expr) and free_symbols(dim) <= sizes.keys():
+            yield f"dim {axis} inferred {dim} divides by 0, is {size}"
+    if fact.values is not None:
+        if fact.values.shape != array.shape:
+            yield f"values have shape {fact.values.shape}, are {array.shape}"
+            return
+        for position, (element, real) in enumerate(zip(fact.values.flat, array.flat, strict=True)):
+            if isinstance(element, (int, float, Expr)):
+                found.values += 1
+                value = element if isinstance(element, float) else _evaluate(element, sizes)
+                if value is not None and value != real and not (value != value and real != real):
+                    yield f"element {position} inferred {element} = {value}, is {real}"
+    if fact.span is not None and array.size and array.dtype.kind in "iu":
+        found.spans += 1
+        low = None if fact.span.lo is None else _evaluate(fact.span.lo, sizes)
+        high = None if fact.span.hi is None else _evaluate(fact.span.hi, sizes)
+        if (low is not None and array.min() < low) or (high is not None and array.max() > high):
+            yield f"span inferred [{fact.span.lo}, {fact.span.hi}], elements are in [{array.min()}, {array.max()}]"
+
+
+def dtype_of(array: np.ndarray[Any, Any]) -> DType | None:
+    """The DType of a runtime's array; None where numpy cannot tell (objects hold strings)."""
+    if array.dtype.kind in "OUS":
+        return DType.STRING
+    name = array.dtype.name
+    return next((d for d in DType if str(d) == name), None)
+
+
+def open_dims(inference: Inference, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Dims that came out as generated symbols although two runs with other data give them the same size.
+
+    A dim is data-dependent if runs with equal bindings and different data give it different sizes; every other dim
+    must be an expression in the symbols of the inputs.
+    """
+    found = []
+    for name, fact in inference.items():
+        if name not in first or not isinstance(fact, SymbolicTensor) or isinstance(first[name], list):
+            continue
+        if fact.shape is None:
+            found.append(f"{name}: rank not known, is {np.shape(first[name])}")
+            continue
+        for axis, dim in enumerate(fact.shape):
+            same = np.shape(first[name])[axis] == np.shape(second[name])[axis]
+            if inference.is_generated(dim) and same:
+                causes = sorted(free_symbols(dim) & inference.causes.keys())
+                why = "; ".join(f"{c}: {inference.causes[c].reason} ({inference.causes[c].node})" for c in causes)
+                found.append(f"{name}: dim {axis} is {dim}: {why}")
+    return found

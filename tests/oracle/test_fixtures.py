@@ -1,0 +1,56 @@
+"""Every fixture, inferred once, against onnxruntime at every listed binding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+from fixtures import feeds
+from gather_infer import Inference, infer
+from gather_infer.tensor import SymbolicTensor
+
+from tests.oracle.soundness import Runtime, compare, open_dims
+
+NAMES = sorted(p.stem for p in feeds.FOLDER.glob("*.onnx"))
+_cache: dict[str, tuple[Inference, Runtime]] = {}
+
+
+def inferred(name: str) -> tuple[Inference, Runtime]:
+    if name not in _cache:
+        model = onnx.load(feeds.model_path(name))
+        _cache[name] = infer(model), Runtime(model)
+    return _cache[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_tensor_has_a_type_and_a_rank_and_there_is_no_finding(name: str) -> None:
+    inference, _ = inferred(name)
+    assert [d.text(name) for d in inference.diagnostics if d.severity != "note"] == []
+    unknown = [n for n, v in inference.items() if isinstance(v, SymbolicTensor) and (v.dtype is None or v.shape is None)]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_wrong_at_any_binding(name: str) -> None:
+    inference, runtime = inferred(name)
+    bindings = feeds.bindings(name)
+    assert len(bindings) >= 4
+    compared = 0
+    for number, binding in enumerate(bindings):
+        actual = runtime.run(feeds.make_feeds(name, binding, seed=number))
+        result = compare(inference, actual, binding)
+        if result.assumption_fails:
+            continue
+        assert result.wrong == [], binding
+        compared += 1
+    assert compared >= 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_dim_is_an_expression_or_depends_on_data(name: str) -> None:
+    inference, runtime = inferred(name)
+    binding = max(feeds.bindings(name), key=lambda b: sum(b.values()))
+    runs: list[dict[str, Any]] = [runtime.run(feeds.make_feeds(name, binding, seed=seed)) for seed in (1, 2)]
+    assert open_dims(inference, *runs) == []
