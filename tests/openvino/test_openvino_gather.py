@@ -1,0 +1,227 @@
+"""OpenVINO-style Gathers in ONNX files: what is converted, and what is refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.openvino import convert
+from tests.folding.folding_models import body, i64, model, ops, run, tensor
+
+F, I64 = TensorProto.FLOAT, TensorProto.INT64
+DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def gather_model(
+    indices: np.ndarray | int = i64(0, -1),
+    axis: object = 1,
+    *,
+    domain: str = "openvino.opset8",
+    version: int = 1,
+    data: np.ndarray = DATA,
+    opset: int | None = 17,
+    **attributes: int,
+) -> ModelProto:
+    """Gather of a constant table; `indices` as an element type makes them an input of the model."""
+    node = helper.make_node("Gather", ["data", "indices", "axis"], ["out"], "g", domain=domain, **attributes)
+    inputs = {} if isinstance(indices, np.ndarray) else {"indices": (indices, ["N"])}
+    held = {"data": data, "axis": np.asarray(axis, np.int64)}
+    if isinstance(indices, np.ndarray):
+        held["indices"] = indices
+    made = model([node], inputs, {"out": (helper.np_dtype_to_tensor_dtype(data.dtype), None)}, held)
+    del made.opset_import[:]
+    if opset is not None:
+        made.opset_import.append(helper.make_opsetid("", opset))
+    if domain:
+        made.opset_import.append(helper.make_opsetid(domain, version))
+    return made
+
+
+@pytest.mark.parametrize("domain", ["openvino.opset8", "openvino.opset15", "openvino", "org.openvinotoolkit", ""])
+def test_a_constant_gather_of_every_domain(domain: str) -> None:
+    result = convert(gather_model(i64(0, 2), domain=domain, version=8))
+    (node,) = result.proto.graph.node
+    assert (node.domain, node.op_type, list(node.input)) == ("", "Gather", ["data", "indices"])
+    assert [(a.name, a.i) for a in node.attribute] == [("axis", 1)]
+    assert [o.domain for o in result.proto.opset_import] == [""]
+    assert [t.name for t in result.proto.graph.initializer] == ["data", "indices"]
+    assert [(c.node, c.axis, c.indices, c.cast) for c in result.converted] == [("g", 1, "proved", False)]
+    assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
+
+
+@pytest.mark.parametrize("axis", [-1, [2], 2, [-1]])
+def test_forms_of_the_axis(axis: object) -> None:
+    result = convert(gather_model(i64(3, -4), axis))
+    assert result.converted[0].axis == 2
+    assert (run(result.proto, {})[0] == DATA[..., [3, -4]]).all()
+
+
+def test_the_axis_may_be_a_constant_node_that_others_read() -> None:
+    axis = helper.make_node("Constant", [], ["axis"], value=tensor("", i64(0)))
+    first = helper.make_node("Gather", ["data", "indices", "axis"], ["a"], "first", domain="openvino.opset8")
+    second = helper.make_node("Gather", ["data", "indices", "axis"], ["b"], "second", domain="openvino.opset8")
+    held = {"data": DATA, "indices": i64(1)}
+    shared = model([axis, first, second], {}, {"a": (F, None), "b": (F, None)}, held, domains={"openvino.opset8": 1})
+    assert ops(convert(shared).proto.graph) == ["Gather", "Gather"]
+    read = model([axis, first], {}, {"a": (F, None), "axis": (I64, [1])}, held, domains={"openvino.opset8": 1})
+    assert ops(convert(read).proto.graph) == ["Constant", "Gather"]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64])
+def test_other_index_types_are_cast(dtype: type) -> None:
+    result = convert(gather_model(np.array([0, 2], dtype)))
+    assert ops(result.proto.graph) == ["Cast", "Gather"]
+    assert result.converted[0].cast
+    assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
+
+
+def test_a_model_without_onnx_opset_gets_one() -> None:
+    result = convert(gather_model(i64(0, 2), opset=None))
+    assert [(o.domain, o.version) for o in result.proto.opset_import] == [("", 13)]
+    assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
+
+
+REFUSED = {
+    # id:                   (model,                                              reason)
+    "batch_dims":           (lambda: gather_model(batch_dims=1),                 r"batch_dims = 1, only 0 is converted"),
+    "axis out of range":    (lambda: gather_model(axis=3),                       r"axis = 3 is outside \[-3, 2\], data has rank 3"),
+    "two axes":             (lambda: gather_model(axis=[0, 1]),                  "axis must have one element, has 2"),
+    "out of bounds":        (lambda: gather_model(i64(3)),                       "index 3 is outside an axis of length 3: OpenVINO gives zeros"),
+    "far negative":         (lambda: gather_model(i64(-4)),                      "index -4 is outside an axis of length 3"),
+    "negative, version 1":  (lambda: gather_model(i64(-1), domain="openvino.opset1"), "index -1 is negative, which Gather-1 does not"),
+    "negative, version 7":  (lambda: gather_model(i64(-1), domain="openvino.opset7"), "index -1 is negative, which Gather-7 does not"),
+    "not proved":           (lambda: gather_model(I64),                          r"indices in \[..., ...\] are not proved in bounds of an axis of length 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str) -> None:
+    make, reason = REFUSED[case]
+    with pytest.raises(ConversionRefused, match=rf"g \(.*Gather\): {reason}"):
+        convert(make())
+
+
+@pytest.mark.parametrize("case", ["out of bounds", "negative, version 1"])
+def test_what_is_known_to_be_wrong_is_not_assumed_valid(case: str) -> None:
+    with pytest.raises(ConversionRefused):
+        convert(REFUSED[case][0](), gather_oob="assume-valid")
+
+
+def test_data_types_that_onnx_gather_lacks_are_refused() -> None:
+    made = gather_model(i64(0))
+    made.graph.initializer[0].CopyFrom(helper.make_tensor("data", TensorProto.FLOAT8E4M3FN, [2, 3, 1], [1.0] * 6))
+    with pytest.raises(ConversionRefused, match="does not take data of type float8e4m3fn"):
+        convert(made)
+
+
+def test_bfloat16_needs_its_opset() -> None:
+    made = gather_model(i64(0), opset=12)
+    made.graph.initializer[0].CopyFrom(helper.make_tensor("data", TensorProto.BFLOAT16, [2, 3, 1], [1.0] * 6))
+    with pytest.raises(ConversionRefused, match="bfloat16 needs opset 13, the model imports 12"):
+        convert(made)
+
+
+def test_an_axis_that_is_an_input_is_refused() -> None:
+    made = gather_model(i64(0))
+    made.graph.input.append(helper.make_tensor_value_info("axis", I64, []))
+    with pytest.raises(ConversionRefused, match="axis axis is not constant"):
+        convert(made)
+
+
+def test_everything_refused_is_named_at_once() -> None:
+    made = gather_model(I64)
+    made.graph.node.append(helper.make_node("ShapeOf", ["data"], ["s"], "shape", domain="openvino.opset8"))
+    made.graph.node.append(
+        helper.make_node("Gather", ["data", "indices", "axis"], ["t"], "h", domain="openvino.opset8", batch_dims=1)
+    )
+    with pytest.raises(ConversionRefused) as error:
+        convert(made)
+    lines = str(error.value).split("\n")
+    assert "3 nodes cannot be converted; --gather-oob assume-valid converts 1 of them" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["g", "shape", "h"]
+    assert "only Gather is converted" in lines[2]
+
+
+def test_assume_valid_lists_what_it_assumed() -> None:
+    result = convert(gather_model(I64), gather_oob="assume-valid")
+    assert [c.indices for c in result.converted] == ["assumed"]
+    indices = i64(2, -3)
+    assert (run(result.proto, {"indices": indices})[0] == DATA[:, indices]).all()
+
+
+def test_indices_proved_by_their_span_are_converted() -> None:
+    # ArgMax over an axis of length V gathers from an axis of length V, V unknown
+    nodes = [
+        helper.make_node("ArgMax", ["x"], ["best"], axis=1, keepdims=0),
+        helper.make_node("Gather", ["x", "best", "axis"], ["out"], "g", domain="openvino.opset7"),
+    ]
+    types = {"x": (F, ["N", "V"])}
+    made = model(nodes, types, {"out": (F, None)}, {"axis": i64(1)}, domains={"openvino.opset7": 1})
+    result = convert(made)
+    assert [c.indices for c in result.converted] == ["proved"]
+    x = np.random.default_rng(0).random((3, 5), np.float32)
+    assert (run(result.proto, {"x": x})[0] == x[:, x.argmax(1)]).all()
+
+
+def test_in_a_subgraph() -> None:
+    inner = helper.make_node("Gather", ["data", "indices", "axis"], ["y"], "g", domain="openvino.opset8")
+    then = body([inner], {}, {"y": (F, None)}, {"axis": i64(1)}, "then")
+    other = body([helper.make_node("Identity", ["rest"], ["z"])], {}, {"z": (F, None)}, {}, "else")
+    node = helper.make_node("If", ["flag"], ["out"], "branch", then_branch=then, else_branch=other)
+    held = {"data": DATA, "indices": i64(0, 2), "rest": DATA[:, :2]}
+    made = model([node], {"flag": (TensorProto.BOOL, [])}, {"out": (F, None)}, held, domains={"openvino.opset8": 1})
+    result = convert(made)
+    assert [c.node for c in result.converted] == ["branch/then_branch/g"]
+    assert (run(result.proto, {"flag": np.array(True)})[0] == DATA[:, [0, 2]]).all()
+
+
+def test_a_node_in_a_function_is_refused() -> None:
+    made = gather_model(i64(0))
+    node = helper.make_node("Gather", ["a", "b", "c"], ["d"], "inside", domain="openvino.opset8")
+    made.functions.append(
+        helper.make_function("local", "F", ["a", "b", "c"], ["d"], [node], [helper.make_opsetid("openvino.opset8", 1)])
+    )
+    with pytest.raises(ConversionRefused, match=r"F/inside \(openvino.opset8.Gather\): it is in a function"):
+        convert(made)
+
+
+def test_a_local_function_that_is_called_gather_is_not_openvino_s() -> None:
+    made = gather_model(i64(0), domain="openvino")
+    made.functions.append(
+        helper.make_function(
+            "openvino",
+            "Gather",
+            ["a", "b", "c"],
+            ["d"],
+            [helper.make_node("Identity", ["a"], ["d"])],
+            [helper.make_opsetid("", 17)],
+        )  # fmt: skip
+    )
+    result = convert(made)
+    assert not result.converted
+    assert result.proto == made
+
+
+def test_the_rest_of_the_node_and_the_model_stays() -> None:
+    made = gather_model(i64(0, 2))
+    made.graph.node[0].doc_string = "kept"
+    made.metadata_props.add(key="k", value="v")
+    before = ModelProto.FromString(made.SerializeToString())
+    result = convert(made)
+    assert made == before, "the argument is not changed"
+    assert (result.proto.graph.node[0].name, result.proto.graph.node[0].doc_string) == ("g", "kept")
+    assert result.proto.metadata_props == before.metadata_props
+
+
+def test_a_model_without_openvino_nodes_stays_as_it_is() -> None:
+    made = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, ["N"])}, {"y": (F, ["N"])})
+    result = convert(made)
+    assert result.proto == made
+    assert not len(result.journal)
+
+
+def test_an_unknown_choice_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="gather_oob is 'refuse' or 'assume-valid'"):
+        convert(gather_model(), gather_oob="guard")  # type: ignore[arg-type]
