@@ -1,0 +1,1 @@
+"""The command line of gather-infer, installed as `gather_infer_cli`."""

@@ -1,0 +1,81 @@
+"""Writing: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gather_infer.model.save import SaveReport
+
+_SEVERITY = re.compile(r"^(error|warning|note)(\[GI\d+\])?:")
+_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """How the user wants to be talked to.
+
+    results_to_stderr   standard output carries a model (`-o -`), so results make way for it
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+    colour: bool = True
+    json: bool = False
+    results_to_stderr: bool = False
+
+    @property
+    def width(self) -> int | None:
+        """Characters per line of the terminal that results go to, None when they do not go to one."""
+        stream = sys.stderr if self.results_to_stderr else sys.stdout
+        return shutil.get_terminal_size().columns if stream.isatty() else None
+
+    def result(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            _echo(line, self.colour, err=self.results_to_stderr)
+
+    def result_json(self, value: Any) -> None:
+        import json
+
+        click.echo(json.dumps(value, indent=1, allow_nan=False), err=self.results_to_stderr)
+
+    def wrote(self, report: SaveReport) -> None:
+        """Says which files were written."""
+        if report.path is None:
+            return
+        same = ", a copy: nothing to change" if report.verbatim else ""
+        self.message(f"wrote {report.path}{same}")
+        for path in (report.external_data, *report.copied):
+            if path is not None:
+                self.message(f"wrote {path}")
+
+    def message(self, text: str) -> None:
+        """Something the user may like to know, on standard error; not with --quiet."""
+        if not self.quiet:
+            _echo(text, self.colour, err=True)
+
+
+def announce(text: str) -> None:
+    """One line on standard error, whatever the options say."""
+    _echo(text, "--no-color" not in sys.argv, err=True)
+
+
+def _echo(line: str, colour: bool, *, err: bool) -> None:
+    # click removes the colours again when the stream is no terminal
+    wanted = colour and not os.environ.get("NO_COLOR")
+    click.echo(_painted(line) if wanted else line, err=err, color=None if wanted else False)
+
+
+def _painted(line: str) -> str:
+    found = _SEVERITY.match(line)
+    if found is None:
+        return line
+    return click.style(found[0], fg=_COLOURS[found[1]], bold=True) + line[found.end() :]

@@ -1,0 +1,73 @@
+"""`gather-infer inspect`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from gather_infer.errors import ModelReadError
+
+from .console import Console, announce
+from .options import Command, common
+
+if TYPE_CHECKING:
+    from gather_infer.model import ModelFile
+    from gather_infer.report import ExternalFile, ModelSummary
+
+
+@click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
+@click.argument("models", nargs=-1, required=True)
+@common
+def command(models: tuple[str, ...], console: Console) -> int:
+    """Print what is in model files, several side by side; reads no weights."""
+    from gather_infer.report import SCHEMA, summary_json, summary_text
+
+    summaries = []
+    unreadable = 0
+    for model in models:
+        try:
+            summaries.append(_summary(model))
+        except ModelReadError as error:
+            announce(f"error: {error}")
+            unreadable = error.exit_code
+    if console.json:
+        console.result_json({"schema": SCHEMA, "models": [summary_json(s) for s in summaries]})
+    elif summaries:
+        console.result(summary_text(summaries, width=console.width))
+    return unreadable
+
+
+def _summary(path: str) -> ModelSummary:
+    """Raises ModelReadError."""
+    from gather_infer.model import open_model
+    from gather_infer.report import summarize
+
+    file = open_model(path)
+    name = "<stdin>" if path == "-" else path
+    return summarize(file.proto, name=name, nbytes=file.size, external=_external_files(file))
+
+
+def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:
+    from gather_infer.model.external import is_external, reference_of
+    from gather_infer.model.tensors import iter_tensors
+    from gather_infer.report import ExternalFile
+
+    tensors: Counter[str] = Counter()
+    for tensor in iter_tensors(file.proto):
+        if is_external(tensor) and file.payload(tensor) is None:
+            tensors[reference_of(tensor).location] += 1
+    return tuple(ExternalFile(location, _size(file, location), n) for location, n in tensors.items())
+
+
+def _size(file: ModelFile, location: str) -> int | None:
+    """Bytes of a data file, None when there is none that may be used."""
+    from gather_infer.model.external import data_file
+
+    if file.base_dir is None:
+        return None
+    try:
+        return data_file(location, file.base_dir, file.path).stat().st_size
+    except ModelReadError:  # missing, or outside the model's directory: the report says so
+        return None

@@ -1,0 +1,149 @@
+"""The program: its commands, and what every failure of them looks like."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from gather_infer.errors import GatherInferError
+
+from . import convert, fold, infer, inspect
+from .console import announce
+from .rule_files import is_rule_file
+
+USAGE, UNREADABLE, OUR_FAULT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
+
+
+class Program(click.Group):
+    """A group that suggests commands and turns every exception into one line and an exit code."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(self.list_commands(ctx))}"
+            ctx.fail(f"no command '{name}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Runs the command and exits: 0 to 4 as documented, 130 when interrupted, 141 when nobody reads on."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in arguments
+        try:
+            code = self._run(arguments, "gather-infer", complete_var, windows_expand_args, extra)
+        except BrokenPipeError:
+            _abandon_stdout()
+            code = BROKEN_PIPE
+        # The one outermost boundary: whatever nobody foresaw is our own fault, and a user who meets it is owed one
+        # line to report and an exit code of its own, not a traceback.
+        except Exception as error:  # noqa: BLE001
+            if debug:
+                traceback.print_exc()
+            code = _explain(error)
+        sys.exit(code)
+
+    def _run(
+        self,
+        args: list[str],
+        prog_name: str,
+        complete_var: str | None,
+        windows_expand_args: bool,
+        extra: dict[str, Any],
+    ) -> int:
+        """Runs the command; the exit code of whatever ended it in an orderly way."""
+        try:
+            if not args and not complete_var:
+                args = ["--help"]
+            result = super().main(
+                args, prog_name, complete_var, False, windows_expand_args=windows_expand_args, **extra
+            )
+            sys.stdout.flush()
+        except click.Abort:  # click's name for an interrupt
+            announce("error: interrupted")
+            return INTERRUPTED
+        except click.ClickException as error:
+            _show_usage_error(error)
+            return USAGE
+        return result if isinstance(result, int) else 0
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # click itself would answer a broken pipe with exit code 1
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _abandon_stdout()
+            ctx.exit(BROKEN_PIPE)
+
+
+def _show_usage_error(error: click.ClickException) -> None:
+    message = error.format_message().rstrip(".")
+    announce(f"error: {message[:1].lower()}{message[1:]}")
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        announce(f"try '{error.ctx.command_path} --help'")
+
+
+def _explain(error: Exception) -> int:
+    """Prints the line for `error`; the exit code."""
+    if isinstance(error, GatherInferError):
+        announce(f"error: {error}")
+        return error.exit_code
+    frames = traceback.extract_tb(error.__traceback__)
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, SyntaxError) and is_rule_file(error.filename or ""):
+        announce(f"error: {error.filename}:{error.lineno}: {error.msg}")
+        return USAGE
+    for frame in reversed(frames):
+        if is_rule_file(frame.filename):
+            announce(f"error: {frame.filename}:{frame.lineno}: {text}")
+            return USAGE
+    if isinstance(error, OSError) and error.filename is None and frames and _is_ours_or_click(frames[-1].filename):
+        _abandon_stdout()
+        announce(f"error: standard output: {error.strerror}")
+        return UNREADABLE
+    where = frames[-1]
+    for frame in reversed(frames):
+        if "gather_infer" in frame.filename:
+            where = frame
+            break
+    place = os.path.join(*where.filename.split(os.sep)[-2:])
+    announce(f"error: a fault of gather-infer itself, to be reported with this line: {text} [{place}:{where.lineno}]")
+    return OUR_FAULT
+
+
+def _is_ours_or_click(filename: str) -> bool:
+    return os.sep + "click" + os.sep in filename or os.path.dirname(__file__) == os.path.dirname(filename)
+
+
+def _abandon_stdout() -> None:
+    """Lets nothing be written to standard output any more, also not by the interpreter when it ends."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # no real file behind it
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gather-infer", message="%(prog)s %(version)s")
+def main() -> None:
+    """Types and shapes of ONNX models in their own symbols, and what can be computed ahead of a run."""
+
+
+for command in (infer.command, inspect.command, fold.command, convert.command):
+    main.add_command(command)

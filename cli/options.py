@@ -1,0 +1,99 @@
+"""Options that commands share, and how help pages are laid out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from .console import Console
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Option(click.Option):
+    """An option with the heading that it stands under on the help page."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help page groups the options and ends with an example that works."""
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", "Common"), []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Example"):
+            formatter.write(f"  {self.example}\n")
+
+
+def option(*names: str, section: str, **settings: Any) -> Callable[[Decorated], Decorated]:
+    """click.option under the heading `section`."""
+    return click.option(*names, cls=Option, section=section, **settings)
+
+
+def common(function: Decorated) -> Decorated:
+    """--format, -q, -v, --debug and --no-color; they reach the command as one argument, `console`."""
+
+    @functools.wraps(function)
+    def run(*args: Any, quiet: bool, verbose: bool, debug: bool, no_color: bool, form: str, **rest: Any) -> Any:
+        console = Console(
+            quiet=quiet,
+            verbose=verbose,
+            colour=not no_color,
+            json=form == "json",
+            results_to_stderr=rest.get("output") == "-",
+        )
+        return function(*args, console=console, **rest)
+
+    flags = [
+        option("--format", "form", section="Common", type=click.Choice(["text", "json"]), default="text",
+               show_default=True, help="Form of the results."),
+        option("-q", "--quiet", section="Common", is_flag=True, help="Print results and errors only."),
+        option("-v", "--verbose", section="Common", is_flag=True, help="Print more."),
+        option("--no-color", section="Common", is_flag=True, help="No colours, also on a terminal."),
+        option("--debug", section="Common", is_flag=True, help="Print a traceback when something fails."),
+    ]  # fmt: skip
+    for flag in reversed(flags):
+        run = flag(run)
+    return run  # type: ignore[return-value]
+
+
+def output(*, required: bool, help: str) -> Callable[[Decorated], Decorated]:
+    """-o OUT and --external-data FILE."""
+
+    def decorate(function: Decorated) -> Decorated:
+        function = option(
+            "--external-data", section="Output", metavar="FILE", help="Write large tensors to FILE, beside OUT."
+        )(function)
+        return option("-o", "--output", section="Output", metavar="OUT", required=required, help=help)(function)
+
+    return decorate
+
+
+def facts(function: Decorated) -> Decorated:
+    """--dim and --input: what the user knows about the inputs, as `dims` and `inputs`."""
+    function = option(
+        "--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
+        help="Type of an input: 'ids=int64[batch, seq]'.",
+    )(function)  # fmt: skip
+    return option(
+        "--dim", "dims", section="Facts", multiple=True, metavar="NAME=VALUE",
+        help="Size of a symbolic dim: seq=128, seq=1..512, total=past+seq.",
+    )(function)  # fmt: skip
