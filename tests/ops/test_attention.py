@@ -1,0 +1,134 @@
+"""Attention, LinearAttention and RotaryEmbedding against their specifications."""
+
+# ruff: noqa: E501 -- a case is a line
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from call import UNRANKED, call
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.attention import rules
+from gather_infer.symbolic import symbol
+from gather_infer.tensor import DType, SymbolicTensor
+
+B, P, S, T = map(symbol, "BPST")
+HEADS = {"q_num_heads": 8, "kv_num_heads": 4}
+
+CASES = {
+    # id:         (inputs,                                                            attributes, outputs)
+    "4-D":        ([(2, 8, 5, 16), (2, 4, 7, 16), (2, 4, 7, 12)],                     {},
+                   [(2, 8, 5, 12), (2, 4, 7, 16), (2, 4, 7, 12), (2, 8, 5, 7)]),
+    "4-D, past":  ([(B, 8, S, 16), (B, 8, T, 16), (B, 8, T, 12), None, (B, 8, P, 16), (B, 8, P, 12)], {},
+                   [(B, 8, S, 12), (B, 8, P + T, 16), (B, 8, P + T, 12), (B, 8, S, P + T)]),
+    "3-D":        ([(2, 5, 128), (2, 7, 64), (2, 7, 48)],                             HEADS,
+                   [(2, 5, 96), (2, 4, 7, 16), (2, 4, 7, 12), (2, 8, 5, 7)]),
+    "3-D, past":  ([(B, S, 128), (B, S, 64), (B, S, 48), (S, P + S), (B, 4, P, 16), (B, 4, P, 12)], HEADS,
+                   [(B, S, 96), (B, 4, P + S, 16), (B, 4, P + S, 12), (B, 8, S, P + S)]),
+    "empty past": ([(2, 8, 5, 16), (2, 8, 5, 16), (2, 8, 5, 16), None, (2, 8, 0, 16), (2, 8, 0, 16)], {},
+                   [(2, 8, 5, 16), (2, 8, 5, 16), (2, 8, 5, 16), (2, 8, 5, 5)]),
+    "Q unranked, past tells": ([UNRANKED, (2, 8, 5, 16), (2, 8, 5, 16), None, (2, 8, P, 16), (2, 8, P, 16)], {},
+                   [None, (2, 8, P + 5, 16), (2, 8, P + 5, 16), None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, attributes, expected", CASES.values(), ids=CASES)
+def test_attention(inputs: Any, attributes: dict[str, Any], expected: Any) -> None:
+    found = call(rules, "Attention", inputs, version=23, outputs=4, **attributes)
+    for fact, shape in zip(found, expected, strict=True):
+        assert shape is None or fact.shape == shape
+
+
+def test_attention_of_unranked_inputs() -> None:
+    y, key, value, scores = call(rules, "Attention", [UNRANKED] * 3, version=23, outputs=4, **HEADS)
+    assert y.shape is None and key.rank == value.rank == scores.rank == 4
+    assert key.shape[1] == value.shape[1] == 4 and scores.shape[1] == 8
+
+
+def test_attention_types() -> None:
+    q, v = SymbolicTensor(DType.FLOAT16, (2, 8, 5, 16)), SymbolicTensor(DType.FLOAT32, (2, 8, 5, 16))
+    found = call(rules, "Attention", [q, q, v], version=23, outputs=4)
+    assert [t.dtype for t in found] == [q.dtype, q.dtype, v.dtype, q.dtype]
+    with pytest.raises(SpecViolation, match="Q, K and past_key must have one element type"):
+        call(rules, "Attention", [q, v, v], version=23)
+
+
+def test_attention_mask_may_be_short_since_24() -> None:
+    inputs = [(2, 8, 5, 16), (2, 8, 7, 16), (2, 8, 7, 16), (5, 6)]
+    assert call(rules, "Attention", inputs, version=24)[0].shape == (2, 8, 5, 16)
+    with pytest.raises(SpecViolation, match=r"attn_mask \[5, 6\] must broadcast"):
+        call(rules, "Attention", inputs, version=23)
+    with pytest.raises(SpecViolation, match="attn_mask without its last axis"):
+        call(rules, "Attention", [*inputs[:3], (4, 6)], version=24)
+
+
+Q, K = (2, 8, 5, 16), (2, 8, 7, 16)
+BAD = {
+    "one past":    ([Q, K, K, None, (2, 8, 3, 16)], {},                      "past_key and past_value must be given together"),
+    "past and nonpad": ([Q, K, K, None, K, K, (2,)], {},                     "nonpad_kv_seqlen must not be given together"),
+    "nonpad":      ([Q, K, K, None, None, None, (3,)], {},                   "axis 0 of nonpad_kv_seqlen"),
+    "ranks":       ([Q, (2, 7, 64), K], HEADS,                               "must have the same rank, have ranks [3, 4]"),
+    "rank 2":      ([(2, 8), (2, 8), (2, 8)], {},                            "Q must have rank 3 or 4, has rank 2"),
+    "no heads":    ([(2, 5, 128), (2, 7, 64), (2, 7, 48)], {},               "attribute q_num_heads must be given"),
+    "hidden size": ([(2, 5, 127), (2, 7, 64), (2, 7, 48)], HEADS,            "the last dim of Q must be a multiple of 8, is 127"),
+    "heads":       ([Q, (2, 3, 7, 16), (2, 3, 7, 16)], {},                   "the heads of Q must be a multiple of 3, is 8"),
+    "head size":   ([Q, (2, 8, 7, 15), K], {},                               "axis 3 of K and its demand must be equal, are 16 and 15"),
+    "batch":       ([Q, (3, 8, 7, 16), (3, 8, 7, 16)], {},                   "axis 0 of K and its demand must be equal, are 2 and 3"),
+    "lengths":     ([Q, K, (2, 8, 6, 16)], {},                               "axis 2 of V and its demand must be equal, are 7 and 6"),
+    "past":        ([Q, K, K, None, (2, 8, 3, 16), (2, 8, 4, 16)], {},       "axis 2 of past_value and its demand must be equal, are 3 and 4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, attributes, message", BAD.values(), ids=BAD)
+def test_attention_violations(inputs: Any, attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecViolation) as caught:
+        call(rules, "Attention", inputs, version=24, **attributes)
+    assert message in caught.value.message
+
+
+def test_linear_attention() -> None:
+    inputs = [(B, S, 8 * 16), (B, S, 4 * 16), (B, S, 4 * 12)]
+    y, state = call(rules, "LinearAttention", inputs, version=27, outputs=2, **HEADS)
+    assert (y.shape, state.shape) == ((B, S, 8 * 12), (B, 4, 16, 12))
+    past = SymbolicTensor(DType.FLOAT16, (2, 4, 16, 12))
+    y, state = call(rules, "LinearAttention", [*inputs, past], version=27, outputs=2, **HEADS)
+    assert (y.shape, state) == ((2, S, 8 * 12), past)
+    with pytest.raises(SpecViolation, match="axis 3 of past_state"):
+        call(rules, "LinearAttention", [*inputs, (2, 4, 16, 16)], version=27, outputs=2, **HEADS)
+    with pytest.raises(SpecViolation, match="q_num_heads must be a multiple of 3, is 8"):
+        call(rules, "LinearAttention", inputs, version=27, outputs=2, q_num_heads=8, kv_num_heads=3)
+
+
+POSITIONS = SymbolicTensor(DType.INT64, (2, 5))
+ROTARY = {
+    "4-D":        ([(2, 4, 5, 8), (50, 4), (50, 4), POSITIONS], {}),
+    "3-D":        ([(2, 5, 32), (50, 4), (50, 4), POSITIONS], {"num_heads": 4}),
+    "no ids":     ([(B, 4, S, 8), (B, S, 4), (B, S, 4)], {}),
+    "partial":    ([(2, 4, 5, 8), (50, 2), (50, 2), POSITIONS], {"rotary_embedding_dim": 4}),
+    "unranked":   ([UNRANKED, (50, 2), (50, 2), POSITIONS], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, attributes", ROTARY.values(), ids=ROTARY)
+def test_rotary_embedding(inputs: Any, attributes: dict[str, Any]) -> None:
+    (found,) = call(rules, "RotaryEmbedding", inputs, version=23, **attributes)
+    assert found.shape == (inputs[0] if isinstance(inputs[0], tuple) else None)
+
+
+ROTARY_BAD = {
+    "cache":      ([(2, 4, 5, 8), (50, 3), (50, 3), POSITIONS], "cos_cache.shape[1] and half the rotated dims must be equal, are 3 and 4"),
+    "cache rank": ([(2, 4, 5, 8), (50, 4), (50, 4)],            "cos_cache must have rank 3, has rank 2"),
+    "odd":        ([(2, 4, 5, 7), (50, 4), (50, 4), POSITIONS], "must be a multiple of 2, is 7"),
+    "no heads":   ([(2, 5, 32), (50, 4), (50, 4), POSITIONS],   "attribute num_heads must be given"),
+    "ids":        ([(2, 4, 6, 8), (50, 4), (50, 4), POSITIONS], "axis 1 of position_ids"),
+    "ids type":   ([(2, 4, 5, 8), (50, 4), (50, 4), (2, 5)],    "position_ids must be int64, is float32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, message", ROTARY_BAD.values(), ids=ROTARY_BAD)
+def test_rotary_embedding_violations(inputs: Any, message: str) -> None:
+    with pytest.raises(SpecViolation) as caught:
+        call(rules, "RotaryEmbedding", inputs, version=23)
+    assert message in caught.value.message
