@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from onnx import ModelProto, TensorProto
+from onnx import AttributeProto, ModelProto, TensorProto
 
 Buffer: TypeAlias = bytes | memoryview | mmap.mmap
 
@@ -114,11 +114,16 @@ class Splice:
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """A message type on the way to a TensorProto: the fields that lead there."""
+    """A message type on the way to a TensorProto: the fields that lead there.
+
+    `singular`: those of them that occur once. `bulk`: fields with a million values in a tree ensemble, one wire field
+    each, in attributes that hold no tensors.
+    """
 
     name: str
     children: dict[int, Kind] = field(default_factory=dict)
     singular: frozenset[int] = frozenset()
+    bulk: frozenset[int] = frozenset()
 
 
 def _kinds() -> Kind:
@@ -139,6 +144,8 @@ def _kinds() -> Kind:
         fields = [f for f in t.fields if f.message_type and f.message_type.full_name in reaches]
         kind.children = {f.number: kinds[f.message_type.full_name] for f in fields}
         kind.singular = frozenset(f.number for f in fields if not _is_repeated(f))
+        if t.full_name == AttributeProto.DESCRIPTOR.full_name:
+            kind.bulk = frozenset(t.fields_by_name[name].number for name in ("floats", "ints", "strings"))
     return kinds[ModelProto.DESCRIPTOR.full_name]
 
 
@@ -231,7 +238,7 @@ class Rewriter:
         if depth > MAX_DEPTH:
             raise UnusualWire
         buffer, min_bytes, wanted = self.buffer, self.min_bytes, self.wanted
-        children, singular = kind.children, kind.singular
+        children, singular, bulk = kind.children, kind.singular, kind.bulk
         seen: set[int] = set()
         out: Splice | None = None
         copied = pos = start
@@ -243,6 +250,8 @@ class Rewriter:
             if tag > 0x7F:
                 tag, pos = read_varint(buffer, at, stop)
             wire_type = tag & 7
+            if tag >> 3 in bulk and out is None:
+                return None
             if wire_type != LENGTH_DELIMITED:
                 pos = self._skip(wire_type, pos, stop)
                 continue

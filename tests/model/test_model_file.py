@@ -16,6 +16,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile, file, open_model
+from gather_infer.model.elide import elide
 from gather_infer.model.tensors import iter_tensors
 from tests.model.model_samples import (
     INFO,
@@ -361,6 +362,23 @@ def test_locations_on_windows() -> None:
 
 
 # Cost
+
+
+def test_attributes_with_a_million_numbers_are_not_walked(tmp_path: Path) -> None:
+    """Tree ensembles: each number is a wire field of its own."""
+    trees = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", ids=range(1_000_000), t=floats("t"))
+    path = write(helper.make_model(helper.make_graph([trees], "g", [], [])), tmp_path / "m.onnx")
+    reads = 0
+
+    class Counting(bytes):
+        def __getitem__(self, at: object) -> object:  # type: ignore[override]
+            nonlocal reads
+            reads += 1
+            return super().__getitem__(at)  # type: ignore[index]
+
+    small, ledger = elide(Counting(path.read_bytes()), "m.onnx")
+    assert reads < 1000 and small is not None and len(ledger) == 1
+    assert open_model(path).with_weights() == onnx.load(path)
 
 
 def test_weights_are_not_read(tmp_path: Path) -> None:
