@@ -104,6 +104,8 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
     A negative index counts from the end: i + dim. For a step > 0 both are then clamped to [0, dim], for a step < 0
     start to [0, dim - 1] and end to [-1, dim - 1]. The length is max(0, ceil((end - start) / step)).
     """
+    if _is_disputed(end, step):
+        return _some_of(op, dim, f"runtimes differ on the end {end} of a slice backward")
     match start, end, step:
         case int(), int(), int() if isinstance(dim, int):
             return len(_range(dim, start, end, step))
@@ -130,6 +132,11 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
         longest = ceildiv(dim, step, op.scope)
         length = minimum(longest, maximum(length, shortest, scope=op.scope), scope=op.scope)
     return length
+
+
+def _is_disputed(end: Dim | None, step: Dim | None) -> bool:
+    """True for the greatest int32 or int64 as the end of a slice backward: to onnxruntime it means "to the front"."""
+    return isinstance(step, int) and step < 0 and isinstance(end, int) and end in (INT_MAX, 2**63 - 1)
 
 
 def _between(op: OpCall, dim: Dim, first: Dim, last: Dim, step: Dim) -> Dim:
@@ -175,7 +182,7 @@ def _taken(
     values: Values | None, axis: int, dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None
 ) -> Values | None:
     match dim, start, end, step:
-        case int(), int(), int(), int() if values is not None:
+        case int(), int(), int(), int() if values is not None and not _is_disputed(end, step):
             indices = np.asarray(_range(dim, start, end, step), dtype=np.intp)
             return np.take(values, indices, axis)
     return None
