@@ -188,16 +188,18 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
         if tensor.shape is not None and len(tensor.shape) != rank:
             raise SpecViolation(f"{name} must have rank {rank}, has rank {len(tensor.shape)}", "GI305")
     steps, parents, lengths, end = inputs
+    span = None
+    if dtype in INTEGER_RANGE:
+        span = hull(span_of(steps, op.scope), span_of(end, op.scope), scope=op.scope)
     shape = steps.shape if steps.shape is not None else parents.shape
     if shape is None:
-        shape = (op.fresh("no input with a time axis has a known rank"), op.fresh("batch"), op.fresh("beam"))
+        reason = "the ranks of step_ids and parent_ids are not known"
+        batch = op.fresh(reason) if lengths.shape is None else lengths.shape[0]
+        return [SymbolicTensor(dtype, (op.fresh(reason), batch, op.fresh(reason)), None, span)]
     if parents.shape is not None:
         pairs = zip(("time", "batch", "beam"), shape, parents.shape, strict=True)
         shape = tuple(op.require_equal(a, b, f"{name} of step_ids and parent_ids") for name, a, b in pairs)
     if lengths.shape is not None:
         batch = op.require_equal(shape[1], lengths.shape[0], "batch of step_ids and max_seq_len")
         shape = (shape[0], batch, shape[2])
-    span = None
-    if dtype in INTEGER_RANGE:
-        span = hull(span_of(steps, op.scope), span_of(end, op.scope), scope=op.scope)
     return [SymbolicTensor(dtype, shape, None, span)]

@@ -315,6 +315,8 @@ def picked_span(
         values = data.values
         for axis, positions in reach:
             values = np.take(values, positions, axis=axis)
+        if values.size == 0:
+            return Span(0, 0) if filled and data.dtype is not DType.BOOL else None
         found = of_elements(values.flat, op.scope)
     if found is None:
         found = data.span
