@@ -170,10 +170,10 @@ def _sign_span(x: Span, scope: Scope) -> Span:
 
 # Y = f(X), shape and element type kept; the integer types have spans.
 # Spec: https://onnx.ai/onnx/operators/onnx__Neg.html, __Abs, __Sign
-UNARY: dict[str, tuple[UnaryElement, UnarySpan]] = {
-    "Neg": (elements.neg, spans.neg),
-    "Abs": (elements.absolute, spans.absolute),
-    "Sign": (elements.sign, _sign_span),
+UNARY: dict[str, tuple[int, UnaryElement, UnarySpan]] = {
+    "Neg": (1, elements.neg, spans.neg),
+    "Abs": (1, elements.absolute, spans.absolute),
+    "Sign": (9, elements.sign, _sign_span),
 }
 
 
@@ -185,8 +185,8 @@ def _unary(op_type: str, element: UnaryElement, span: UnarySpan) -> Rule:
     return rule
 
 
-for _op_type, (_unary_element, _unary_span) in UNARY.items():
-    rules.rule(_op_type)(_unary(_op_type, _unary_element, _unary_span))
+for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
+    rules.rule(_op_type, since=_since)(_unary(_op_type, _unary_element, _unary_span))
 
 
 # Any number of inputs of one element type; one shape for all until version 8, which broadcasts.

@@ -86,7 +86,7 @@ def cast(op: OpCall, x: SymbolicTensor, dtype: DType) -> SymbolicTensor:
         values = apply(lambda e: convert(op, e, source, dtype), x.values)
     span = None
     if x.dtype is not None and _is_discrete(x.dtype) and _is_discrete(dtype) and needs_span(values):
-        span = _converted(op, spans.span_of(x, op.scope), dtype)
+        span = _converted(op, spans.span_of(x, op.scope), x.dtype, dtype)
     return tensor_of(dtype, x.shape, values, span)
 
 
@@ -94,9 +94,13 @@ def _is_discrete(dtype: DType) -> bool:
     return dtype in INTEGER_RANGE or dtype is DType.BOOL
 
 
-def _converted(op: OpCall, span: Span, dtype: DType) -> Span | None:
+def _converted(op: OpCall, span: Span, source: DType, dtype: DType) -> Span | None:
     if dtype is not DType.BOOL:
-        return spans.fit(op, span, dtype)
+        least, most = INTEGER_RANGE.get(source, (0, 1))
+        lowest, highest = INTEGER_RANGE[dtype]
+        lo = least if span.lo is None and least < lowest else span.lo
+        hi = most if span.hi is None and most > highest else span.hi
+        return spans.fit(op, Span(lo, hi), dtype)
     if span.lo == 0 and span.hi == 0:
         return span
     positive = span.lo is not None and spans.is_never_negative(spans.add(span, Span(-1, -1), op.scope), op.scope)

@@ -82,7 +82,7 @@ def settle(op: OpCall, value: Dim, dtype: DType) -> Element:
 def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
     """True when `dtype` holds the integer `value` exactly: in every run, or under a listed assumption."""
     if dtype is DType.INT64 or dtype is DType.FLOAT64:
-        return True  # sizes, and what is made of them, do not reach 2^53
+        return True  # sizes, and what is made of them, do not reach 2^53 (see _is_huge)
     if dtype is DType.UINT64:
         return known_le(0, value, op.scope) is True
     if dtype in INTEGER_RANGE:
@@ -130,6 +130,11 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
     return Ratio(num, den)
 
 
+def _is_huge(x: Element) -> bool:
+    """True for a constant that stands for "no limit": what is made of it and a size may well wrap."""
+    return isinstance(x, int) and not -(2**53) <= x <= 2**53
+
+
 def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """x + y"""
     if x is None or y is None:
@@ -137,7 +142,7 @@ def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if is_number(x) and is_number(y):
         return settle(op, x + y, dtype) if dtype in INTEGER_RANGE else round_float(float(x) + float(y), dtype)  # type: ignore[arg-type,operator]
     a, b = _exact(x), _exact(y)
-    if a is None or b is None or max(a[1], b[1]) > MAX_FACTOR:
+    if a is None or b is None or max(a[1], b[1]) > MAX_FACTOR or _is_huge(x) or _is_huge(y):
         return None
     if a[1] == b[1] == 1:
         return settle(op, a[0] + b[0], dtype)
@@ -146,8 +151,8 @@ def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 def sub(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """x - y"""
-    if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) and dtype in INTEGER_RANGE:
-        return settle(op, x - y, dtype)
+    if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
+        return wrap(x - y, dtype)
     return add(op, dtype, x, _negative(y))
 
 
@@ -159,10 +164,15 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if is_number(x) and is_number(y):
         return settle(op, x * y, dtype) if dtype in INTEGER_RANGE else round_float(float(x) * float(y), dtype)  # type: ignore[arg-type,operator]
     if dtype in INTEGER_RANGE:
-        return settle(op, x * y, dtype) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
+        if not isinstance(x, (int, Expr)) or not isinstance(y, (int, Expr)) or _is_huge(x) or _is_huge(y):
+            return None
+        return settle(op, x * y, dtype)
     a, b = _exact(x), _exact(y)
     if a is None or b is None or not (_is_simple(a) and _is_simple(b)):
         return None
+    for zero, other in ((x, b[0]), (y, a[0])):
+        if zero == 0:  # the sign of the zero is that of the other factor
+            return zero if known_le(0, other, op.scope) is True else None
     return _ratio(op, a[0] * b[0], a[1] * b[1], dtype)
 
 
@@ -220,6 +230,8 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) and dtype in INTEGER_RANGE:
         if not _is_divisor(op, y):
             return None
+        if _is_huge(x) or _is_huge(y):
+            return None  # runtimes go through the float64 `fmod`
         if isinstance(x, int) and isinstance(y, int):
             return abs(x) % abs(y) if x >= 0 else -(abs(x) % abs(y))
         quotient = truncdiv(x, y, op.scope)
@@ -288,7 +300,7 @@ def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
 def sign(op: OpCall, dtype: DType, x: Element) -> Element:
     """-1, 0 or 1"""
     if isinstance(x, float):
-        return x if x != x or x == 0 else math.copysign(1.0, x)
+        return math.copysign(1.0, x) if x else abs(x)  # -0.0 becomes 0.0, NaN stays
     if isinstance(x, Ratio):
         x = x.num
     if x is None:
@@ -333,37 +345,34 @@ def sqrt(op: OpCall, dtype: DType, x: Element) -> Element:
 
 def least(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """min(x, y); NaN wins"""
-    chosen, decided = _chosen(op, x, y)
-    if decided:
-        return chosen
-    if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)):
-        return minimum(x, y, scope=op.scope)
-    return None
+    order = _is_first_less(op, x, y)
+    if order is None:
+        return minimum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
+    return _nan_or_zero(x, y, x if order else y)
 
 
 def most(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """max(x, y); NaN wins"""
-    chosen, decided = _chosen(op, y, x)
-    if decided:
-        return chosen
-    if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)):
-        return maximum(x, y, scope=op.scope)
-    return None
+    order = _is_first_less(op, x, y)
+    if order is None:
+        return maximum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
+    return _nan_or_zero(x, y, y if order else x)
 
 
-def _chosen(op: OpCall, x: Element, y: Element) -> tuple[Element, bool]:
-    """(x, True) when x < y in every run, (y, True) when y < x; (None, False) when that cannot be told."""
-    for element in (x, y):
-        if isinstance(element, float) and element != element:
-            return element, True
-    smaller = less(op, x, y)
-    if smaller is True:
-        return x, True
-    if smaller is None:
-        return None, False
-    if x == 0.0 and y == 0.0 and not is_same(x, y):
-        return None, True  # -0.0 and 0.0: which of them comes out is up to the runtime
-    return y, True
+def _is_first_less(op: OpCall, x: Element, y: Element) -> bool | None:
+    return True if _is_nan(x) or _is_nan(y) else less(op, x, y)
+
+
+def _nan_or_zero(x: Element, y: Element, chosen: Element) -> Element:
+    if _is_nan(x) or _is_nan(y):
+        return math.nan
+    if isinstance(x, float) and x == 0.0 and isinstance(y, float) and y == 0.0 and not is_same(x, y):
+        return None  # -0.0 and 0.0: which of them comes out is up to the runtime
+    return chosen
+
+
+def _is_nan(x: Element) -> bool:
+    return isinstance(x, float) and x != x
 
 
 def less(op: OpCall, x: Element, y: Element) -> bool | None:

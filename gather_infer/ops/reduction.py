@@ -27,10 +27,10 @@ RowReduction: TypeAlias = Callable[[OpCall, DType, Row], Element]
 
 
 def _integers(row: Row) -> list[Dim] | None:
-    """The row when every element is known to be an integer."""
+    """The row when every element is known to be an integer, and none to be -0.0."""
     whole: list[Dim] = []
     for element in row:
-        if isinstance(element, float) and math.isfinite(element) and int(element) == element:
+        if isinstance(element, float) and elements.is_same(element, _rounded(element)):
             whole.append(int(element))
         elif isinstance(element, (int, Expr)):
             whole.append(element)
@@ -39,15 +39,21 @@ def _integers(row: Row) -> list[Dim] | None:
     return whole
 
 
+def _rounded(number: float) -> float | None:
+    return float(int(number)) if math.isfinite(number) else None
+
+
 def _settle_in_any_order(op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]) -> Element:
-    """The result of adding or multiplying `row`; of floats only when no order of doing it would round."""
-    if dtype not in INTEGER_RANGE:
-        if dtype not in EXACT_BITS or not all(known_le(0, e, op.scope) is True for e in row if isinstance(e, Expr)):
-            return None
-        numbers = [abs(e) for e in row if isinstance(e, int) and e != 0]
-        largest = combine(numbers)
-        if not isinstance(largest, int) or largest > 1 << EXACT_BITS[dtype]:
-            return None
+    """The result of adding or multiplying `row`; only when no order of doing it would round.
+
+    That matters for integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
+    """
+    largest = combine([abs(e) for e in row if isinstance(e, int) and e != 0])
+    limit = min(1 << EXACT_BITS.get(dtype, 53), INTEGER_RANGE.get(dtype, (0, 1 << 53))[1])
+    if not isinstance(largest, int) or largest > limit:
+        return None
+    if dtype not in INTEGER_RANGE and not all(known_le(0, e, op.scope) is True for e in row if isinstance(e, Expr)):
+        return None
     return elements.settle(op, result, dtype)
 
 
@@ -58,7 +64,12 @@ def _sum(op: OpCall, dtype: DType, row: Row) -> Element:
 
 def _product(op: OpCall, dtype: DType, row: Row) -> Element:
     whole = _integers(row)
-    return None if whole is None else _settle_in_any_order(op, dtype, whole, product(whole), product)
+    if whole is None:
+        return None
+    result = product(whole)
+    if result == 0 and dtype not in INTEGER_RANGE and not all(isinstance(e, int) and e >= 0 for e in whole):
+        return None  # 0.0 or -0.0
+    return _settle_in_any_order(op, dtype, whole, result, product)
 
 
 def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
@@ -73,6 +84,9 @@ def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
 
 
 def _sum_of_sizes(op: OpCall, dtype: DType, row: Row) -> Element:
+    least = INTEGER_RANGE[dtype][0] if dtype in INTEGER_RANGE else None
+    if any(isinstance(e, int) and e == least and e < 0 for e in row):
+        return None  # it has no absolute value
     return _sum(op, dtype, [elements.absolute(op, dtype, e) for e in row])
 
 
