@@ -109,25 +109,26 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     """As `count_floor`, but a window that is longer than the padded axis is not always an error.
 
     Stride 1: N + p - e + 1 windows, which is 0 when exactly one element is missing; less is an error.
-    Stride s > 1: the formula floors, runtimes truncate (k = 2, s = 2 pools N = 1 to 1, not to 0). They agree from
-    N + p = e on; that is assumed and listed, and a symbol stands for the result where it is not.
+    Stride s > 1: the formula floors, runtimes truncate (k = 2, s = 2 pools N = 1 to 1, not to 0; down to -1 they give
+    0). They agree from N + p = e on; that is assumed and listed, and a symbol stands for the result where it is not.
     """
     room = _room(size, window)
+    stride = window.stride
     if known_le(0, room, op.scope) is True:
-        return _divide_down(op, room, window.stride) + 1
-    if known_le(0, room + window.stride, op.scope) is False:
+        return _divide_down(op, room, stride) + 1
+    if known_le(1 - 2 * stride, room, op.scope) is False:
         raise _too_long(size, window)
-    if window.stride == 1:
+    if stride == 1:
         op.imply(room + 1)
         return room + 1
-    least = window.extent - window.begin - window.end
-    if isinstance(room, int) and room == -window.stride:
+    if isinstance(room, int) and room <= -stride:
         return 0
+    least = window.extent - window.begin - window.end
     fits = "the pooling window fits the padded input"
     if isinstance(size, Expr) and isinstance(least, int) and op.assume(size, least, fits):
-        op.imply(room + window.stride)
-        return _divide_down(op, room, window.stride) + 1
-    return op.derived("pool", room, window.stride, reason=f"is the pooling window longer than the padded axis {size}?")
+        op.imply(room + stride)  # weaker than what is assumed
+        return _divide_down(op, room, stride) + 1
+    return op.derived("pool", room, stride, reason=f"is the pooling window longer than the padded axis {size}?")
 
 
 def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:
