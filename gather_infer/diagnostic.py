@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class Severity(str, enum.Enum):
-    """`error`: the model breaks the specification. `warning`: legal, or undecided, but it will hurt. `note`: good to know."""
+    """`error`: the model breaks the specification. `warning`: legal, but it will hurt. `note`: worth knowing."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -126,7 +126,7 @@ class Context:
         return symbol(name)
 
     def derived(self, operation: str, *operands: object, reason: str) -> Expr:
-        """The symbol that stands for `operation(operands)`, a function of dims alone: the same question, the same symbol."""
+        """The symbol of `operation(operands)`, a function of dims alone: the same question, the same symbol."""
         key = (operation, *operands)
         found = self._derived.get(key)
         if found is None:
@@ -299,6 +299,6 @@ class RuleSet:
         )
 
     def update(self, other: RuleSet) -> None:
-        """Take over the rules of another set of the same domain; a rule that exists already must not be defined twice."""
+        """Take over the rules of another set of the same domain; raises ValueError when one is defined twice."""
         for op_type, since, function in other.entries():
             self.rule(op_type, since=since)(function)

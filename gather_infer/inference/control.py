@@ -124,7 +124,9 @@ def _loop(
     if len(body.input) != n + 2:
         raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {len(body.input)}", "GI110")
     if len(body.output) != outputs + 1 or outputs < n:
-        raise SpecViolation(f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110")
+        raise SpecViolation(
+            f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110"
+        )
 
     limit = _scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
@@ -194,7 +196,9 @@ def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Cont
     if outside.shape is None:
         return SymbolicTensor(outside.dtype, span=outside.span)
     shape: Shape = outside.shape
-    if any(isinstance(d, Expr) for d in shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
+    if any(isinstance(d, Expr) for d in shape) and not context.assume(
+        trips, 1, "without an iteration its dims are open"
+    ):
         shape = tuple(context.fresh("the body may never run") if isinstance(d, Expr) else d for d in shape)
     rank = len(shape) + 1
     if not -rank <= axis < rank:
@@ -206,7 +210,9 @@ def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Cont
 # induction
 
 
-def _induction(walker: Walker, initial: list[Value], iteration: Expr, run: Any, part: slice) -> tuple[list[Value], list[Value]]:
+def _induction(
+    walker: Walker, initial: list[Value], iteration: Expr, run: Any, part: slice
+) -> tuple[list[Value], list[Value]]:
     """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
 
     run    walks the body with given states
@@ -229,7 +235,10 @@ def _induction(walker: Walker, initial: list[Value], iteration: Expr, run: Any, 
     state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
     results = run(state)
     after_all = zip(state, results[part], strict=True)
-    if any(isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None) for a, b in after_all):
+    if any(
+        isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None)
+        for a, b in after_all
+    ):
         state = [UNKNOWN for _ in state]
         results = run(state)
     return state, results
@@ -258,7 +267,9 @@ def _revise(
         elif element is None:
             element = after.element
         return SequenceType(element, now.length if now.length == after.length else None)
-    if not (isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)):
+    if not (
+        isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)
+    ):
         return now if now == after or type(now) is type(after) else UNKNOWN
     step = {iteration.name: iteration + 1}
     dtype = now.dtype if now.dtype == after.dtype else None
@@ -271,12 +282,12 @@ def _revise(
         assert first.shape is not None, "checked above"
         attempt = tried.get((*key, axis), "")
         if attempt == "":
-            tried[*key, axis] = "affine"
+            tried[(*key, axis)] = "affine"
             growth = d_after - d
             if _is_invariant(growth, context, iteration):
                 return first.shape[axis] + iteration * growth
         if attempt != "anything":
-            tried[*key, axis] = "anything"
+            tried[(*key, axis)] = "anything"
             return context.fresh("it changes from iteration to iteration", stem="state")
         return d  # a symbol about which nothing is said covers every size
 
@@ -287,7 +298,9 @@ def _revise(
         new = [None] * now.values.size if after.values is None else list(after.values.flat)
         if len(new) != now.values.size:
             new = [None] * now.values.size
-        for position, (base, element, element_after) in enumerate(zip(first.values.flat, now.values.flat, new, strict=True)):
+        for position, (base, element, element_after) in enumerate(
+            zip(first.values.flat, now.values.flat, new, strict=True)
+        ):
             flat.append(_element(base, element, element_after, iteration, context, tried, (*key, "value", position)))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
@@ -407,7 +420,7 @@ def _scan(
         axis = 0 if batched else in_axes[position - n]
         if not -len(shape) <= axis < len(shape):
             raise SpecViolation(
-                f"scan_input_axes = {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
+                f"scan input axis {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
                 "GI304",
             )
         axis %= len(shape)
@@ -461,6 +474,3 @@ def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequenc
     if len(value) != count:
         raise SpecViolation(f"{name} must have {count} entries, has {len(value)}", "GI110")
     return value
-
-
-

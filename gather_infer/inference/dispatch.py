@@ -11,6 +11,7 @@ from onnx import FunctionProto
 
 from gather_infer.rules import Rule, RuleSet
 from gather_infer.tensor import DType
+
 from .schema import NEWEST_OPSET, Schema, schema_of
 
 _OPENVINO = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")

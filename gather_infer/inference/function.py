@@ -38,7 +38,9 @@ def call(
     if frame.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
     if len(inputs) > len(body.input):
-        raise SpecViolation(f"function {body.name} takes at most {len(body.input)} inputs, found {len(inputs)}", "GI107")
+        raise SpecViolation(
+            f"function {body.name} takes at most {len(body.input)} inputs, found {len(inputs)}", "GI107"
+        )
 
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
@@ -70,7 +72,17 @@ def _fixed_body(schema: Schema, version: int) -> FunctionProto | None:
     if not versions:
         return None
     serialized = schema.raw.get_function_with_opset_version(max(versions))
-    return FunctionProto.FromString(serialized) if serialized else None
+    return _with_imports(serialized, version)
+
+
+def _with_imports(serialized: bytes, version: int) -> FunctionProto | None:
+    """The body; those that import nothing mean the opset of the operator."""
+    if not serialized:
+        return None
+    body: FunctionProto = FunctionProto.FromString(serialized)
+    if not body.opset_import:
+        body.opset_import.add(domain="", version=version)
+    return body
 
 
 def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int) -> FunctionProto | None:
@@ -91,4 +103,4 @@ def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None],
     serialized = raw.get_context_dependent_function_with_opset_version(
         max(versions), node.SerializeToString(), serialized_types
     )
-    return FunctionProto.FromString(serialized) if serialized else None
+    return _with_imports(serialized, version)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, maximum, minimum
 from gather_infer.tensor import (
+    DType,
     MapType,
     OptionalType,
     SequenceType,
@@ -84,21 +85,27 @@ def _hull(a: Span | None, b: Span | None) -> Span | None:
 def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
     """True when no run can satisfy both: kinds, element types, ranks or dims that are never equal."""
     match declared, inferred:
-        case (SymbolicTensor(), SymbolicTensor()) | (SparseTensor(), SparseTensor()):
-            if declared.dtype is not None and inferred.dtype is not None and declared.dtype != inferred.dtype:
-                return True
-            if declared.shape is None or inferred.shape is None:
-                return False
-            return len(declared.shape) != len(inferred.shape) or any(
-                known_eq(x, y, scope) is False for x, y in zip(declared.shape, inferred.shape, strict=True)
-            )
-        case (SequenceType(), SequenceType()) | (OptionalType(), OptionalType()):
-            if declared.element is None or inferred.element is None:
-                return False
-            return contradiction(declared.element, inferred.element, scope)
-        case MapType(), MapType():
-            return declared.key is not None and inferred.key is not None and declared.key != inferred.key
+        case SymbolicTensor(dtype=a, shape=s), SymbolicTensor(dtype=b, shape=t):
+            return _differ(a, b) or _shapes_differ(s, t, scope)
+        case SparseTensor(dtype=a, shape=s), SparseTensor(dtype=b, shape=t):
+            return _differ(a, b) or _shapes_differ(s, t, scope)
+        case SequenceType(element=x), SequenceType(element=y):
+            return x is not None and y is not None and contradiction(x, y, scope)
+        case OptionalType(element=x), OptionalType(element=y):
+            return x is not None and y is not None and contradiction(x, y, scope)
+        case MapType(key=a), MapType(key=b):
+            return _differ(a, b)
     return inferred != SymbolicTensor()
+
+
+def _differ(a: DType | None, b: DType | None) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _shapes_differ(a: Shape | None, b: Shape | None, scope: Scope) -> bool:
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(known_eq(x, y, scope) is False for x, y in zip(a, b, strict=True))
 
 
 def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:

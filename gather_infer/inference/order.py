@@ -6,31 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, NodeProto
 
+from gather_infer.model.order import cycle_among, topological_order
 
-def topological(nodes: Sequence[NodeProto]) -> tuple[list[int], list[int]]:
-    """Positions of `nodes` with every producer before its users, and the positions that a cycle keeps waiting.
 
-    Nodes that are ready keep the order of the file. A name that no node here produces counts as defined elsewhere.
-    What a subgraph reads from outside counts as an input of its node.
+def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Positions of `nodes` with every producer before its users, those that never become ready, and one cycle of these.
+
+    A name that no node here produces counts as defined elsewhere. What a subgraph reads from outside counts as an input
+    of its node.
     """
     producer: dict[str, int] = {}
     for position, node in enumerate(nodes):
         for name in node.output:
             if name:
                 producer.setdefault(name, position)
-    users: list[list[int]] = [[] for _ in nodes]
-    waiting = [0] * len(nodes)
-    for position, node in enumerate(nodes):
-        for source in {producer[name] for name in _reads(node) if name in producer}:
-            users[source].append(position)
-            waiting[position] += 1
-    order = [position for position, count in enumerate(waiting) if count == 0]
-    for position in order:  # grows while it is walked
-        for user in users[position]:
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                order.append(user)
-    return order, [position for position, count in enumerate(waiting) if count > 0]
+    reads = [{producer[name] for name in _reads(node) if name in producer} for node in nodes]
+    order, blocked = topological_order(reads)
+    return order, blocked, cycle_among(reads, blocked) if blocked else ()
 
 
 def _reads(node: NodeProto) -> Iterator[str]:

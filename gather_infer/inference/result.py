@@ -125,7 +125,8 @@ class Inference(Mapping[str, Value]):
         """The model with `value_info` filled in for every value whose type is known, subgraphs included.
 
         A model opened from a path comes back with its large weights still on disk (legal external tensors that point
-        into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input is not changed.
+        into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input stays as it
+        is.
         """
         from .annotate import annotate
 

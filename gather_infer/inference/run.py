@@ -58,8 +58,8 @@ def infer(
     rules    rule sets of the caller, asked before the package's own
     assume   False never assumes that a dim is at least 1: the answer is exact or unknown
 
-    What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a model
-    and UsageError for unknown names and malformed entries in `dims` and `inputs`.
+    What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
+    model, and UsageError for unknown names and malformed entries in `dims` and `inputs`.
     """
     return _Run(to_model_file(model), dims, inputs, rules, assume).run()
 
@@ -76,7 +76,9 @@ def to_model_file(model: object) -> ModelFile:
         import onnx_graphsurgeon
 
         return ModelFile.from_proto(onnx_graphsurgeon.export_onnx(model))
-    raise UsageError(f"a model is a path, a ModelProto, a ModelFile or a graphsurgeon Graph, not {type(model).__name__}")
+    raise UsageError(
+        f"a model is a path, a ModelProto, a ModelFile or a graphsurgeon Graph, not {type(model).__name__}"
+    )
 
 
 class _Run:

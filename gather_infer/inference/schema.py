@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import onnx.defs
 from onnx import AttributeProto
@@ -19,7 +20,7 @@ _TENSOR_TYPES = {f"tensor({str(d).replace('float32', 'float').replace('float64',
 
 def attribute_type_name(number: int) -> str:
     """`int`, `ints`, `tensor`, ... of an AttributeProto.AttributeType."""
-    return _ATTRIBUTE_NAMES.get(number, f"type {number}")
+    return str(_ATTRIBUTE_NAMES.get(number, f"type {number}"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +35,7 @@ class Schema:
 
     op_type: str
     since: int
-    raw: OpSchema
+    raw: Any  # onnx.defs.OpSchema, whose stubs lack what the walk reads
     attributes: dict[str, int]
     required: tuple[str, ...]
     min_inputs: int
@@ -47,7 +48,7 @@ class Schema:
     deprecated: bool
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
-        """What is wrong with the element types of the inputs, None when nothing is (None is an unknown or no tensor)."""
+        """What is wrong with the element types of the inputs, None when nothing is; an unknown type fits."""
         bound: dict[str, tuple[DType, str]] = {}
         for index, dtype in enumerate(dtypes):
             if dtype is None or (index >= len(self.types) and not self.variadic):
@@ -72,7 +73,7 @@ def _names(dtypes: frozenset[DType]) -> str:
 def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
     """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
     try:
-        raw = onnx.defs.get_schema(op_type, version, domain)
+        raw: Any = onnx.defs.get_schema(op_type, version, domain)
     except SchemaError:
         return None
     # onnx's enumerations are not ints; AttributeProto's are
@@ -87,7 +88,9 @@ def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
         max_inputs=raw.max_input,
         min_outputs=raw.min_output,
         max_outputs=raw.max_output,
-        types=tuple((p.type_str, frozenset(_TENSOR_TYPES[t] for t in p.types if t in _TENSOR_TYPES)) for p in raw.inputs),
+        types=tuple(
+            (p.type_str, frozenset(_TENSOR_TYPES[t] for t in p.types if t in _TENSOR_TYPES)) for p in raw.inputs
+        ),
         letters=frozenset(c.type_param_str for c in raw.type_constraints)
         - {p.type_str for p in raw.inputs if not p.is_homogeneous},
         variadic=bool(raw.inputs) and raw.inputs[-1].option == OpSchema.FormalParameterOption.Variadic,

@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping, Set
 import onnx
 from onnx import TypeProto
 
-from gather_infer.symbolic import Dim, DimSyntaxError, Expr, free_symbols, parse_dim, substitute, symbol
+from gather_infer.symbolic import Dim, DimSyntaxError, Expr, parse_dim, substitute, symbol
 from gather_infer.tensor import (
     DType,
     MapType,
     OptionalType,
     SequenceType,
     Shape,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
-    make_values,
 )
-
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
 

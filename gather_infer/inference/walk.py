@@ -17,7 +17,8 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr
-from gather_infer.tensor import Span, SparseTensor, SymbolicTensor, Value
+from gather_infer.tensor import Span, SparseTensor, SymbolicTensor, Value, make_values
+
 from . import control, function
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
@@ -90,16 +91,18 @@ class Walker:
         for sparse in graph.sparse_initializer:  # runtimes hand them to operators as dense tensors
             name = sparse.values.name
             if name not in frame.values:
-                frame.values[name] = from_tensor(
-                    TensorProto(data_type=sparse.values.data_type), self.model
-                ).with_(shape=tuple(max(d, 0) for d in sparse.dims), values=None, span=None)
+                frame.values[name] = from_tensor(TensorProto(data_type=sparse.values.data_type), self.model).with_(
+                    shape=tuple(max(d, 0) for d in sparse.dims), values=None, span=None
+                )
         frame.declared = {v.name: v for v in graph.value_info}
         self.walk_nodes(graph.node, frame)
         outputs: list[Value] = []
         for output in graph.output:
             value = frame.find(output.name)
             if value is None:
-                self.report("GI103", f"graph output {output.name} is not defined", Location(frame.path, value=output.name))
+                self.report(
+                    "GI103", f"graph output {output.name} is not defined", Location(frame.path, value=output.name)
+                )
                 value = UNKNOWN
             outputs.append(value)
         return outputs
@@ -123,16 +126,19 @@ class Walker:
                 break
         else:
             return
-        order, cyclic = topological([nodes[i] for i in rest])
+        order, blocked, cycle = topological([nodes[i] for i in rest])
         for position in order:
             self.visit(nodes[rest[position]], rest[position], frame, final=True)
-        if cyclic:
-            names = [self.path_of(nodes[rest[i]], rest[i], frame) for i in cyclic]
-            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            self.report("GI102", f"{len(names)} nodes wait for each other: {shown}", Location(names[0]))
-            for position in cyclic:
+        if blocked:
+            names = [self.path_of(nodes[rest[i]], rest[i], frame) for i in cycle]
+            shown = " -> ".join([*names[:6], *(["..."] if len(names) > 6 else []), names[0]])
+            waiting = f"; {len(blocked)} nodes wait for it" if len(blocked) > len(cycle) else ""
+            self.report(
+                "GI102", f"{shown} is a cycle{waiting}", self.location(nodes[rest[cycle[0]]], rest[cycle[0]], frame)
+            )
+            for position in blocked:
                 node = nodes[rest[position]]
-                self.bind_outputs(node, [UNKNOWN] * len(node.output), frame, self.location(node, rest[position], frame))
+                self.bind_outputs(node, [UNKNOWN] * len(node.output), frame, rest[position])
 
     # nodes
 
@@ -197,7 +203,7 @@ class Walker:
             # the common case of bind_outputs, without its questions
             frame.values[outputs[0]] = self.limited(results[0]) if results[0] is not None else UNKNOWN
         else:
-            self.bind_outputs(node, results, frame, None, index)
+            self.bind_outputs(node, results, frame, index)
         if entry.in_family:
             self.record_access(entry, names, inputs, outputs, node, frame)
         return True
@@ -326,7 +332,8 @@ class Walker:
                 kind = kind or expected  # files of IR version 1 leave the type out
                 if kind != expected:
                     raise SpecViolation(
-                        f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}", "GI106"
+                        f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}",
+                        "GI106",
                     )
             if name in decoded:
                 raise SpecViolation(f"attribute {name} is given twice", "GI106")
@@ -372,8 +379,7 @@ class Walker:
         node: NodeProto,
         results: Sequence[Value | None],
         frame: Frame,
-        where: Location | None,
-        index: int = 0,
+        index: int,
     ) -> None:
         """Bind the outputs of a node to what was inferred, compared with what the model declares."""
         for position, name in enumerate(node.output):
@@ -385,8 +391,7 @@ class Walker:
             if declared is not None:
                 value = self.compare(declared, value, node, index, frame)
             if name in frame.values:
-                location = where or self.location(node, index, frame)
-                self.report("GI101", f"value {name} is defined more than once", location)
+                self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
             frame.values[name] = value
 
@@ -429,9 +434,8 @@ class Walker:
         if values is not None:
             for element in values.flat:
                 if isinstance(element, Expr) and element.size > MAX_DIM_SIZE:
-                    kept = np.empty_like(values)
-                    kept.flat = [None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in values.flat]
-                    value = value.with_(values=kept)
+                    kept = [None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in values.flat]
+                    value = value.with_(values=make_values(kept, values.shape))
                     break
         span = value.span
         if span is not None and any(isinstance(e, Expr) and e.size > MAX_DIM_SIZE for e in (span.lo, span.hi)):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 
 from onnx import FunctionProto, ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.model.names import Names
+from gather_infer.model.order import cycle_among, topological_order
 from gather_infer.model.paths import MAIN, Body, GraphPath, Root, node_name, roots, subgraphs
 
 
@@ -170,9 +170,9 @@ class _Build:
             if count > 1:
                 where = Location(label, value=name)
                 self.findings.append(diagnostic("GI101", f"{name} is defined {count} times", where))
-        order, cyclic = _sorted(reads)
+        order, cyclic = topological_order(reads)
         if cyclic:
-            names = [_below(label, node_name(nodes[position], position)) for position in _cycle(reads, cyclic)]
+            names = [_below(label, node_name(nodes[position], position)) for position in cycle_among(reads, cyclic)]
             text = f"{' -> '.join([*names[:6], *(['...'] if len(names) > 6 else []), names[0]])} is a cycle"
             self.findings.append(diagnostic("GI102", text, Location(names[0], nodes[cyclic[0]].op_type)))
         frozen = {name: tuple(found) for name, found in uses.items()}
@@ -190,39 +190,6 @@ def _interface(body: Body) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, 
     initializers = {tensor.name: position for position, tensor in enumerate(body.initializer)}
     sparse = {tensor.values.name: position for position, tensor in enumerate(body.sparse_initializer)}
     return tuple(v.name for v in body.input), tuple(v.name for v in body.output), initializers, sparse
-
-
-def _sorted(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Positions with producers first, and those that never become ready (Kahn's algorithm, first position first)."""
-    if all(max(sources, default=-1) < position for position, sources in enumerate(reads)):
-        return tuple(range(len(reads))), ()
-    users: list[list[int]] = [[] for _ in reads]
-    waiting = [len(sources) for sources in reads]
-    for position, sources in enumerate(reads):
-        for source in sources:
-            users[source].append(position)
-    ready = [position for position, count in enumerate(waiting) if count == 0]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        position = heappop(ready)
-        order.append(position)
-        for user in users[position]:
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                heappush(ready, user)
-    return tuple(order), tuple(position for position, count in enumerate(waiting) if count > 0)
-
-
-def _cycle(reads: Sequence[set[int]], cyclic: Sequence[int]) -> list[int]:
-    """One cycle among the positions `cyclic`, in the direction of the data: each of them reads another one."""
-    stuck = set(cyclic)
-    trail: dict[int, int] = {}
-    position = cyclic[0]
-    while position not in trail:
-        trail[position] = len(trail)
-        position = min(reads[position] & stuck)
-    return [p for p, at in trail.items() if at >= trail[position]][::-1]
 
 
 def _below(label: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Shape -> Gather -> Unsqueeze -> Concat -> Reshape, as exporters write it, in many forms: exact and confirmed by a run."""
+"""Shape -> Gather -> Unsqueeze -> Concat -> Reshape in many forms: exact, and confirmed by a run."""
 
 from __future__ import annotations
 
@@ -87,16 +87,18 @@ def test_chain_is_exact(name: str) -> None:
 
 
 def test_start_and_end_of_shape() -> None:
-    proto = model("(float[A, B, C] x) => (int64[K] a, int64[K] b) { a = Shape<start=1>(x) b = Shape<start=-1, end=9>(x) }")
-    inference, _ = check(proto, [({"A": 2, "B": 3, "C": 5}, {"x": (2, 3, 5)}), ({"A": 0, "B": 1, "C": 1}, {"x": (0, 1, 1)})])
+    proto = model(
+        "(float[A, B, C] x) => (int64[K] a, int64[K] b) { a = Shape<start=1>(x) b = Shape<start=-1, end=9>(x) }"
+    )
+    inference, _ = check(
+        proto, [({"A": 2, "B": 3, "C": 5}, {"x": (2, 3, 5)}), ({"A": 0, "B": 1, "C": 1}, {"x": (0, 1, 1)})]
+    )
     assert str(inference["a"]) == "int64[2] = [B, C]"
     assert str(inference["b"]) == "int64[1] = [C]"
 
 
 def test_a_custom_operator_named_shape_is_not_shape() -> None:
-    proto = model(
-        '(float[N, 3] x) => (float y) { s = local.Shape(x) y = Expand(x, s) }', domains=', "local": 1'
-    )
+    proto = model("(float[N, 3] x) => (float y) { s = local.Shape(x) y = Expand(x, s) }", domains=', "local": 1')
     from gather_infer import infer
 
     inference = infer(proto)
@@ -112,7 +114,9 @@ def test_one_position_table_limits_the_sequence() -> None:
           ax0 = Constant<value = int64[1] {0}>() e = Unsqueeze(n, ax0) p = Slice(table, ax0, e) y = Add(x, p) }"""
     )
     proto.graph.output[0].ClearField("type")
-    runs = [({"B": b, "seq": s}, {"x": (b, s, 4), "table": (8, 4)}) for b, s in ((1, 1), (2, 7), (3, 8), (0, 5), (2, 0))]
+    runs = [
+        ({"B": b, "seq": s}, {"x": (b, s, 4), "table": (8, 4)}) for b, s in ((1, 1), (2, 7), (3, 8), (0, 5), (2, 0))
+    ]
     inference, _ = check(proto, runs)
     assert str(inference["y"]) == "float32[B, seq, 4]"
     assert "seq <= 8" in map(str, inference.constraints)

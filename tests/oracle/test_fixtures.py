@@ -28,7 +28,9 @@ def inferred(name: str) -> tuple[Inference, Runtime]:
 def test_every_tensor_has_a_type_and_a_rank_and_there_is_no_finding(name: str) -> None:
     inference, _ = inferred(name)
     assert [d.text(name) for d in inference.diagnostics if d.severity != "note"] == []
-    unknown = [n for n, v in inference.items() if isinstance(v, SymbolicTensor) and (v.dtype is None or v.shape is None)]
+    unknown = [
+        n for n, v in inference.items() if isinstance(v, SymbolicTensor) and (v.dtype is None or v.shape is None)
+    ]
     assert unknown == []
 
 

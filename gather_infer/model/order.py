@@ -1,0 +1,39 @@
+"""Orders in which nodes can be visited, from what each of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+
+def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Positions with producers first, and those that never become ready (Kahn's algorithm, first position first)."""
+    if all(max(sources, default=-1) < position for position, sources in enumerate(reads)):
+        return tuple(range(len(reads))), ()
+    users: list[list[int]] = [[] for _ in reads]
+    waiting = [len(sources) for sources in reads]
+    for position, sources in enumerate(reads):
+        for source in sources:
+            users[source].append(position)
+    ready = [position for position, count in enumerate(waiting) if count == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        position = heappop(ready)
+        order.append(position)
+        for user in users[position]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heappush(ready, user)
+    return tuple(order), tuple(position for position, count in enumerate(waiting) if count > 0)
+
+
+def cycle_among(reads: Sequence[set[int]], cyclic: Sequence[int]) -> list[int]:
+    """One cycle among the positions `cyclic`, in the direction of the data: each of them reads another one."""
+    stuck = set(cyclic)
+    trail: dict[int, int] = {}
+    position = cyclic[0]
+    while position not in trail:
+        trail[position] = len(trail)
+        position = min(reads[position] & stuck)
+    return [p for p, at in trail.items() if at >= trail[position]][::-1]
