@@ -159,8 +159,7 @@ def sub(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """x * y"""
     if x is None or y is None:
-        zero = 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is no 0
-        return zero
+        return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is no 0
     if is_number(x) and is_number(y):
         return settle(op, x * y, dtype) if dtype in INTEGER_RANGE else round_float(float(x) * float(y), dtype)  # type: ignore[arg-type,operator]
     if dtype in INTEGER_RANGE:
@@ -171,7 +170,7 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if a is None or b is None or not (_is_simple(a) and _is_simple(b)):
         return None
     for zero, other in ((x, b[0]), (y, a[0])):
-        if zero == 0:  # the sign of the zero is that of the other factor
+        if isinstance(zero, (int, float)) and zero == 0:  # the sign of the zero is that of the other factor
             return zero if known_le(0, other, op.scope) is True else None
     return _ratio(op, a[0] * b[0], a[1] * b[1], dtype)
 

@@ -13,7 +13,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops import elements, spans
 from gather_infer.ops.demand import known_value, normalize_axis
 from gather_infer.ops.elements import EXACT_BITS, Element
-from gather_infer.ops.elementwise import Values, needs_span, tensor_of
+from gather_infer.ops.elementwise import BinaryElement, Values, needs_span, tensor_of
 from gather_infer.ops.index import INDEX_TYPES, is_nonempty
 from gather_infer.ops.operands import all_ints, elements_of
 from gather_infer.rules import OpCall, Rule, RuleSet
@@ -91,7 +91,8 @@ def _sum_of_sizes(op: OpCall, dtype: DType, row: Row) -> Element:
 
 
 def _sum_of_squares(op: OpCall, dtype: DType, row: Row) -> Element:
-    return _sum(op, dtype, [elements.mul(op, dtype, e, e) for e in row])
+    whole = _integers(row)
+    return None if whole is None else _sum(op, dtype, [e * e for e in whole])
 
 
 def _most(op: OpCall, dtype: DType, row: Row) -> Element:
@@ -311,7 +312,7 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CumSum.html"""
     x, axis = op.tensor(0), _axis_of(op)
     exclusive = op.attr("exclusive", 0) != 0
-    values = _accumulated(op, x, axis, 0, lambda a, b: a + b)
+    values = _accumulated(op, x, axis, 0, elements.add)
     span = None
     if x.dtype in INTEGER_RANGE and needs_span(values) and x.shape is not None and axis is not None:
         count = x.shape[axis] - 1 if exclusive else x.shape[axis]
@@ -324,7 +325,7 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
 def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CumProd.html"""
     x, axis = op.tensor(0), _axis_of(op)
-    return [tensor_of(x.dtype, x.shape, _accumulated(op, x, axis, 1, lambda a, b: a * b), None)]
+    return [tensor_of(x.dtype, x.shape, _accumulated(op, x, axis, 1, elements.mul), None)]
 
 
 def _axis_of(op: OpCall) -> int | None:
@@ -346,7 +347,7 @@ def _axis_of(op: OpCall) -> int | None:
 
 
 def _accumulated(
-    op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: Callable[[Dim, Dim], Dim]
+    op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement
 ) -> Values | None:
     """The running results of integers along an axis; None from the first element on that is not known."""
     dtype = x.dtype
@@ -358,17 +359,15 @@ def _accumulated(
     if op.attr("reverse", 0) != 0:
         lanes, results = lanes[..., ::-1], results[..., ::-1]
     for place in np.ndindex(lanes.shape[:-1]):
-        running: Dim = start
+        running: Element = start
         for position, element in enumerate(lanes[place]):
-            at = (*place, position)
-            if exclusive:
-                results[at] = elements.settle(op, running, dtype)
-            if not isinstance(element, (int, Expr)):
-                break
+            before = running
             try:
-                running = combine(running, element)
+                running = combine(op, dtype, running, element)
             except DimTooLarge:
+                running = None
+            at = (*place, position)
+            results[at] = before if exclusive else running
+            if running is None:
                 break
-            if not exclusive:
-                results[at] = elements.settle(op, running, dtype)
     return None if out.size and all(element is None for element in out.flat) else out

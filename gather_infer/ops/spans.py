@@ -24,6 +24,10 @@ MAX_END_SIZE = 64
 """Nodes of a symbolic end; what is longer proves nothing that a person would follow."""
 
 
+HUGE = 1 << 53
+"""A number past it stands for "no limit": together with a size it may well wrap."""
+
+
 def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
     """Bounds of all elements: from the values when all are known, else the span, else those of the element type.
 
@@ -62,6 +66,8 @@ def of_elements(elements: Iterable[object], scope: Scope | None = None) -> Span 
         return Span(min(numbers), max(numbers)) if numbers else None
     ends: list[Dim] = list(symbolic)
     if len(ends) > 8:  # a hull of many different sizes is of no use, and costs
+        return ANY
+    if any(not -HUGE <= number <= HUGE for number in numbers):
         return ANY
     low: list[Dim] = [min(numbers)] if numbers else []
     high: list[Dim] = [max(numbers)] if numbers else []
@@ -136,6 +142,8 @@ def _guarded(function: Callable[P, Span]) -> Callable[P, Span]:
 @_guarded
 def add(a: Span, b: Span, scope: Scope | None = None) -> Span:
     """a + b"""
+    if _may_wrap(a, b):
+        return ANY
     # The sum wraps at an end unless both ends are known, or the other operand only moves away from the end.
     if a.lo is None or b.lo is None:
         if not ((a.lo is None and _at_least(b.lo, 0, scope)) or (b.lo is None and _at_least(a.lo, 0, scope))):
@@ -163,6 +171,8 @@ def neg(a: Span, scope: Scope | None = None) -> Span:
 @_guarded
 def sub(a: Span, b: Span, scope: Scope | None = None) -> Span:
     """a - b"""
+    if _may_wrap(a, b):
+        return ANY
     if b.lo is None:  # a - (-2^63) stays in range only for a < 0
         if not _at_most(a.hi, -1, scope):
             return ANY
@@ -189,6 +199,8 @@ def sub(a: Span, b: Span, scope: Scope | None = None) -> Span:
 @_guarded
 def mul(a: Span, b: Span, scope: Scope | None = None) -> Span:
     """a * b: the extremes of a bilinear function are at the corners"""
+    if _may_wrap(a, b):
+        return ANY
     for x, y in ((a, b), (b, a)):
         if x.lo == 1 and x.hi == 1:
             return y
@@ -303,6 +315,8 @@ def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_
     if count is None or a.lo is None or a.hi is None:
         return ANY
     fewest = Span(0, 0) if may_be_empty else a
+    if _may_wrap(a, Span(count, count)):
+        return ANY
     if _at_least(a.lo, 0, scope):
         return _closed(fewest.lo, a.hi * count)
     if _at_most(a.hi, 0, scope):
@@ -310,6 +324,14 @@ def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_
     if _at_most(a.lo, 0, scope) and _at_least(a.hi, 0, scope):
         return _closed(a.lo * count, a.hi * count)
     return hull(fewest, mul(a, Span(count, count), scope), scope=scope)
+
+
+def _may_wrap(a: Span, b: Span) -> bool:
+    """True when a huge number would be combined with a size."""
+    ends = (a.lo, a.hi, b.lo, b.hi)
+    if not any(isinstance(end, Expr) for end in ends):
+        return False
+    return any(isinstance(end, int) and not -HUGE <= end <= HUGE for end in ends)
 
 
 def is_never_negative(a: Span, scope: Scope | None = None) -> bool:
