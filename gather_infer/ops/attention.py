@@ -1,4 +1,4 @@
-"""Attention, LinearAttention and RotaryEmbedding.
+"""Attention, LinearAttention, RotaryEmbedding and TensorScatter, which keeps their caches.
 
 Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, T the length of key and
 value, P the length of the past, E and Ev the head sizes of query and key, and of value.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv
+from gather_infer.symbolic import Dim, floordiv, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
 
 from .demand import (
     PartialShape,
     fill,
     merge_shape,
+    normalize_axis,
     require_broadcast_to,
     require_divisible,
     require_rank,
@@ -83,9 +84,10 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     if lengths is not None:
         (b,) = merge_shape(op, lengths.shape, (b,), "nonpad_kv_seqlen")
     total = None if t is None or p is None else p + t
+    complete = None not in (b, hq, s, total)
     b, hq, hk, s, total, e, ev = fill(op, (b, hq, hk, s, total, e, ev), "the shape of an input is not known")
     scores = (b, hq, s, total)
-    if mask is not None and mask.shape is not None and q.shape is not None and k.shape is not None:
+    if complete and mask is not None and mask.shape is not None:
         _check_mask(op, mask.shape, scores)
     y: Shape | None = None
     if ranks:
@@ -169,3 +171,40 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
             raise SpecViolation(f"position_ids must be int64, is {positions.dtype}", "GI211")
         require_shape(op, positions.shape, (b, s), "position_ids")
     return [SymbolicTensor(dtype, x.shape)]
+
+
+@rules.rule("TensorScatter", since=24)
+def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__TensorScatter.html
+
+    past_cache     [B, ..., L, ...], L at axis, which is not 0
+    update         [B, ..., S, ...], S at axis, S <= L in mode linear; the other dims as in past_cache
+    write_indices  [B]
+    result         shape of past_cache
+    """
+    cache, update, positions = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    dtype = require_same_dtype("past_cache and update", cache, update)
+    mode = op.attr("mode", "linear")
+    if mode not in ("linear", "circular"):
+        raise SpecViolation(f"mode = {mode!r} is not one of linear, circular")
+    shape = cache.shape
+    if shape is None:
+        return [SymbolicTensor(dtype)]
+    axis = normalize_axis(op.attr("axis", -2), len(shape))
+    if axis == 0:
+        raise SpecViolation("axis must not be 0, the batch", "GI304")
+    if update.shape is not None:
+        require_rank(update.shape, len(shape), "update, as past_cache,")
+        length, most = update.shape[axis], shape[axis]
+        if mode == "linear":
+            fits = known_le(length, most, op.scope)
+            if fits is False:
+                raise SpecViolation(f"update must have length {most} or less at axis {axis}, has {length}", "GI212")
+            if fits is None:
+                op.context.constrain(length, "<=", most)
+        found = require_shape(op, update.shape, (*shape[:axis], length, *shape[axis + 1 :]), "update")
+        shape = (*found[:axis], most, *found[axis + 1 :])
+    if positions is not None:
+        (b,) = require_shape(op, positions.shape, shape[:1], "write_indices")
+        shape = (b, *shape[1:])
+    return [SymbolicTensor(dtype, shape)]

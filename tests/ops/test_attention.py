@@ -132,3 +132,32 @@ def test_rotary_embedding_violations(inputs: Any, message: str) -> None:
     with pytest.raises(SpecViolation) as caught:
         call(rules, "RotaryEmbedding", inputs, version=23)
     assert message in caught.value.message
+
+
+WRITE = SymbolicTensor(DType.INT64, (2,))
+
+
+def test_tensor_scatter() -> None:
+    assert call(rules, "TensorScatter", [(2, 4, 9, 8), (2, 4, 1, 8), WRITE], version=24)[0].shape == (2, 4, 9, 8)
+    assert call(rules, "TensorScatter", [(B, P, 8), (B, S, 8), WRITE], version=24)[0].shape == (2, P, 8)
+    assert call(rules, "TensorScatter", [UNRANKED, (2, S, 8)], version=24)[0].shape is None
+    circular = call(rules, "TensorScatter", [(2, 4, 8), (2, 5, 8)], version=24, mode="circular")
+    assert circular[0].shape == (2, 4, 8)
+
+
+SCATTER_BAD = {
+    "axis 0":   ([(2, 4, 8), (2, 1, 8)], {"axis": -3}, "axis must not be 0, the batch"),
+    "axis":     ([(2, 4, 8), (2, 1, 8)], {"axis": 3}, "axis = 3 is outside [-3, 2]"),
+    "mode":     ([(2, 4, 8), (2, 1, 8)], {"mode": "ring"}, "mode = 'ring' is not one of linear, circular"),
+    "rank":     ([(2, 4, 8), (2, 8)], {}, "update, as past_cache, must have rank 3, has rank 2"),
+    "too long": ([(2, 4, 8), (2, 5, 8)], {}, "update must have length 4 or less at axis 1, has 5"),
+    "dims":     ([(2, 4, 8), (2, 1, 7)], {}, "axis 2 of update"),
+    "indices":  ([(3, 4, 8), (3, 1, 8), WRITE], {}, "axis 0 of write_indices"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, attributes, message", SCATTER_BAD.values(), ids=SCATTER_BAD)
+def test_tensor_scatter_violations(inputs: Any, attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecViolation) as caught:
+        call(rules, "TensorScatter", inputs, version=24, **attributes)
+    assert message in caught.value.message
