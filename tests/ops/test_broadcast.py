@@ -1,5 +1,7 @@
 """Broadcasting of symbolic dims: every answer holds in every legal run."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import itertools
