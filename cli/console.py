@@ -47,6 +47,10 @@ class Console:
 
         click.echo(json.dumps(value, indent=1, allow_nan=False), err=self.results_to_stderr)
 
+    def error(self, error: Exception) -> None:
+        """One of several errors; the command goes on."""
+        announce(f"error: {error}", colour=self.colour)
+
     def wrote(self, report: SaveReport) -> None:
         """Says which files were written."""
         if report.path is None:
@@ -63,9 +67,9 @@ class Console:
             _echo(text, self.colour, err=True)
 
 
-def announce(text: str) -> None:
-    """One line on standard error, whatever the options say."""
-    _echo(text, "--no-color" not in sys.argv, err=True)
+def announce(text: str, *, colour: bool) -> None:
+    """An error on standard error, whatever the verbosity."""
+    _echo(text, colour, err=True)
 
 
 def _echo(line: str, colour: bool, *, err: bool) -> None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult
 
 
-@click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o converted.onnx")
+@click.command(
+    "convert", cls=Command, example="gather-infer convert exported.onnx -o plain.onnx --gather-oob assume-valid"
+)
 @click.argument("model")
 @output(required=True, help="Where to write the ONNX model.")
 @option("--gather-oob", section="Conversion", type=click.Choice(["refuse", "assume-valid"]), default="refuse",
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
         "zeros for an index out of bounds, ONNX fails.")  # fmt: skip
 @common
 def command(model: str, output: str, external_data: str | None, gather_oob: Any, console: Console) -> int:
-    """Rewrite OpenVINO-style Gathers of an ONNX file, with the axis as an input, to ONNX's own Gather."""
+    """Rewrite the OpenVINO-style Gathers of an ONNX file to plain ONNX."""
     started = time.monotonic()
 
     from gather_infer.openvino import convert

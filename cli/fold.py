@@ -52,12 +52,13 @@ def _table(result: FoldResult, console: Console) -> list[str]:
 
     before, after = result.before, result.after
     changed = [op for op, n in before.operators.most_common() if after.operators[op] != n or "Gather" in op]
-    largest = max((f.value.nbytes for f in result.folded), default=0)
+    largest = max((f.value.nbytes for f in result.folded), default=None)
+    remark = "" if largest is None else f"largest folded {size(largest)}"
     rows = [
         ("nodes", str(before.nodes), str(after.nodes), ""),
         *((op, str(before.operators[op]), str(after.operators[op]), "") for op in changed),
         ("initializers", str(before.initializers), str(after.initializers), ""),
-        ("constant bytes", size(before.weight_bytes), size(after.weight_bytes), f"largest folded {size(largest)}"),
+        ("constant bytes", size(before.weight_bytes), size(after.weight_bytes), remark),
     ]
     columns = (Column(""), Column("before", right=True), Column("after", right=True), Column(""))
     lines = table(columns, rows, width=console.width)

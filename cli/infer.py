@@ -35,7 +35,7 @@ def command(
     strict: bool,
     console: Console,
 ) -> int:
-    """Print the symbolic type and shape of every tensor, and write them into a model."""
+    """Print the symbolic type and shape of every tensor."""
     started = time.monotonic()
     out = _target(model, output, external_data, in_place)
 

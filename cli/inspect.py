@@ -9,7 +9,7 @@ import click
 
 from gather_infer.errors import ModelReadError
 
-from .console import Console, announce
+from .console import Console
 from .options import Command, common
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("models", nargs=-1, required=True)
 @common
 def command(models: tuple[str, ...], console: Console) -> int:
-    """Print what is in model files, several side by side; reads no weights."""
+    """Print what is in model files, several side by side."""
     from gather_infer.report import SCHEMA, summary_json, summary_text
 
     summaries = []
@@ -30,7 +30,7 @@ def command(models: tuple[str, ...], console: Console) -> int:
         try:
             summaries.append(_summary(model))
         except ModelReadError as error:
-            announce(f"error: {error}")
+            console.error(error)
             unreadable = error.exit_code
     if console.json:
         console.result_json({"schema": SCHEMA, "models": [summary_json(s) for s in summaries]})

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
@@ -44,41 +45,39 @@ class Program(click.Group):
     ) -> NoReturn:
         """Runs the command and exits: 0 to 4 as documented, 130 when interrupted, 141 when nobody reads on."""
         arguments = list(sys.argv[1:] if args is None else args)
-        debug = "--debug" in arguments
+        failures = _Failures(debug="--debug" in arguments, colour="--no-color" not in arguments)
         try:
-            code = self._run(arguments, "gather-infer", complete_var, windows_expand_args, extra)
+            code = self._run(arguments, complete_var, windows_expand_args, extra, failures)
         except BrokenPipeError:
             _abandon_stdout()
             code = BROKEN_PIPE
         # The one outermost boundary: whatever nobody foresaw is our own fault, and a user who meets it is owed one
         # line to report and an exit code of its own, not a traceback.
         except Exception as error:  # noqa: BLE001
-            if debug:
-                traceback.print_exc()
-            code = _explain(error)
+            code = failures.explain(error)
         sys.exit(code)
 
     def _run(
         self,
         args: list[str],
-        prog_name: str,
         complete_var: str | None,
         windows_expand_args: bool,
         extra: dict[str, Any],
+        failures: _Failures,
     ) -> int:
         """Runs the command; the exit code of whatever ended it in an orderly way."""
         try:
             if not args and not complete_var:
                 args = ["--help"]
             result = super().main(
-                args, prog_name, complete_var, False, windows_expand_args=windows_expand_args, **extra
+                args, "gather-infer", complete_var, False, windows_expand_args=windows_expand_args, **extra
             )
             sys.stdout.flush()
         except click.Abort:  # click's name for an interrupt
-            announce("error: interrupted")
+            failures.say("error: interrupted")
             return INTERRUPTED
         except click.ClickException as error:
-            _show_usage_error(error)
+            failures.usage(error)
             return USAGE
         return result if isinstance(result, int) else 0
 
@@ -91,42 +90,53 @@ class Program(click.Group):
             ctx.exit(BROKEN_PIPE)
 
 
-def _show_usage_error(error: click.ClickException) -> None:
-    message = error.format_message().rstrip(".")
-    announce(f"error: {message[:1].lower()}{message[1:]}")
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        announce(f"try '{error.ctx.command_path} --help'")
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """What is printed when a command fails: one line and, with --debug, the traceback."""
 
+    debug: bool
+    colour: bool
 
-def _explain(error: Exception) -> int:
-    """Prints the line for `error`; the exit code."""
-    if isinstance(error, GatherInferError):
-        announce(f"error: {error}")
-        return error.exit_code
-    frames = traceback.extract_tb(error.__traceback__)
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    if isinstance(error, SyntaxError) and is_rule_file(error.filename or ""):
-        announce(f"error: {error.filename}:{error.lineno}: {error.msg}")
-        return USAGE
-    for frame in reversed(frames):
-        if is_rule_file(frame.filename):
-            announce(f"error: {frame.filename}:{frame.lineno}: {text}")
+    def say(self, text: str) -> None:
+        announce(text, colour=self.colour)
+
+    def usage(self, error: click.ClickException) -> None:
+        message = error.format_message().rstrip(".")
+        self.say(f"error: {message[:1].lower()}{message[1:]}")
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            self.say(f"try '{error.ctx.command_path} --help'")
+
+    def explain(self, error: Exception) -> int:
+        """Prints the line for `error`; the exit code."""
+        if self.debug:
+            traceback.print_exception(error)
+        if isinstance(error, GatherInferError):
+            self.say(f"error: {error}")
+            return error.exit_code
+        frames = traceback.extract_tb(error.__traceback__)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        if isinstance(error, SyntaxError) and is_rule_file(error.filename or ""):
+            self.say(f"error: {error.filename}:{error.lineno}: {error.msg}")
             return USAGE
-    if isinstance(error, OSError) and error.filename is None and frames and _is_ours_or_click(frames[-1].filename):
-        _abandon_stdout()
-        announce(f"error: standard output: {error.strerror}")
-        return UNREADABLE
-    where = frames[-1]
-    for frame in reversed(frames):
-        if "gather_infer" in frame.filename:
-            where = frame
-            break
-    place = os.path.join(*where.filename.split(os.sep)[-2:])
-    announce(f"error: a fault of gather-infer itself, to be reported with this line: {text} [{place}:{where.lineno}]")
-    return OUR_FAULT
+        for frame in reversed(frames):
+            if is_rule_file(frame.filename):
+                self.say(f"error: {frame.filename}:{frame.lineno}: {text}")
+                return USAGE
+        if isinstance(error, OSError) and error.filename is None and _is_output(frames[-1].filename):
+            _abandon_stdout()
+            self.say(f"error: standard output: {error.strerror}")
+            return UNREADABLE
+        ours = [frame for frame in frames if "gather_infer" in frame.filename]
+        where = (ours or frames)[-1]
+        place = os.path.join(*where.filename.split(os.sep)[-2:])
+        self.say(
+            f"error: a fault of gather-infer itself, to be reported with this line: {text} [{place}:{where.lineno}]"
+        )
+        return OUR_FAULT
 
 
-def _is_ours_or_click(filename: str) -> bool:
+def _is_output(filename: str) -> bool:
+    """Whether code in `filename` only ever writes to the standard streams."""
     return os.sep + "click" + os.sep in filename or os.path.dirname(__file__) == os.path.dirname(filename)
 
 

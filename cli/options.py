@@ -29,12 +29,13 @@ class Command(click.Command):
         self.example = example
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {}  # in the order of the options, what all commands have last
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 sections.setdefault(getattr(parameter, "section", "Common"), []).append(record)
-        for heading, records in sections.items():
+        shared = sections.pop("Common")
+        for heading, records in (*sections.items(), ("Common", shared)):
             with formatter.section(heading):
                 formatter.write_dl(records)
 

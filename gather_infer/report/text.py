@@ -9,7 +9,7 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.inference.result import GatherAccess, Inference
 from gather_infer.report.layout import Column, count, printable, size, table
 from gather_infer.report.summary import ExternalFile, ModelSummary
-from gather_infer.tensor import Value
+from gather_infer.tensor import SymbolicTensor, Value
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
@@ -47,7 +47,9 @@ def inference_text(
     if inference.assumptions:
         rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
         lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit)]
-    if constraints and inference.constraints:
+    if constraints and not inference.constraints:
+        lines += ["", "  no constraints"]
+    elif constraints:
         columns = (Column("constraint"), Column("node"))
         table_rows = [(printable(str(c)), printable(c.node)) for c in inference.constraints]
         lines += ["", *table(columns, table_rows, width=width)]
@@ -91,16 +93,23 @@ def _type(value: Value | None) -> str:
     return "?" if value is None else printable(str(value))
 
 
+def _operand(value: Value) -> str:
+    """A type with its elements when they are few; those of floats say nothing about shapes."""
+    if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
+        value = value.with_(values=None)
+    return _type(value)
+
+
 def _accesses(accesses: Sequence[GatherAccess], limit: int | None, width: int | None) -> list[str]:
     columns = (Column("gather"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
     shown = accesses if limit is None or len(accesses) <= limit + 1 else accesses[:limit]
     rows = [
         (
             printable(a.node if a.op_type == "Gather" else f"{a.node} ({a.op_type})"),
-            _type(a.data_type),
-            _type(a.indices_type),
+            _operand(a.data_type),
+            _operand(a.indices_type),
             "" if a.axis is None else str(a.axis),
-            _type(a.result_type),
+            _operand(a.result_type),
         )
         for a in shown
     ]

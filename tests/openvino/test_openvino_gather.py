@@ -12,10 +12,11 @@ from tests.folding.folding_models import body, i64, model, ops, run, tensor
 
 F, I64 = TensorProto.FLOAT, TensorProto.INT64
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+FIRST_AND_LAST = i64(0, -1)
 
 
 def gather_model(
-    indices: np.ndarray | int = i64(0, -1),
+    indices: np.ndarray | int = FIRST_AND_LAST,
     axis: object = 1,
     *,
     domain: str = "openvino.opset8",
@@ -84,29 +85,35 @@ def test_a_model_without_onnx_opset_gets_one() -> None:
 
 
 REFUSED = {
-    # id:                   (model,                                              reason)
-    "batch_dims":           (lambda: gather_model(batch_dims=1),                 r"batch_dims = 1, only 0 is converted"),
-    "axis out of range":    (lambda: gather_model(axis=3),                       r"axis = 3 is outside \[-3, 2\], data has rank 3"),
-    "two axes":             (lambda: gather_model(axis=[0, 1]),                  "axis must have one element, has 2"),
-    "out of bounds":        (lambda: gather_model(i64(3)),                       "index 3 is outside an axis of length 3: OpenVINO gives zeros"),
-    "far negative":         (lambda: gather_model(i64(-4)),                      "index -4 is outside an axis of length 3"),
-    "negative, version 1":  (lambda: gather_model(i64(-1), domain="openvino.opset1"), "index -1 is negative, which Gather-1 does not"),
-    "negative, version 7":  (lambda: gather_model(i64(-1), domain="openvino.opset7"), "index -1 is negative, which Gather-7 does not"),
-    "not proved":           (lambda: gather_model(I64),                          r"indices in \[..., ...\] are not proved in bounds of an axis of length 3"),
-}  # fmt: skip
+    # id: (arguments of gather_model, reason)
+    "batch_dims": ({"batch_dims": 1}, "batch_dims = 1, only 0 is converted"),
+    "axis out of range": ({"axis": 3}, r"axis = 3 is outside \[-3, 2\], data has rank 3"),
+    "two axes": ({"axis": [0, 1]}, "axis must have one element, has 2"),
+    "out of bounds": ({"indices": i64(3)}, "index 3 is outside an axis of length 3: OpenVINO gives zeros, ONNX fails"),
+    "far negative": ({"indices": i64(-4)}, "index -4 is outside an axis of length 3"),
+    "negative, Gather-1": (
+        {"indices": i64(-1), "domain": "openvino.opset1"},
+        "index -1 is negative, which Gather-1 does not define",
+    ),
+    "negative, Gather-7": (
+        {"indices": i64(-1), "domain": "openvino.opset7"},
+        "index -1 is negative, which Gather-7 does not define",
+    ),
+    "not proved": ({"indices": I64}, r"indices in \[..., ...\] are not proved in bounds of an axis of length 3"),
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case: str) -> None:
-    make, reason = REFUSED[case]
+    arguments, reason = REFUSED[case]
     with pytest.raises(ConversionRefused, match=rf"g \(.*Gather\): {reason}"):
-        convert(make())
+        convert(gather_model(**arguments))
 
 
-@pytest.mark.parametrize("case", ["out of bounds", "negative, version 1"])
+@pytest.mark.parametrize("case", ["out of bounds", "negative, Gather-1"])
 def test_what_is_known_to_be_wrong_is_not_assumed_valid(case: str) -> None:
     with pytest.raises(ConversionRefused):
-        convert(REFUSED[case][0](), gather_oob="assume-valid")
+        convert(gather_model(**REFUSED[case][0]), gather_oob="assume-valid")
 
 
 def test_data_types_that_onnx_gather_lacks_are_refused() -> None:
@@ -189,16 +196,8 @@ def test_a_node_in_a_function_is_refused() -> None:
 
 def test_a_local_function_that_is_called_gather_is_not_openvino_s() -> None:
     made = gather_model(i64(0), domain="openvino")
-    made.functions.append(
-        helper.make_function(
-            "openvino",
-            "Gather",
-            ["a", "b", "c"],
-            ["d"],
-            [helper.make_node("Identity", ["a"], ["d"])],
-            [helper.make_opsetid("", 17)],
-        )  # fmt: skip
-    )
+    inner, imports = helper.make_node("Identity", ["a"], ["d"]), [helper.make_opsetid("", 17)]
+    made.functions.append(helper.make_function("openvino", "Gather", ["a", "b", "c"], ["d"], [inner], imports))
     result = convert(made)
     assert not result.converted
     assert result.proto == made

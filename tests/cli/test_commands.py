@@ -1,0 +1,329 @@
+"""Exit codes, streams, files: a command never prints a traceback and never leaves half an output."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner
+from gather_infer_cli.main import main
+from onnx import TensorProto
+
+from gather_infer.errors import ModelWriteError
+from gather_infer.model import staging
+from tests.cli.conftest import Run
+
+COMMANDS = ("infer", "inspect", "fold", "convert")
+PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
+
+
+def arguments(command: str, model: str) -> list[str]:
+    return [command, model, *(["-o", "out.onnx"] if command in ("fold", "convert") else [])]
+
+
+BAD_FILES = {
+    # name: (content, None for a directory; message)
+    "missing.onnx": (None, "No such file or directory"),
+    "empty.onnx": (b"", "empty file"),
+    "text.onnx": (b"hello, this is not a model", "text.onnx: "),
+    "folder.onnx": ("folder", "a directory, not a model file"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_what_cannot_be_read_is_one_line_and_exit_3(command: str, name: str, run: Run) -> None:
+    content, message = BAD_FILES[name]
+    if isinstance(content, bytes):
+        Path(name).write_bytes(content)
+    elif content == "folder":
+        Path(name).mkdir()
+    Path("out.onnx").write_bytes(b"precious")
+    result = run(*arguments(command, name))
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert re.fullmatch(rf"error: .*{re.escape(message)}.*\n", result.stderr)
+    assert Path("out.onnx").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_truncated_file(command: str, run: Run) -> None:
+    whole = Path("embedding.onnx").read_bytes()
+    before = sorted(Path().iterdir())
+    for size in (1, 10, len(whole) // 2, len(whole) - 1):
+        Path("embedding.onnx").write_bytes(whole[:size])
+        assert run(*arguments(command, "embedding.onnx")).exit_code == 3
+    assert sorted(Path().iterdir()) == before
+
+
+USAGE = {
+    "infer": "missing argument 'MODEL'",
+    "infer embedding.onnx --dim sec=3": "did you mean 'seq'",
+    "infer embedding.onnx --dim seq": "--dim|seq",
+    "infer embedding.onnx --input idz=int64[3]": "ids",
+    "infer embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
+    "infer embedding.onnx --external-data w": "--external-data needs -o",
+    "infer embedding.onnx -o embedding.onnx": "embedding.onnx",
+    "infer embedding.onnx --format xml": "'xml' is not one of",
+    "infer embedding.onnx --rules none.py": "none.py: no such file",
+    "infer - --in-place": "--in-place needs a file",
+    "fold embedding.onnx": "-o OUT is missing",
+    "fold embedding.onnx -o out.onnx --max-bytes -1": "-1 is not in the range",
+    "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
+    "convert exported.onnx": "missing option",
+    "convert exported.onnx -o o --gather-oob maybe": "'maybe' is not one of",
+    "inspect": "missing argument",
+    "folt": "did you mean 'fold'",
+    "xyz": "there are convert, fold, infer, inspect",
+}
+
+
+@pytest.mark.parametrize("command", USAGE)
+def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
+    model = Path("embedding.onnx").read_bytes()
+    result = run(*shlex.split(command))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert re.search(USAGE[command], result.stderr)
+    assert Path("embedding.onnx").read_bytes() == model
+
+
+def test_strict_exits_1_with_findings(run: Run) -> None:
+    assert run("infer", "bad.onnx").exit_code == 0
+    assert run("infer", "bad.onnx", "--strict").exit_code == 1
+    assert run("infer", "embedding.onnx", "--strict").exit_code == 0
+
+
+def test_infer_writes_value_info(run: Run) -> None:
+    result = run("infer", "embedding.onnx", "-o", "out.onnx")
+    assert (result.exit_code, result.stderr) == (0, "wrote out.onnx\n")
+    annotated = onnx.load("out.onnx")
+    assert {v.name for v in annotated.graph.value_info} >= {"word", "place", "sum"}
+    before = onnx.load("embedding.onnx")
+    before.graph.ClearField("value_info")
+    annotated.graph.ClearField("value_info")
+    assert annotated == before
+
+
+def test_in_place(run: Run) -> None:
+    assert run("infer", "embedding.onnx", "--in-place").exit_code == 0
+    assert onnx.load("embedding.onnx").graph.value_info
+
+
+def test_external_data(run: Run) -> None:
+    assert run("infer", "embedding.onnx", "-o", "out.onnx", "--external-data", "weights").exit_code == 0
+    light = onnx.load("out.onnx", load_external_data=False)
+    words = next(t for t in light.graph.initializer if t.name == "words")
+    assert words.data_location == TensorProto.EXTERNAL
+    text = run("inspect", "out.onnx").stdout
+    assert "weights 3.12 KiB, 1 tensor" in text
+    Path("weights").unlink()
+    assert "weights missing, 1 tensor" in run("inspect", "out.onnx").stdout
+    assert run("fold", "out.onnx", "-o", "folded.onnx").exit_code == 3
+    assert not Path("folded.onnx").exists()
+
+
+def test_quiet_prints_results_and_errors_only(run: Run) -> None:
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "-q")
+    assert result.stderr == ""
+    assert "folded 1 node" in result.stdout
+    assert run("infer", "missing.onnx", "-q").stderr.startswith("error: ")
+
+
+def test_all_rows(run: Run) -> None:
+    assert "... 8 more: --all" in run("infer", "many.onnx").stdout
+    text = run("infer", "many.onnx", "--all").stdout
+    assert "gather_19" in text
+    assert "more: --all" not in text
+
+
+def test_several_files_of_which_one_is_unreadable(run: Run) -> None:
+    result = run("inspect", "embedding.onnx", "missing.onnx")
+    assert result.exit_code == 3
+    assert "embedding.onnx" in result.stdout
+    assert result.stderr == "error: missing.onnx: No such file or directory\n"
+
+
+def test_a_refused_conversion_writes_nothing(run: Run) -> None:
+    Path("out.onnx").write_bytes(b"precious")
+    assert run("convert", "exported.onnx", "-o", "out.onnx").exit_code == 1
+    assert Path("out.onnx").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("command", ["infer", "fold", "convert"])
+def test_an_output_that_cannot_be_written(command: str, run: Run) -> None:
+    extra = ["--gather-oob", "assume-valid"] if command == "convert" else []
+    result = run(command, "exported.onnx", "-o", "no/such/folder/out.onnx", *extra)
+    assert result.exit_code == ModelWriteError.exit_code
+    assert re.fullmatch(r"error: .*no/such/folder.*\n", result.stderr)
+
+
+def test_a_full_disk_leaves_the_old_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("out.onnx").write_bytes(b"precious")
+    before = sorted(Path().iterdir())
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(staging.os, "fsync", full)
+    monkeypatch.setattr(staging.os, "replace", full)
+    result = run("fold", "embedding.onnx", "-o", "out.onnx")
+    assert result.exit_code == 3
+    assert "No space left on device" in result.stderr
+    assert Path("out.onnx").read_bytes() == b"precious"
+    assert sorted(Path().iterdir()) == before
+
+
+RULES = """
+from gather_infer import RuleSet, SymbolicTensor
+rules = RuleSet("com.example")
+
+@rules.rule("Twice")
+def twice(op):
+    return [op.tensor(0)]
+"""
+
+
+def test_rules_from_a_file(run: Run) -> None:
+    model = onnx.load("embedding.onnx")
+    model.graph.node[5].op_type, model.graph.node[5].domain = "Twice", "com.example"
+    del model.graph.node[5].input[1:]
+    model.opset_import.add(domain="com.example", version=1)
+    onnx.save(model, "custom.onnx")
+    Path("mine.py").write_text(RULES)
+    assert "GI105" in run("infer", "custom.onnx").stdout
+    assert "GI105" not in run("infer", "custom.onnx", "--rules", "mine.py").stdout
+
+
+FAULTY = {
+    "syntax": ("def (:\n", r"error: mine.py:1: .*\n"),
+    "raises": ("\nx = 1 / 0\n", r"error: mine.py:2: ZeroDivisionError: division by zero\n"),
+    "nothing": ("x = 1\n", r"error: --rules mine.py: defines no RuleSet at module level\n"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTY)
+def test_a_rules_file_that_fails_is_not_our_fault(case: str, run: Run) -> None:
+    source, message = FAULTY[case]
+    Path("mine.py").write_text(source)
+    result = run("infer", "embedding.onnx", "--rules", "mine.py")
+    assert result.exit_code == 2
+    assert re.fullmatch(message, result.stderr)
+
+
+def test_our_own_fault_is_exit_4_with_a_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AssertionError("an invariant\nin words")
+
+    monkeypatch.setattr("gather_infer.model.open_model", broken)
+    result = run("inspect", "embedding.onnx")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert re.fullmatch(r"error: .*: AssertionError: an invariant in words \[.*:\d+\]\n", result.stderr)
+    assert "Traceback" in run("inspect", "embedding.onnx", "--debug").stderr
+
+
+def test_an_interrupt_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gather_infer.model.open_model", interrupt)
+    result = run("inspect", "embedding.onnx")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "error: interrupted"
+
+
+def test_colours_only_where_they_are_wanted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" in run("infer", "bad.onnx", color=True).stdout
+    assert "\x1b[" not in run("infer", "bad.onnx", "--no-color", color=True).stdout
+    assert "\x1b[" not in run("infer", "bad.onnx").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in run("infer", "bad.onnx", color=True).stdout
+    assert "\x1b[" not in run("infer", "missing.onnx", color=True).stderr
+
+
+def test_json_of_infer(run: Run) -> None:
+    result = run("infer", "embedding.onnx", "--dim", "seq=2..16", "--format", "json")
+    found = json.loads(result.stdout)
+    assert found["schema"] == 1
+    assert found["model"]["opsets"] == {"": 17}
+    assert [i["name"] for i in found["inputs"]] == ["ids", "scale"]
+    assert found["outputs"][0]["shape"] == ["batch", "seq", 8]
+    assert found["tensors"][""]["shape"]["values"] == ["batch", "seq"]
+    assert found["tensors"][""]["seq_len"] == {
+        "kind": "tensor", "dtype": "int64", "shape": [], "values": "seq", "span": None,
+    }  # fmt: skip
+    assert found["tensors"][""]["at"]["span"] == [0, "seq - 1"]
+    assert next((a["node"], a["axis"]) for a in found["accesses"]) == ("/word/Gather", 0)
+    assert found["coverage"]["tensors"] == found["coverage"]["exact"]
+    assert [d["code"] for d in found["diagnostics"]] == ["GI203"]
+
+
+def test_json_of_fold_and_convert(run: Run) -> None:
+    folded = json.loads(run("fold", "embedding.onnx", "-o", "out.onnx", "--format", "json").stdout)
+    assert (folded["before"]["nodes"], folded["after"]["nodes"]) == (11, 9)
+    assert [f["name"] for f in folded["folded"]] == ["width"]
+    converted = run("convert", "exported.onnx", "-o", "o.onnx", "--gather-oob", "assume-valid", "--format", "json")
+    assert [c["indices"] for c in json.loads(converted.stdout)["converted"]] == ["proved", "assumed"]
+
+
+def test_standard_streams(run: Run) -> None:
+    data = Path("embedding.onnx").read_bytes()
+    assert run("inspect", "-", input=data).stdout.startswith("<stdin>")
+    assert run("infer", "-", input=b"").exit_code == 3
+    done = subprocess.run([*PROGRAM, "fold", "-", "-o", "-"], input=data, capture_output=True, check=True)
+    assert len(onnx.ModelProto.FromString(done.stdout).graph.node) == 9
+    assert b"folded 1 node" in done.stderr
+
+
+def test_nobody_reads_on(run: Run) -> None:
+    model = Path("many.onnx").resolve()
+    command = f"{shlex.join(PROGRAM)} infer {model} --all --format json | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")
+    assert done.returncode in (0, 141)  # 0 when everything fitted into the pipe
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_results_that_cannot_be_written(run: Run) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, "inspect", "many.onnx"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from gather_infer_cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'onnx', 'numpy', 'google.protobuf', 'onnx_graphsurgeon'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    for page in (["--help"], *([command, "--help"] for command in COMMANDS)):
+        subprocess.run([sys.executable, "-c", code, *page], check=True, capture_output=True)
+
+
+def test_each_example_of_the_help_works(run: Run) -> None:
+    for command in COMMANDS:
+        example = main.commands[command].example  # type: ignore[attr-defined]
+        assert example in run(command, "--help").stdout
+        result = run(*shlex.split(example)[1:])
+        assert result.exit_code == 0, result.output
+
+
+def test_without_arguments_the_help_is_shown(run: Run) -> None:
+    assert run().stdout == run("--help").stdout
+
+
+def test_the_console_script_is_this_program() -> None:
+    (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
+    assert script.load() is main
+    assert CliRunner().invoke(main, ["--version"]).stdout == f"gather-infer {metadata.version('gather-infer')}\n"

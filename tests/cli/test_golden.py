@@ -1,0 +1,58 @@
+"""What the commands print, word for word. `GOLDEN=write pytest tests/cli/test_golden.py` writes the texts anew; the
+difference is then reviewed like code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CASES = {
+    # file: command
+    "infer": "infer embedding.onnx",
+    "infer-dims": "infer embedding.onnx --dim seq=1..16 --dim batch=4 --constraints",
+    "infer-out-of-bounds": "infer bad.onnx",
+    "infer-openvino": "infer exported.onnx",
+    "infer-many": "infer many.onnx",
+    "infer-bert": "infer fixtures/bert-torchscript.onnx --dim seq=1..512",
+    "infer-json": "infer embedding.onnx --format json",
+    "inspect": "inspect embedding.onnx",
+    "inspect-two": "inspect embedding.onnx exported.onnx",
+    "inspect-json": "inspect exported.onnx --format json",
+    "fold": "fold embedding.onnx -o out.onnx -v",
+    "fold-dry-run": "fold embedding.onnx --dry-run",
+    "fold-out-of-bounds": "fold bad.onnx -o out.onnx",
+    "convert": "convert exported.onnx -o out.onnx --gather-oob assume-valid",
+    "convert-refused": "convert exported.onnx -o out.onnx",
+    "unknown-command": "infr embedding.onnx",
+    "unknown-dim": "infer embedding.onnx --dim sequence=4",
+    "unknown-option": "infer embedding.onnx --dims seq=4",
+    "missing-file": "infer missing.onnx",
+    "help": "--help",
+    "help-infer": "infer --help",
+    "help-inspect": "inspect --help",
+    "help-fold": "fold --help",
+    "help-convert": "convert --help",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, run: Run) -> None:
+    result = run(*shlex.split(CASES[name]))
+    stderr = "".join(f"! {line}\n" for line in result.stderr.splitlines())
+    text = f"$ gather-infer {CASES[name]}\n{result.stdout}{stderr}-> exit {result.exit_code}\n"
+    text = re.sub(r"\d+\.\d\d s\b", "0.00 s", text)
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_no_text_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CASES)
