@@ -1,0 +1,27 @@
+"""Folding exported networks: onnxruntime gives the same bits before and after, at several sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from fixtures.feeds import bindings, make_feeds, model_path
+from gather_infer.folding import fold
+from tests.folding.folding_models import assert_same_outputs
+
+NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "fixtures").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_keep_their_bits(name: str) -> None:
+    result = fold(model_path(name))
+    before = onnx.load(model_path(name))
+    assert result.proto.graph.input == before.graph.input
+    assert result.proto.graph.output == before.graph.output
+    if not result.folded:
+        return
+    onnx.checker.check_model(result.proto)
+    for seed, sizes in enumerate(bindings(name)[:3]):
+        assert_same_outputs(before, result.proto, make_feeds(name, sizes, seed))

@@ -1,0 +1,133 @@
+"""The rooms of the package: what each may import, and that the build ships all of them."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+REPO = Path(__file__).parents[1]
+PACKAGE = REPO / "gather_infer"
+
+FOUNDATION = {"errors", "diagnostic"}
+FACTS = FOUNDATION | {"symbolic", "tensor", "rules"}
+ENGINE = FACTS | {"ops", "model", "inference"}
+ROOMS: dict[str, tuple[set[str], set[str]]] = {
+    # room: (rooms that it may import, third-party packages that it may import)
+    "errors": (set(), set()),
+    "diagnostic": (set(), set()),
+    "symbolic": (set(), set()),
+    "tensor": ({"symbolic"}, {"numpy"}),
+    "rules": (FOUNDATION | {"symbolic", "tensor"}, {"numpy"}),
+    "ops": (FACTS, {"numpy"}),
+    "model": (FOUNDATION, {"numpy", "onnx", "google"}),
+    "inference": (FACTS | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "folding": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
+    "validate": (ENGINE, {"numpy", "onnx"}),
+    "rewrite": (ENGINE | {"folding", "validate"}, {"numpy", "onnx"}),
+    "openvino": (ENGINE | {"folding", "validate", "rewrite"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
+    "report": (FACTS | {"inference"}, {"numpy"}),
+}
+RESULTS = {"gather_infer.inference.result"}
+"""The modules of result dataclasses: all that `report` may know of the rooms that make results."""
+
+
+def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
+    """The modules that a file imports, relative ones resolved; with `typing` also those for annotations only."""
+    tree = ast.parse(path.read_text())
+    hidden: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not typing:
+            hidden.update(id(inner) for inner in ast.walk(node))
+    package = path.relative_to(REPO).with_suffix("").parts[:-1]
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            # `from gather_infer import ops` names a room, `from .x import y` a module
+            if module == "gather_infer" or not node.module:
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            else:
+                yield module
+
+
+def files(room: str) -> list[Path]:
+    single = PACKAGE / f"{room}.py"
+    return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    rooms, third_party = ROOMS[room]
+    for path in files(room):
+        for module in imports(path):
+            top, _, rest = module.partition(".")
+            if top == "gather_infer":
+                other = rest.partition(".")[0]
+                assert other in rooms | {room}, f"{path.relative_to(REPO)} imports {module}"
+            elif top not in sys.stdlib_module_names:
+                assert top in third_party, f"{path.relative_to(REPO)} imports {module}"
+
+
+def test_reports_know_result_dataclasses_only() -> None:
+    for path in files("report"):
+        for module in imports(path):
+            if module.startswith("gather_infer.inference"):
+                assert module in RESULTS, f"{path.relative_to(REPO)} imports {module}"
+
+
+def test_every_room_has_its_rule() -> None:
+    found = {p.stem for p in PACKAGE.glob("*.py")} | {p.parent.name for p in PACKAGE.glob("*/__init__.py")}
+    assert found - {"__init__"} <= ROOMS.keys()
+
+
+def test_nothing_imports_the_command_line() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        for module in imports(path, typing=True):
+            assert module.partition(".")[0] not in ("cli", "gather_infer_cli", "click"), path
+
+
+def test_the_command_line_imports_heavy_packages_in_commands_only() -> None:
+    heavy = ("numpy", "onnx", "google", "gather_infer.inference", "gather_infer.model", "gather_infer.report")
+    for path in (REPO / "cli").glob("*.py"):
+        tree = ast.parse(path.read_text())
+        outermost = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+        for node in outermost:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert not any(name == h or name.startswith(f"{h}.") for name in names for h in heavy), path
+
+
+def test_imports_inside_the_command_line_are_relative() -> None:
+    for path in (REPO / "cli").glob("*.py"):
+        assert not any(m.partition(".")[0] == "gather_infer_cli" for m in imports(path, typing=True)), path
+
+
+def test_the_list_of_packages_is_complete() -> None:
+    setuptools = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["setuptools"]
+    there = {".".join(p.parent.relative_to(REPO).parts) for p in PACKAGE.rglob("__init__.py")}
+    assert set(setuptools["packages"]) == there | {"gather_infer_cli"}
+    assert setuptools["package-dir"]["gather_infer_cli"] == "cli"
+
+
+def test_exceptions_are_caught_by_name() -> None:
+    """One `except Exception`, at the outermost boundary of the program."""
+    found = []
+    for path in (*PACKAGE.rglob("*.py"), *(REPO / "cli").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler):
+                caught = "" if node.type is None else ast.unparse(node.type)
+                if caught in ("", "Exception", "BaseException"):
+                    found.append(str(path.relative_to(REPO)))
+    assert found == ["cli/main.py"]
