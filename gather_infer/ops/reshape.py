@@ -82,13 +82,17 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     is_inferred = isinstance(target[wanted], int)
     if is_inferred:
         for other in others:
-            # The runtimes divide by the other dims; a 0 among them fails, also one that was copied.
-            op.imply(other - 1)
+            if not allowzero:
+                # The runtimes divide by the other dims; a 0 among them fails, also one that was copied.
+                op.imply(other - 1)
+            elif isinstance(other, Expr) and op.assume(other, 1, "with allowzero, -1 next to a 0 is not defined"):
+                entries.assumed.append(other)  # a run is legal without it where a runtime defines it
         if any(known_eq(other, 0, op.scope) is True for other in others):
             raise SpecViolation(f"an entry of -1 cannot be inferred when another dim is 0, target is {_text(target)}")
     rest = product(others)
     scope = entries.scope()
-    if total is None or not (is_inferred or known_le(1, rest, scope) is True):
+    divides = (is_inferred and not allowzero) or known_le(1, rest, scope) is True
+    if total is None or not divides:
         dims[wanted] = op.fresh(f"entry {wanted} of the target is not known")
     elif known_eq(mod(total, rest, scope), 0, op.scope) is False and not entries.assumed:
         raise SpecViolation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,7 +85,8 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
     for assumption in inference.assumptions:
         value = _evaluate(assumption.dim, sizes)
         if value is not None and not (
-            (assumption.least is None or value >= assumption.least) and (assumption.most is None or value <= assumption.most)
+            (assumption.least is None or value >= assumption.least)
+            and (assumption.most is None or value <= assumption.most)
         ):
             found.assumption_fails = True
     for name, fact, array in pairs:
@@ -156,22 +157,22 @@ def dtype_of(array: np.ndarray[Any, Any]) -> DType | None:
     return next((d for d in DType if str(d) == name), None)
 
 
-def open_dims(inference: Inference, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Dims that came out as generated symbols although two runs with other data give them the same size.
+def open_dims(inference: Inference, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Dims that came out as generated symbols although runs with other data all give them the same size.
 
     A dim is data-dependent if runs with equal bindings and different data give it different sizes; every other dim
     must be an expression in the symbols of the inputs.
     """
     found = []
     for name, fact in inference.items():
-        if name not in first or not isinstance(fact, SymbolicTensor) or isinstance(first[name], list):
+        if name not in runs[0] or not isinstance(fact, SymbolicTensor) or isinstance(runs[0][name], list):
             continue
+        shapes = [np.shape(run[name]) for run in runs]
         if fact.shape is None:
-            found.append(f"{name}: rank not known, is {np.shape(first[name])}")
+            found.append(f"{name}: rank not known, is {shapes[0]}")
             continue
         for axis, dim in enumerate(fact.shape):
-            same = np.shape(first[name])[axis] == np.shape(second[name])[axis]
-            if inference.is_generated(dim) and same:
+            if inference.is_generated(dim) and len({shape[axis] for shape in shapes}) == 1:
                 causes = sorted(free_symbols(dim) & inference.causes.keys())
                 why = "; ".join(f"{c}: {inference.causes[c].reason} ({inference.causes[c].node})" for c in causes)
                 found.append(f"{name}: dim {axis} is {dim}: {why}")
