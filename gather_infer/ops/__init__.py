@@ -10,7 +10,6 @@ from gather_infer.rules import RuleSet
 @cache
 def standard_rules() -> dict[str, RuleSet]:
     """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
-    from gather_infer.ops import gather_contrib, gather_openvino
     from gather_infer.ops import (
         arithmetic,
         attention,
@@ -20,6 +19,8 @@ def standard_rules() -> dict[str, RuleSet]:
         einsum,
         expand,
         gather,
+        gather_contrib,
+        gather_openvino,
         logic,
         loss,
         matmul,
