@@ -78,9 +78,9 @@ def gather(
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
         filled = may_leave(op, indices, numbers, size, indexing)
-        return result(data, shape, None, picked_span(op, data, (), filled=filled))
+        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, (), filled=filled))
     values = None
-    sizes = None if shape is None else static_shape(shape)
+    sizes = static_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         at = list(np.indices(sizes))
         picked = pick(numbers, size, indexing)
@@ -88,9 +88,12 @@ def gather(
         at[axis : axis + numbers.ndim - batch_dims] = [picked.positions[here]]
         fill = False if data.dtype is DType.BOOL and indexing.fill == 0 else indexing.fill
         values = look_up(table, at, sizes, picked.known[here], picked.outside[here], fill)
-    reach = [(axis, reached(op, indices, numbers, size, indexing))]
-    filled = may_leave(op, indices, numbers, size, indexing)
-    return result(data, shape, values, picked_span(op, data, reach, filled=filled))
+
+    def span() -> Span | None:
+        filled = may_leave(op, indices, numbers, size, indexing)
+        return picked_span(op, data, [(axis, reached(op, indices, numbers, size, indexing))], filled=filled)
+
+    return result(data, shape, values, span)
 
 
 def gather_elements(
@@ -128,19 +131,23 @@ def gather_elements(
 
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
-        return result(data, shape, None, picked_span(op, data, ()))
+        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
     values = None
-    sizes = static_shape(shape)
+    sizes = static_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         at = list(np.indices(sizes))
         picked = pick(numbers, size, indexing)
         at[axis] = picked.positions
         values = look_up(table, at, sizes, picked.known, picked.outside, indexing.fill)
-    reach = [(axis, reached(op, indices, numbers, size, indexing))]
-    for j, length in enumerate(shape):
-        if j != axis and isinstance(length, int):
-            reach.append((j, list(range(length))))
-    return result(data, shape, values, picked_span(op, data, reach))
+
+    def span() -> Span | None:
+        reach = [(axis, reached(op, indices, numbers, size, indexing))]
+        for j, length in enumerate(shape):
+            if j != axis and isinstance(length, int):
+                reach.append((j, list(range(min(length, table.shape[j])))))
+        return picked_span(op, data, reach)
+
+    return result(data, shape, values, span)
 
 
 def gather_nd(
@@ -186,14 +193,18 @@ def gather_nd(
 
     table = known_table(op, data, numbers)
     if table is None:
-        return result(data, shape, None, picked_span(op, data, ()))
+        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
     values = None
-    sizes = static_shape(shape)
+    sizes = static_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         values = _nd_values(table, numbers, sizes, b, indexing)
-    by_column: list[Numbers | None] = [None if numbers is None else numbers[..., j] for j in columns]
-    reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
-    return result(data, shape, values, picked_span(op, data, reach))
+
+    def span() -> Span | None:
+        by_column: list[Numbers | None] = [None if numbers is None else numbers[..., j] for j in columns]
+        reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
+        return picked_span(op, data, reach)
+
+    return result(data, shape, values, span)
 
 
 def _nd_values(table: Numbers, numbers: Numbers, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Numbers:

@@ -7,7 +7,7 @@ counts from the end, [-s, -1].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -228,21 +228,18 @@ class Picked:
 
 def pick(numbers: Numbers, size: int, indexing: Indexing) -> Picked:
     """The positions that `numbers` address on an axis of length `size`."""
-    positions = np.zeros(numbers.shape, dtype=np.intp)
-    known = np.zeros(numbers.shape, dtype=bool)
-    outside = np.zeros(numbers.shape, dtype=bool)
     least = indexing.least(size)
     assert isinstance(least, int), "the least index on an axis of static length is a number"
-    for place in np.ndindex(numbers.shape):
-        index = _at(numbers, place)
-        if not isinstance(index, int):
-            continue
-        if 0 <= index < size or (indexing.from_end and -size <= index < 0):
-            positions[place] = index % size
-            known[place] = True
-        elif not least <= index < size:
-            outside[place] = True
-    return Picked(positions, known, outside)
+    first = -size if indexing.from_end else 0
+    flat = [e if isinstance(e, int) else None for e in numbers.reshape(-1).tolist()]
+    known = [e is not None and first <= e < size for e in flat]
+    outside = [e is not None and not least <= e < size for e in flat]
+    positions = [e % size if e is not None and is_known else 0 for e, is_known in zip(flat, known, strict=True)]
+    return Picked(
+        np.array(positions, dtype=np.intp).reshape(numbers.shape),
+        np.array(known, dtype=bool).reshape(numbers.shape),
+        np.array(outside, dtype=bool).reshape(numbers.shape),
+    )
 
 
 def look_up(
@@ -289,14 +286,17 @@ def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size
     """False when every index is known to be in bounds (of an operator that fills, i.e. of a legal run of any kind)."""
     if indexing.strict:
         return False
-    distinct: Iterable[Dim | None] = _distinct(numbers)
+    least = -size if indexing.from_end else 0
+    ends: list[tuple[Dim | None, Dim | None]] = [(e, e) for e in _distinct(numbers)]
     if numbers is None or (numbers.dtype == object and any(e is None for e in numbers.flat)):
         span = span_of(indices, op.scope)
-        distinct = [*distinct, span.lo, span.hi]
-    least = -size if indexing.from_end else 0
-    return any(
-        e is None or known_lt(e, size, op.scope) is not True or known_le(least, e, op.scope) is not True
-        for e in distinct
+        ends.append((span.lo, span.hi))
+    return not all(
+        lo is not None
+        and hi is not None
+        and known_le(least, lo, op.scope) is True
+        and known_lt(hi, size, op.scope) is True
+        for lo, hi in ends
     )
 
 
@@ -314,7 +314,7 @@ def picked_span(
     if data.values is not None:
         values = data.values
         for axis, positions in reach:
-            values = np.take(values, positions, axis=axis)
+            values = np.take(values, np.array(positions, dtype=np.intp), axis=axis)
         if values.size == 0:
             return Span(0, 0) if filled and data.dtype is not DType.BOOL else None
         found = of_elements(values.flat, op.scope)
@@ -328,19 +328,24 @@ def picked_span(
 
 
 def result(
-    data: SymbolicTensor, shape: Shape | None, values: npt.NDArray[np.object_] | None, span: Span | None
+    data: SymbolicTensor,
+    shape: Shape | None,
+    values: npt.NDArray[np.object_] | None,
+    span: Callable[[], Span | None],
 ) -> SymbolicTensor:
-    """The fact about a gathered tensor; the span is kept only where the values do not say it already."""
+    """The fact about a gathered tensor; the span is worked out only where the values do not say it already."""
     if values is None or data.dtype is None:
-        return SymbolicTensor(data.dtype, shape, None, span)
+        return SymbolicTensor(data.dtype, shape, None, span())
     out = from_values(data.dtype, values)
     if out.values is None or any(e is None for e in out.values.flat):
-        return out.with_(span=span)
+        return out.with_(span=span())
     return out
 
 
-def static_shape(shape: Shape) -> tuple[int, ...] | None:
-    """The dims as numbers when there are few enough elements for values; else None."""
+def static_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
+    """The dims as numbers when the index is known and there are few enough elements for values; else None."""
+    if shape is None or numbers is None or numbers.size > MAX_VALUES:
+        return None
     sizes = tuple(d for d in shape if isinstance(d, int))
     return sizes if len(sizes) == len(shape) and math.prod(sizes) <= MAX_VALUES else None
 

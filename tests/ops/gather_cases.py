@@ -1,0 +1,77 @@
+"""Facts for the tests of the gather family, and a call that also hands back what was reported and learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gather_infer.ops import gather, gather_contrib, gather_openvino
+from gather_infer.rules import Context, OpCall, RuleSet
+from gather_infer.symbolic import Dim, symbol
+from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+
+N, S, P = symbol("N"), symbol("S"), symbol("P")
+ML, MICROSOFT = gather_contrib.RULE_SETS
+RULES: dict[str, RuleSet] = {r.domain: r for r in (gather.rules, ML, MICROSOFT, gather_openvino.rules)}
+
+
+def f32(*shape: Dim) -> SymbolicTensor:
+    return SymbolicTensor(DType.FLOAT32, shape)
+
+
+def i64(*shape: Dim) -> SymbolicTensor:
+    return SymbolicTensor(DType.INT64, shape)
+
+
+def of(dtype: DType, *shape: Dim) -> SymbolicTensor:
+    return SymbolicTensor(dtype, shape)
+
+
+def known(elements: Any, dtype: DType = DType.INT64) -> SymbolicTensor:
+    """A tensor with these elements (nested lists; None is unknown)."""
+    return from_values(dtype, make_values(np.array(elements, dtype=object)))
+
+
+UNRANKED = SymbolicTensor(DType.FLOAT32)
+UNRANKED_INDICES = SymbolicTensor(DType.INT64)
+
+
+@dataclass
+class Outcome:
+    """The one output of a rule, and the context of the call."""
+
+    fact: SymbolicTensor
+    context: Context
+
+    @property
+    def findings(self) -> list[tuple[str, str]]:
+        return [(code, message) for code, message, _, _ in self.context.findings]
+
+    @property
+    def constraints(self) -> list[str]:
+        return list(map(str, self.context.constraints))
+
+
+def run(
+    operator: str,
+    *inputs: Any,
+    version: int = 13,
+    domain: str = "",
+    constants: dict[int, Any] | None = None,
+    **attributes: Any,
+) -> Outcome:
+    """`constants` are numbers of inputs that are too large for `values`."""
+    rule = RULES[domain].find(operator, version)
+    assert rule is not None, f"no rule for {domain} {operator}-{version}"
+    context = Context()
+    load = (lambda index: constants.get(index)) if constants else None
+    (fact,) = rule(OpCall(operator, inputs, attributes, (True,), version, domain, context, load))
+    assert isinstance(fact, SymbolicTensor)
+    return Outcome(fact, context)
+
+
+def elements(tensor: SymbolicTensor) -> Any:
+    """The values as nested lists; None when there are none."""
+    return None if tensor.values is None else tensor.values.tolist()
