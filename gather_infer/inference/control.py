@@ -181,6 +181,8 @@ def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: 
         if values is not None:
             values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
         state = SymbolicTensor(state.dtype, shape, values, state.span)
+    elif isinstance(state, SequenceType) and state.length is not None:
+        state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
     return escape(state, local, _fresh(context, "a loop changes it by amounts that are not known"))
 
 
@@ -259,14 +261,10 @@ def _revise(
     tried   what has been tried for each dim: "" -> affine in the iteration -> anything
     """
     if isinstance(now, SequenceType) and isinstance(after, SequenceType):
-        element = now.element
-        if after.element is not None and element is not None:
-            element = join(element, after.element, _fresh(context, "members of the sequence differ in it"))
-            if _same_but_for_names(element, now.element, context):
-                element = now.element
-        elif element is None:
-            element = after.element
-        return SequenceType(element, now.length if now.length == after.length else None)
+        start = first.length if isinstance(first, SequenceType) else None
+        length = _element(start, now.length, after.length, iteration, context, tried, key)
+        assert length is None or isinstance(length, (int, Expr)), "a length is a Dim"
+        return SequenceType(_members(now, after, iteration, context), length)
     if not (
         isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)
     ):
@@ -307,6 +305,18 @@ def _revise(
     return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
 
 
+def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
+    """What holds of every member, in whichever iteration it was added."""
+    fresh = _fresh(context, "members of the sequence differ in it")
+    element = after.element
+    if now.length != 0:  # else there is no member before the loop
+        element = None if now.element is None or element is None else join(now.element, element, fresh)
+    if element is None:
+        return None
+    element = escape(element, _made_since(iteration, context), fresh)
+    return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
+
+
 def _element(
     base: object,
     now: object,
@@ -335,9 +345,13 @@ def _element(
 
 def _is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
     """True when an amount is the same in every iteration: no symbol in it was made since the loop began."""
+    return _made_since(iteration, context).isdisjoint(free_symbols(growth))
+
+
+def _made_since(iteration: Expr, context: Context) -> set[str]:
+    """The symbols that the walks of the body have made, the iteration itself among them."""
     names = list(context.causes)
-    since = set(names[names.index(iteration.name) :])
-    return since.isdisjoint(free_symbols(growth))
+    return set(names[names.index(iteration.name) :])
 
 
 def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:
