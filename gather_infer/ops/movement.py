@@ -199,7 +199,7 @@ def _true_positions(condition: SymbolicTensor) -> list[int] | None:
 
 def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
     """A new size that is neither larger than `dim` nor than the condition is long."""
-    if known_eq(dim, 0, op.scope) is True:
+    if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")
     op.imply(dim - size)

@@ -23,7 +23,7 @@ from gather_infer.ops.operands import (
 )
 from gather_infer.ops.spans import hull
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_lt, maximum
+from gather_infer.symbolic import Dim, floordiv, known_lt, maximum, product
 from gather_infer.tensor import MAX_VALUES, Shape, Span, SymbolicTensor, make_values
 
 rules = RuleSet("")
@@ -184,12 +184,16 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"image_shape and block_shape must have one length, have {len(image)} and {len(block)}")
     sizes = [element_dim(op, e, f"element {i} of image_shape") for i, e in enumerate(image)]
     batch = op.fresh("the input has no known rank") if shape is None else shape[0]
-    steps = all_ints(block)
-    if shape is None or steps is None or any(step < 1 for step in steps):
-        channels: Dim = op.fresh("the input or block_shape is not known")
+    channels: Dim
+    if shape is None or block is None or None in block:
+        channels = op.fresh("the input or block_shape is not known")
     else:
-        area = size_of(tuple(steps))
-        require_divisible(op, shape[1], area, "dim 1 of the input")
+        area = product([element_dim(op, e, f"element {i} of block_shape") for i, e in enumerate(block)])
+        if isinstance(area, int) and area == 0:
+            raise SpecViolation("an element of block_shape must be >= 1, is 0")
+        op.imply(area - 1)
+        if isinstance(area, int):
+            require_divisible(op, shape[1], area, "dim 1 of the input")
         channels = floordiv(shape[1], area, op.scope)
     return [SymbolicTensor(data.dtype, (batch, channels, *sizes))]
 
