@@ -278,14 +278,15 @@ def _revise(
         if known_eq(d_after, substitute(d, step), context.scope):
             return d
         assert first.shape is not None, "checked above"
-        attempt = tried.get((*key, axis), "")
+        slot = (*key, axis)
+        attempt = tried.get(slot, "")
         if attempt == "":
-            tried[(*key, axis)] = "affine"
+            tried[slot] = "affine"
             growth = d_after - d
             if _is_invariant(growth, context, iteration):
                 return first.shape[axis] + iteration * growth
         if attempt != "anything":
-            tried[(*key, axis)] = "anything"
+            tried[slot] = "anything"
             return context.fresh("it changes from iteration to iteration", stem="state")
         return d  # a symbol about which nothing is said covers every size
 
