@@ -252,7 +252,7 @@ def look_up(
 ) -> npt.NDArray[np.object_]:
     """`values[at]`, None where a position is not known, `fill` where it is out of bounds."""
     out = np.empty(shape, dtype=object)
-    if values.size or not out.size:
+    if values.size:  # else only an axis without elements is addressed, and nothing is there to read
         out[...] = values[tuple(at)]
         out[~known] = None
     out[outside] = fill

@@ -189,6 +189,12 @@ def test_an_empty_index_may_be_longer_than_data() -> None:
     assert (out.fact.shape, out.fact.span, out.findings) == ((5, 0), Span(1, 4), [])
 
 
+def test_an_axis_without_elements_can_be_addressed_where_nothing_is_read() -> None:
+    data = SymbolicTensor(DType.INT64, (0, 0), make_values([], (0, 0)))
+    out = run("Gather", data, known(N), axis=1)
+    assert out.fact.shape == (0,)
+
+
 def with_span(tensor: SymbolicTensor, lo: Any, hi: Any) -> SymbolicTensor:
     return tensor.with_(span=Span(lo, hi))
 
