@@ -108,6 +108,23 @@ def _shapes_differ(a: Shape | None, b: Shape | None, scope: Scope) -> bool:
     return len(a) != len(b) or any(known_eq(x, y, scope) is False for x, y in zip(a, b, strict=True))
 
 
+def symbols_of(value: Value | None) -> set[str]:
+    """The symbols in the shape, elements and span of a value, and of its members."""
+    dims: list[object] = []
+    match value:
+        case SymbolicTensor(shape=shape, values=values, span=span):
+            dims += shape or ()
+            dims += [] if values is None else values.flat
+            dims += [] if span is None else (span.lo, span.hi)
+        case SparseTensor(shape=shape):
+            dims += shape or ()
+        case SequenceType(element=element, length=length):
+            return symbols_of(element) | (free_symbols(length) if length is not None else set())
+        case OptionalType(element=element) | MapType(value=element):
+            return symbols_of(element)
+    return {name for dim in dims if isinstance(dim, Expr) for name in free_symbols(dim)}
+
+
 def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
     """`value` outside the body it was found in: what mentions a symbol of the body becomes fresh or unknown."""
 

@@ -12,7 +12,7 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
-from gather_infer.rules import Context, RuleSet
+from gather_infer.rules import Cause, Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
     DimSyntaxError,
@@ -28,7 +28,7 @@ from gather_infer.symbolic import (
 from gather_infer.tensor import Shape, Span, SymbolicTensor, Value, make_values
 
 from .frame import Frame
-from .join import contradiction
+from .join import contradiction, symbols_of
 from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
 from .result import Inference
 from .types import DimReader, from_type
@@ -203,7 +203,7 @@ class _Run:
             diagnostics=(*self.early, *walker.diagnostics, *notes),
             constraints=tuple(context.constraints),
             assumptions=assumptions,
-            causes=context.causes,
+            causes=_causes_of(walker),
             accesses=tuple(walker.accesses),
         )
 
@@ -236,6 +236,27 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where))
         return found
+
+
+def _causes_of(walker: Walker) -> dict[str, Cause]:
+    """The causes of the generated symbols that occur in some fact, or that such a symbol is a function of."""
+    causes = walker.context.causes
+    if not causes:
+        return {}
+    used: set[str] = set()
+    for values in walker.scopes.values():
+        for value in values.values():
+            used |= symbols_of(value)
+    for constraint in walker.context.constraints:
+        used |= free_symbols(constraint.left) | free_symbols(constraint.right)
+    for assumption in walker.context.assumptions.values():
+        used |= free_symbols(assumption.dim)
+    pending = [name for name in used if name in causes]
+    while pending:
+        operands = causes[pending.pop()].operands - used
+        used |= operands
+        pending += [name for name in operands if name in causes]
+    return {name: cause for name, cause in causes.items() if name in used}
 
 
 def _is_name(text: str) -> bool:
