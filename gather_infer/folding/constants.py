@@ -52,6 +52,11 @@ class Constants:
                 held[node.output[0]] = node.attribute[0]
         return held
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether training graphs read or write values of the main graph."""
+        return bool(self._kept)
+
     def facts(self, path: GraphPath) -> Mapping[str, Value]:
         """What the inference found out about the values of a graph."""
         return self._facts[path]

@@ -110,7 +110,8 @@ class _Search:
         if where in self.faulty or not isinstance(fact, SymbolicTensor):
             return  # the inference has said what is wrong
         is_constant = all(self.known.find(path, name) is not None for name in node.input)
-        result = _integers(fact)
+        # The inference takes what a training step writes for a constant.
+        result = _integers(fact) if is_constant or not self.known.is_trained else None
         if result is None:
             if not is_constant or not fact.is_static:
                 return
@@ -162,7 +163,7 @@ def _integers(fact: SymbolicTensor) -> Constant | None:
     """The elements of an integer tensor when the engine knows them all as numbers."""
     if fact.values is None or fact.dtype is None or not fact.dtype.is_integer or bits_dtype(fact.dtype) is None:
         return None
-    if not all(type(v) is int for v in fact.values.flat):
+    if not all(type(v) is int for v in fact.values.ravel().tolist()):
         return None
     return evaluate.from_integers(fact.dtype, fact.values)
 

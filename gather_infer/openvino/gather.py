@@ -144,7 +144,7 @@ class _Planner:
         constant = self.known.load(path, name)
         numbers = None if constant is None else _numbers(constant)
         fact = self.fact(path, name)
-        if numbers is None and fact.values is not None and all(type(v) is int for v in fact.values.flat):
+        if numbers is None and fact.values is not None and all(type(v) is int for v in fact.values.ravel().tolist()):
             numbers = fact.values
         if numbers is None:
             raise _Refused(f"axis {name} is not constant")
@@ -199,7 +199,7 @@ class _Planner:
         """The Gather in ONNX's form, with name, doc string, metadata and unknown fields of the node it stands for."""
         gather = NodeProto()
         gather.CopyFrom(node)
-        gather.domain = ""
+        gather.ClearField("domain")
         del gather.input[2:]
         del gather.attribute[:]
         gather.attribute.append(helper.make_attribute("axis", axis))

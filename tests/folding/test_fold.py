@@ -200,6 +200,21 @@ def test_in_the_body_of_a_loop() -> None:
     assert_same_outputs(made, result.proto, {"trips": np.array(3), "x": np.ones(3, np.float32)})
 
 
+def test_an_output_of_a_loop_body() -> None:
+    inner = body(
+        [gather("table", "index", "row"), helper.make_node("Identity", ["cond"], ["go"])],
+        {"i": (I64, []), "cond": (BOOL, [])},
+        {"go": (BOOL, []), "row": (F, [3])},
+        {"index": i64(1)[0]},
+        "body",
+    )
+    node = helper.make_node("Loop", ["trips", "yes"], ["y"], "loop", body=inner)
+    made = model([node], {"trips": (I64, [])}, {"y": (F, ["n", 3])}, {"table": TABLE, "yes": np.array(True)})
+    result = fold(made)
+    assert ops(result.proto.graph.node[0].attribute[0].g) == ["Identity"]
+    assert_same_outputs(made, result.proto, {"trips": np.array(3)})
+
+
 def test_an_inner_name_hides_an_outer_constant() -> None:
     then = body([gather("table", "pick", "a")], {}, {"a": (F, None)}, {}, "then")
     then.node.insert(0, helper.make_node("Identity", ["dynamic"], ["pick"]))
@@ -297,6 +312,14 @@ def test_what_training_writes_is_no_constant() -> None:
     result = fold(made)
     assert not result.folded
     assert result.proto == made
+
+
+def test_integers_that_training_writes_are_no_constant() -> None:
+    made = model([gather("steps", "zero", "y")], {}, {"y": (I64, [1])}, {"steps": i64(5, 6), "zero": i64(0)})
+    info = made.training_info.add()
+    info.algorithm.CopyFrom(body([helper.make_node("Neg", ["steps"], ["next"])], {}, {"next": (I64, None)}))
+    info.update_binding.add(key="steps", value="next")
+    assert not fold(made).folded
 
 
 def test_nothing_to_fold_copies_the_file(tmp_path: Path) -> None:

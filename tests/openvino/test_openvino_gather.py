@@ -8,7 +8,8 @@ from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.openvino import convert
-from tests.folding.folding_models import body, i64, model, ops, run, tensor
+from tests.folding.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
+from tests.folding.test_fold import everything
 
 F, I64 = TensorProto.FLOAT, TensorProto.INT64
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -203,15 +204,22 @@ def test_a_local_function_that_is_called_gather_is_not_openvino_s() -> None:
     assert result.proto == made
 
 
-def test_the_rest_of_the_node_and_the_model_stays() -> None:
-    made = gather_model(i64(0, 2))
-    made.graph.node[0].doc_string = "kept"
-    made.metadata_props.add(key="k", value="v")
-    before = ModelProto.FromString(made.SerializeToString())
+def test_everything_else_stays() -> None:
+    made = everything()
+    node = made.graph.node[0]
+    node.domain, node.doc_string = "openvino.opset8", "kept"
+    node.input.append("axis")
+    made.graph.initializer.append(tensor("axis", i64(0)[0]))
+    made.opset_import.add(domain="openvino.opset8", version=1)
+    before = made.SerializeToString()
     result = convert(made)
-    assert made == before, "the argument is not changed"
-    assert (result.proto.graph.node[0].name, result.proto.graph.node[0].doc_string) == ("g", "kept")
-    assert result.proto.metadata_props == before.metadata_props
+    assert made.SerializeToString() == before, "the argument is not changed"
+    expected = everything()
+    expected.graph.node[0].doc_string = "kept"
+    expected.graph.node[0].attribute.append(helper.make_attribute("axis", 0))
+    assert result.proto.SerializeToString() == expected.SerializeToString()
+    feeds = {"x": np.ones((2, 3), np.float32), "unused_input": np.ones(1, np.float32)}
+    assert_same_outputs(everything(), result.proto, feeds)
 
 
 def test_a_model_without_openvino_nodes_stays_as_it_is() -> None:

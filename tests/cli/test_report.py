@@ -1,0 +1,193 @@
+"""Reports as functions of results: layout, odd values, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from gather_infer.diagnostic import Location, diagnostic
+from gather_infer.inference.result import Inference
+from gather_infer.model import ModelFile
+from gather_infer.report import ExternalFile, inference_json, inference_text, summarize, summary_text
+from gather_infer.report.json import type_json
+from gather_infer.report.layout import Column, count, printable, shorten, size, table
+from gather_infer.rules import Assumption, Cause, Constraint
+from gather_infer.symbolic import symbol
+from gather_infer.tensor import (
+    DType,
+    MapType,
+    OptionalType,
+    SequenceType,
+    Span,
+    SparseTensor,
+    SymbolicTensor,
+    Value,
+    make_values,
+)
+from tests.cli.conftest import Run
+
+N = symbol("N")
+MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "g", [], [])))
+
+
+def inference(values: Mapping[str, Value], **found: object) -> Inference:
+    given: dict[str, object] = {
+        "inputs": (), "outputs": tuple(values), "diagnostics": (), "constraints": (), "assumptions": (), "causes": {},
+        "accesses": (),
+    }  # fmt: skip
+    return Inference(MODEL, {"": dict(values)}, **{**given, **found})  # type: ignore[arg-type]
+
+
+SIZES = {0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 909312: "888 KiB", 1457520: "1.39 MiB", 1 << 40: "1.00 TiB"}
+
+
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_sizes(nbytes: int) -> None:
+    assert size(nbytes) == SIZES[nbytes]
+
+
+def test_counts() -> None:
+    assert [count(1, "node"), count(0, "node"), count(2, "entry")] == ["1 node", "0 nodes", "2 entries"]
+
+
+@pytest.mark.parametrize("room", range(1, 12))
+def test_shortened_texts_keep_both_ends(room: int) -> None:
+    short = shorten("abcdefghij", room)
+    assert len(short) == min(room, 10)
+    assert room >= 10 or "…" in short
+    assert room < 3 or (short[0], short[-1]) == ("a", "j")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 100])
+def test_a_table_fits_its_width(width: int) -> None:
+    rows = [("short", "x" * 50, "1"), ("a longer name", "y" * 20, "12")]
+    lines = table((Column("name"), Column("type"), Column("n", right=True)), rows, width=width)
+    assert max(map(len, lines)) <= width
+    assert all(line == line.rstrip() for line in lines)
+    assert "short" in lines[1]
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    assert printable("a\x1b[31mb\nc") == "a\\x1b[31mb\\nc"
+    text = "\n".join(
+        inference_text(inference({"evil\x1b[2J": SymbolicTensor()}), summarize(MODEL.proto, name="m\r", nbytes=0))
+    )
+    assert "\x1b" not in text
+    assert "\r" not in text
+
+
+TYPES: dict[str, tuple[Value | None, object]] = {
+    "unknown": (None, {"kind": "unknown"}),
+    "nothing known": (
+        SymbolicTensor(), {"kind": "tensor", "dtype": None, "shape": None, "values": None, "span": None},
+    ),
+    "scalar": (
+        SymbolicTensor(DType.INT64, (), make_values(N - 1)),
+        {"kind": "tensor", "dtype": "int64", "shape": [], "values": "N - 1", "span": None},
+    ),
+    "span": (
+        SymbolicTensor(DType.INT64, (N,), span=Span(0, N - 1)),
+        {"kind": "tensor", "dtype": "int64", "shape": ["N"], "values": None, "span": [0, "N - 1"]},
+    ),
+    "open span": (
+        SymbolicTensor(DType.INT64, (2,), span=Span(None, 5)),
+        {"kind": "tensor", "dtype": "int64", "shape": [2], "values": None, "span": [None, 5]},
+    ),
+    "floats": (
+        SymbolicTensor(DType.FLOAT32, (2, 2), make_values([float("nan"), float("-inf"), -0.0, None], (2, 2))),
+        {"kind": "tensor", "dtype": "float32", "shape": [2, 2], "span": None,
+         "values": [[{"float": "nan"}, {"float": "-inf"}], [-0.0, None]]},
+    ),
+    "booleans": (
+        SymbolicTensor(DType.BOOL, (2,), make_values([True, None])),
+        {"kind": "tensor", "dtype": "bool", "shape": [2], "values": [True, None], "span": None},
+    ),
+    "no elements": (
+        SymbolicTensor(DType.INT64, (0, 2), np.empty((0, 2), dtype=object)),
+        {"kind": "tensor", "dtype": "int64", "shape": [0, 2], "values": [], "span": None},
+    ),
+    "sequence": (
+        SequenceType(SparseTensor(DType.INT8, (N,)), 3),
+        {"kind": "sequence", "element": {"kind": "sparse", "dtype": "int8", "shape": ["N"]}, "length": 3},
+    ),
+    "optional map": (
+        OptionalType(MapType(DType.STRING, None), True),
+        {"kind": "optional", "present": True,
+         "element": {"kind": "map", "key": "string", "value": {"kind": "unknown"}}},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_as_json(name: str) -> None:
+    value, expected = TYPES[name]
+    found = type_json(value)
+    assert found == expected
+    json.dumps(found, allow_nan=False)
+
+
+def test_what_a_run_may_hold() -> None:
+    found = inference(
+        {"y": SymbolicTensor(DType.INT64, (N, symbol("nonzero_0")))},
+        diagnostics=(
+            diagnostic("GI302", "a note", Location("n", "Gather", "", 17)),
+            diagnostic("GI301", "an error", Location("n", "Gather", "", 17), detail=("a fact",)),
+        ),
+        constraints=(Constraint(N, "<=", 512, "/Add"),),
+        assumptions=(Assumption(N, 1, "/Reshape", "an entry of 0 copies"),),
+        causes={"nonzero_0": Cause("/NonZero", "NonZero", "depends on the data", True)},
+    )
+    summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048)
+    text = "\n".join(inference_text(found, summary, constraints=True, seconds=1.0))
+    assert text.index("error[GI301]: an error") < text.index("note[GI302]: a note")
+    assert text.endswith("\n1 error")
+    assert "1 tensor: 1 with a type, 1 ranked, 0 with every dim known   1.00 s" in text
+    assert "N >= 1 (node /Reshape): an entry of 0 copies" in text
+    assert re.search(r"N <= 512 +/Add", text)
+    held = inference_json(found, summary)
+    assert held["assumptions"] == [{"dim": "N", "least": 1, "node": "/Reshape", "reason": "an entry of 0 copies"}]
+    assert held["constraints"] == [{"left": "N", "relation": "<=", "right": 512, "node": "/Add"}]
+    assert list(held["causes"]) == ["nonzero_0"]
+    assert held["coverage"] == {"tensors": 1, "typed": 1, "ranked": 1, "exact": 0}
+
+
+def test_missing_data_files_are_named() -> None:
+    external = (ExternalFile("weights.bin", None, 3), ExternalFile("more.bin", 2048, 1))
+    text = "\n".join(summary_text([summarize(MODEL.proto, name="m", nbytes=1, external=external)]))
+    assert "weights.bin missing, 3 tensors" in text
+    assert "more.bin 2.00 KiB, 1 tensor" in text
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_tables_fit_and_have_colours(columns: int, run: Run) -> None:
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    environment.pop("NO_COLOR", None)
+    done = subprocess.Popen([*command, "infer", "bad.onnx"], stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    output = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not part:
+            break
+        output += part
+    assert done.wait() == 0
+    os.close(leader)
+    text = output.decode()
+    assert "\x1b[" in text
+    lines = text.replace("\r", "").split("\n")
+    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("gather"))
+    assert max(len(line) for line in lines[start : start + 2]) <= columns
