@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import GraphProto, NodeProto
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.sequence import DIFFERS
 from gather_infer.rules import Attribute, Context
 from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, substitute
 from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
@@ -183,7 +184,8 @@ def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: 
         state = SymbolicTensor(state.dtype, shape, values, state.span)
     elif isinstance(state, SequenceType) and state.length is not None:
         state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
-    return escape(state, local, _fresh(context, "a loop changes it by amounts that are not known"))
+    changes = "a loop changes it by amounts that are not known"
+    return escape(state, local, _fresh(context, DIFFERS if isinstance(state, SequenceType) else changes))
 
 
 def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
@@ -308,7 +310,7 @@ def _revise(
 
 def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
     """What holds of every member, in whichever iteration it was added."""
-    fresh = _fresh(context, "members of the sequence differ in it")
+    fresh = _fresh(context, DIFFERS)
     element = after.element
     if now.length != 0:  # else there is no member before the loop
         element = None if now.element is None or element is None else join(now.element, element, fresh)

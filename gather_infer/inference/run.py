@@ -12,6 +12,7 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
+from gather_infer.ops.sequence import DIFFERS
 from gather_infer.rules import Cause, Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
@@ -159,7 +160,7 @@ class _Run:
             if value.name in frame.values:
                 self._early("GI101", f"input {value.name} is declared twice", value.name)
                 continue
-            frame.values[value.name] = self._input_fact(value, reader)
+            frame.values[value.name] = self._input_fact(value, reader, context)
         seen = set(frame.values)
         overridable = {i.name for i in self.inputs}
         for tensor in self.graph.initializer:
@@ -172,10 +173,12 @@ class _Run:
     def _early(self, code: str, message: str, value: str, *detail: str) -> None:
         self.early.append(diagnostic(code, message, Location(value=value), detail=detail))
 
-    def _input_fact(self, value: ValueInfoProto, reader: DimReader) -> Value:
+    def _input_fact(self, value: ValueInfoProto, reader: DimReader, context: Context) -> Value:
         spec = self.input_specs.get(value.name)
 
         def unnamed(axis: int) -> Dim:
+            if not value.type.HasField("tensor_type"):
+                return context.fresh(DIFFERS)  # of the members of a sequence, say
             return substitute(symbol(f"{value.name}.{axis}"), self.dim_specs.bound)
 
         for dim in _dims(value):
