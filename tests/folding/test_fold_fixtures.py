@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 import pytest
 
-from fixtures.feeds import bindings, make_feeds, model_path
+from fixtures.feeds import NAMES, bindings, make_feeds, model_path
 from gather_infer.folding import fold
 from tests.folding.folding_models import assert_same_outputs
-
-NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "fixtures").glob("*.onnx"))
 
 
 @pytest.mark.parametrize("name", NAMES)

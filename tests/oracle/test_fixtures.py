@@ -10,10 +10,9 @@ import pytest
 from fixtures import feeds
 from gather_infer import Inference, infer
 from gather_infer.tensor import SymbolicTensor
-
 from tests.oracle.soundness import Runtime, compare, open_dims
 
-NAMES = sorted(p.stem for p in feeds.FOLDER.glob("*.onnx"))
+NAMES = feeds.NAMES
 _cache: dict[str, tuple[Inference, Runtime]] = {}
 
 
