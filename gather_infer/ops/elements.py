@@ -243,9 +243,11 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, where y is a small integer >= 0 and the result is an integer that the runtimes get exactly"""
+    """x to the power y, where the result is an integer that the runtimes get exactly: y is a small integer >= 0, or 1/2"""
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None
+    if y == 0.5 and isinstance(x, float) and 0 < x < 1 << 24 and x == math.isqrt(int(x)) ** 2 and dtype in EXACT_BITS:
+        return float(math.isqrt(int(x)))  # a `pow` with less than one unit of error cannot miss it
     if not isinstance(y, (int, float)) or y != y or not 0 <= y <= 64 or int(y) != y:
         return None
     exponent = int(y)
