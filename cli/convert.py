@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,8 +31,9 @@ def command(model: str, output: str, external_data: str | None, gather_oob: Any,
     from gather_infer.openvino import convert
 
     result = convert(model, gather_oob=gather_oob)
+    show = partial(console.result_json, _json(result)) if console.json else partial(console.result, _text(result))
     written = result.save(output, external_data=external_data)
-    console.result_json(_json(result)) if console.json else console.result(_text(result))
+    show()
     console.wrote(written)
     console.message(f"{time.monotonic() - started:.2f} s")
     return 0

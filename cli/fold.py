@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,13 +33,15 @@ def command(
     from gather_infer.folding import fold
 
     result = fold(model, max_bytes=max_bytes)
-    written = None if dry_run or output is None else result.save(output, external_data=external_data)
     if console.json:
-        console.result_json(_json(result, dry_run))
+        show = partial(console.result_json, _json(result, dry_run))
     elif dry_run:
-        console.result(result.journal.describe(result.source.proto) or ["nothing to fold"])
+        show = partial(console.result, result.journal.describe(result.source.proto) or ["nothing to fold"])
     else:
-        console.result(_table(result, console))
+        show = partial(console.result, _table(result, console))
+    # The report is made before anything is written: a command that fails writes nothing.
+    written = None if dry_run or output is None else result.save(output, external_data=external_data)
+    show()
     if written is not None:
         console.wrote(written)
         console.message(f"{time.monotonic() - started:.2f} s")
@@ -47,6 +50,7 @@ def command(
 
 def _table(result: FoldResult, console: Console) -> list[str]:
     """Before and after, then what could not be folded."""
+    from gather_infer.diagnostic import Severity
     from gather_infer.report.layout import Column, count, size, table
     from gather_infer.report.text import diagnostics_text
 
@@ -65,8 +69,11 @@ def _table(result: FoldResult, console: Console) -> list[str]:
     lines.append(f"  folded {count(len(result.folded), 'node')}")
     if console.verbose:
         lines += [f"    {f.node}: {f.reason}" for f in result.folded]
-    shown = [d for d in result.diagnostics if d.code in ("GI301", "GI401")]
-    return [*lines, *diagnostics_text(shown, result.source.name)]
+    left = [d for d in result.diagnostics if d.code == "GI401"]
+    if left and not console.verbose:
+        lines.append(f"  left alone: {len(left)}, --verbose lists them")
+    shown = [d for d in result.diagnostics if d.code.startswith("GI3") and d.severity is Severity.ERROR]
+    return [*lines, *diagnostics_text([*shown, *(left if console.verbose else ())], result.source.name)]
 
 
 def _json(result: FoldResult, dry_run: bool) -> dict[str, Any]:

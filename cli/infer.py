@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import click
 
@@ -49,23 +50,23 @@ def command(
     user_rules = load_rules(rules)
     file = open_model(model)
     inference = infer(file, dims=dims, inputs=inputs, rules=user_rules, assume=not no_assume)
+    summary = summarize(file.proto, name=_shown(model), nbytes=file.size)
+    if console.json:
+        show = partial(console.result_json, inference_json(inference, summary))
+    else:
+        lines = inference_text(
+            inference,
+            summary,
+            everything=everything,
+            constraints=constraints,
+            width=console.width,
+            seconds=time.monotonic() - started,
+        )
+        show = partial(console.result, lines)
     written = None
     if out is not None:
         written = save(file, inference.annotated(), out, external_data=external_data, in_place=in_place)
-    summary = summarize(file.proto, name=_shown(model), nbytes=file.size)
-    if console.json:
-        console.result_json(inference_json(inference, summary))
-    else:
-        console.result(
-            inference_text(
-                inference,
-                summary,
-                everything=everything,
-                constraints=constraints,
-                width=console.width,
-                seconds=time.monotonic() - started,
-            )
-        )
+    show()
     if written is not None:
         console.wrote(written)
     found = any(d.severity is not Severity.NOTE for d in inference.diagnostics)

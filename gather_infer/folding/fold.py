@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from gather_infer.diagnostic import Diagnostic
-from gather_infer.errors import UsageError
+from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.folding.constants import domain_of
 from gather_infer.folding.plan import DEFAULT_MAX_BYTES, Folded, Plan, plan_folds
 from gather_infer.inference import infer, to_model_file
@@ -148,4 +148,11 @@ def _size(source: ModelFile, proto: ModelProto) -> Size:
             domain = domain_of(node)
             operators[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
         initializers += len(getattr(body, "initializer", ()))
-    return Size(operators, initializers, sum(source.nbytes(t) for t in iter_tensors(proto)))
+    return Size(operators, initializers, sum(_nbytes(source, t) for t in iter_tensors(proto)))
+
+
+def _nbytes(source: ModelFile, tensor: TensorProto) -> int:
+    try:
+        return source.nbytes(tensor)
+    except ModelReadError:  # a type that ONNX does not have, a negative dim: the inference has reported it
+        return 0

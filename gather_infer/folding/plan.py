@@ -116,7 +116,9 @@ class _Search:
             if not is_constant or not fact.is_static:
                 return
             if _least_bytes(fact) > self.max_bytes:
-                self.leave(where, node, f"its result {fact} is past the budget of {self.max_bytes} bytes")
+                self.leave(
+                    where, node, f"its result {fact.with_(values=None)} is past the budget of {self.max_bytes} bytes"
+                )
                 return
             result = self.evaluated(path, where, node)
             if result is None:

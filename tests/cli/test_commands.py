@@ -144,6 +144,21 @@ def test_all_rows(run: Run) -> None:
     assert "more: --all" not in text
 
 
+def test_nodes_left_alone_are_counted_and_listed_on_request(run: Run) -> None:
+    onnx.save(_constant_gather(), "constant.onnx")
+    command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-bytes", "8")
+    assert "left alone: 1, --verbose lists them" in run(*command).stdout
+    assert "note[GI401]: not folded: its result float32[2, 4] is past" in run(*command, "-v").stdout
+
+
+def _constant_gather() -> onnx.ModelProto:
+    model = onnx.load("bad.onnx")
+    index = next(t for t in model.graph.initializer if t.name == "index")
+    index.CopyFrom(onnx.helper.make_tensor("index", TensorProto.INT64, [2], [0, 8]))
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 2
+    return model
+
+
 def test_several_files_of_which_one_is_unreadable(run: Run) -> None:
     result = run("inspect", "embedding.onnx", "missing.onnx")
     assert result.exit_code == 3
