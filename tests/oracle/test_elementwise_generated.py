@@ -28,8 +28,8 @@ from tests.oracle.elementwise_cases import Array, Case, cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-COUNT = 400
-LEAST = 300
+COUNT = 1000
+LEAST = 950
 """Calls of a family that have to be compared; the runtimes refuse some types."""
 
 

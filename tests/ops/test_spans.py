@@ -1,0 +1,130 @@
+"""Arithmetic of bounds: symbolic ends by example, numeric ends against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from facts import BOOL, I8, I32, I64, U8, U64, A, B, N, known, within
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gather_infer.ops import spans
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Scope
+from gather_infer.tensor import DType, Span, SymbolicTensor
+
+SPAN_OF = {
+    # id:                   (tensor,                        span)
+    "numbers":              (known([3, -1, 2]),             Span(-1, 3)),
+    "one size":             (known([N, N]),                 Span(N, N)),
+    "sizes and numbers":    (known([N, 0]),                 Span(0, N)),
+    "partly known":         (known([1, None], I32),         Span(-(2**31), 2**31 - 1)),
+    "no elements":          (known([]),                     Span()),
+    "span":                 (within(0, N - 1),              Span(0, N - 1)),
+    "uint8":                (SymbolicTensor(U8, (N,)),      Span(0, 255)),
+    "int64":                (SymbolicTensor(I64, (N,)),     Span()),
+    "uint64":               (SymbolicTensor(U64, None),     Span(0, None)),
+    "bool":                 (SymbolicTensor(BOOL, (2,)),    Span(0, 1)),
+    "unknown type":         (SymbolicTensor(),              Span()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPAN_OF)
+def test_span_of(name: str) -> None:
+    tensor, span = SPAN_OF[name]
+    assert spans.span_of(tensor, Scope()) == span
+
+
+ARITHMETIC = {
+    # id:                           (span,                                                  result)
+    "sum":                          (spans.add(Span(0, N - 1), Span(1, 1)),                 Span(1, N)),
+    "sum past the end may wrap":    (spans.add(Span(0, None), Span(1, 1)),                  Span()),
+    "sum away from the end":        (spans.add(Span(0, None), Span(-5, -5)),                Span(-5, None)),
+    "no limit and a size may wrap": (spans.add(Span(0, 2**63 - 1), Span(N, N)),             Span()),
+    "difference":                   (spans.sub(Span(0, N - 1), Span(0, 1)),                 Span(-1, N - 1)),
+    "minus the least integer":      (spans.neg(Span(None, 5)),                              Span()),
+    "product of sizes":             (spans.mul(Span(0, A), Span(0, B)),                     Span(0, A * B)),
+    "product, any sign":            (spans.mul(Span(-1, 1), Span(0, N)),                    Span(-N, N)),
+    "times one":                    (spans.mul(Span(None, N), Span(1, 1)),                  Span(None, N)),
+    "halved":                       (spans.trunc_div(Span(0, N), Span(2, 2)),               Span(0, N // 2)),
+    "divided by a size":            (spans.trunc_div(Span(0, N), Span(1, B + 1)),           Span(0, N)),
+    "divided by what may be 0":     (spans.trunc_div(Span(0, N), Span(0, B)),               Span()),
+    "remainder":                    (spans.mod(Span(), Span(N + 1, N + 1)),                 Span(0, N)),
+    "remainder of a small number":  (spans.mod(Span(0, 3), Span(5, N + 5)),                 Span(0, 3)),
+    "C remainder":                  (spans.fmod(Span(), Span(7, 7)),                        Span(-6, 6)),
+    "clipped":                      (spans.clip(Span(), Span(0, 0), Span(N, N)),            Span(0, N)),
+    "clipped to numbers":           (spans.clip(Span(), Span(0, 0), Span(9, 9)),            Span(0, 9)),
+    "a running count":              (spans.repeated_sum(Span(0, 1), N, may_be_empty=False), Span(0, N)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic(name: str) -> None:
+    found, expected = ARITHMETIC[name]
+    assert found == expected
+
+
+FIT = {
+    # id:                       (span,              type,       kept, assumption)
+    "fits":                     (Span(0, 9),        I8,         True, None),
+    "may wrap":                 (Span(0, 200),      I8,         False, None),
+    "a size in int64":          (Span(0, N),        I64,        True, None),
+    "a size in int32":          (Span(0, N - 1),    I32,        True, "N - 1 <= 2147483647 (node )"),
+    "a size in int8":           (Span(0, N),        I8,         False, None),
+    "negative in uint64":       (Span(-N, N),       U64,        False, None),
+    "says nothing":             (Span(0, 255),      U8,         False, None),
+    "float":                    (Span(0, 1),        DType.FLOAT32, False, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIT)
+def test_fit(name: str) -> None:
+    span, dtype, kept, assumption = FIT[name]
+    op = OpCall("Add", [])
+    assert spans.fit(op, span, dtype) == (span if kept else None)
+    assert [str(a) for a in op.context.assumptions.values()] == ([assumption] if assumption else [])
+
+
+@st.composite
+def numeric_span(draw: st.DrawFn) -> Span:
+    lo = draw(st.integers(-6, 6))
+    return Span(lo, draw(st.integers(lo, 6)))
+
+
+def trunc(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+BINARY = {
+    "add": (spans.add, lambda a, b: a + b),
+    "sub": (spans.sub, lambda a, b: a - b),
+    "mul": (spans.mul, lambda a, b: a * b),
+    "trunc_div": (spans.trunc_div, trunc),
+    "mod": (spans.mod, lambda a, b: a % b),
+    "fmod": (spans.fmod, lambda a, b: a - b * trunc(a, b)),
+    "least": (spans.least, min),
+    "most": (spans.most, max),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@given(data=st.data())
+def test_against_brute_force(name: str, data: st.DataObject) -> None:
+    function, exact = BINARY[name]
+    a, b = data.draw(numeric_span()), data.draw(numeric_span())
+    divides = name in ("trunc_div", "mod", "fmod")
+    pairs = itertools.product(range(a.lo, a.hi + 1), range(b.lo, b.hi + 1))  # type: ignore[operator]
+    results = [exact(x, y) for x, y in pairs if y != 0 or not divides]
+    span = function(a, b, Scope())
+    assert all((span.lo is None or span.lo <= r) and (span.hi is None or r <= span.hi) for r in results)
+    if not divides:
+        assert (span.lo, span.hi) == (min(results), max(results))
+
+
+@given(numeric_span())
+def test_unary_against_brute_force(a: Span) -> None:
+    numbers = range(a.lo, a.hi + 1)  # type: ignore[operator]
+    assert spans.neg(a) == Span(min(-x for x in numbers), max(-x for x in numbers))
+    assert spans.absolute(a) == Span(min(map(abs, numbers)), max(map(abs, numbers))) or (a.lo < 0 < a.hi)  # type: ignore[operator]
+    assert spans.floor_div(a, 3) == Span(a.lo // 3, a.hi // 3)  # type: ignore[operator]
