@@ -57,7 +57,7 @@ def command(
         lines = inference_text(
             inference,
             summary,
-            everything=everything,
+            everything=everything or console.verbose,
             constraints=constraints,
             width=console.width,
             seconds=time.monotonic() - started,

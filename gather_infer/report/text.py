@@ -47,6 +47,9 @@ def inference_text(
     if inference.assumptions:
         rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
         lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit)]
+    if inference.causes:
+        rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in inference.causes.items()]
+        lines += ["", "  generated symbols:", *_limited(rows, limit)]
     if constraints and not inference.constraints:
         lines += ["", "  no constraints"]
     elif constraints:
