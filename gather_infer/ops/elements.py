@@ -243,7 +243,7 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, where the result is an integer that the runtimes get exactly: y is a small integer >= 0, or 1/2"""
+    """x to the power y, a small integer >= 0 or 1/2, where the result is an integer that the runtimes get exactly"""
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None
     if y == 0.5 and isinstance(x, float) and 0 < x < 1 << 24 and x == math.isqrt(int(x)) ** 2 and dtype in EXACT_BITS:

@@ -81,12 +81,23 @@ def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[Symbolic
     versions 1 and 6  attributes `broadcast` and `axis`; B comes back with the dims that line it up with A
     """
     if op.version >= 7:
-        shape = a.shape if a.shape is not None and a.shape == b.shape else broadcast(op, a.shape, b.shape)
-        return b, shape
+        return b, _broadcast(op, a.shape, b.shape)
     if op.attr("broadcast", 0) == 0:
         return b, same_shape(op, a.shape, b.shape)
     b = _lined_up(op, a, b)
     return b, unidirectional(op, a.shape, b.shape, "B", "A")
+
+
+def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
+    """As `broadcast`, with a short way for what is nearly all there is: equal shapes, suffixes and ones."""
+    if a is None or b is None:
+        return None
+    if a == b:
+        return a
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    if long[len(long) - len(short) :] == short or all(dim == 1 for dim in short):
+        return long
+    return broadcast(op, a, b)
 
 
 def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:

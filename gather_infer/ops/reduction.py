@@ -346,9 +346,7 @@ def _axis_of(op: OpCall) -> int | None:
     return normalize_axis(number, len(x.shape))
 
 
-def _accumulated(
-    op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement
-) -> Values | None:
+def _accumulated(op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement) -> Values | None:
     """The running results of integers along an axis; None from the first element on that is not known."""
     dtype = x.dtype
     if x.values is None or axis is None or dtype is None or dtype not in INTEGER_RANGE:
