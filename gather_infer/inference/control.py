@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.sequence import DIFFERS
 from gather_infer.rules import Attribute, Context
-from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, maximum, substitute
+from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
 from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 from .frame import MAX_DEPTH, Frame
@@ -48,7 +48,7 @@ def infer(
             case "If":
                 return _if(walker, attributes, inputs, frame, len(node.output))
             case "Loop":
-                return _loop(walker, attributes, inputs, frame, len(node.output))
+                return _loop(walker, node, attributes, inputs, frame)
             case _:
                 return _scan(walker, node, attributes, inputs, frame)
     finally:
@@ -62,12 +62,14 @@ def _body(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
     return body
 
 
-def _walk_body(walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame) -> list[Value]:
+def _walk_body(
+    walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
+) -> tuple[list[Value], Frame]:
     values = dict(zip((i.name for i in body.input), given, strict=True))
     inner = Frame(
         frame.opsets, path=path, parent=frame, values=values, attributes=frame.attributes, depth=frame.depth + 1
     )
-    return walker.walk_graph(body, inner)
+    return walker.walk_graph(body, inner), inner
 
 
 # If
@@ -87,7 +89,7 @@ def _if(
             raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
         # a branch that always runs is on the unconditional path
         context.scope = scope if taken is branch else scope.child()
-        results[branch] = _walk_body(walker, body, (), f"{node}/{name}", frame)
+        results[branch], _ = _walk_body(walker, body, (), f"{node}/{name}", frame)
     context.scope, context.node, context.op_type = scope, node, "If"
     if isinstance(taken, bool):
         return results[taken]
@@ -110,7 +112,11 @@ def _fresh(context: Context, reason: str) -> Any:
 
 
 def _loop(
-    walker: Walker, attributes: Mapping[str, Attribute], inputs: Sequence[Value | None], frame: Frame, outputs: int
+    walker: Walker,
+    call: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Loop.html
 
@@ -118,7 +124,7 @@ def _loop(
     body      (i, cond, n states) -> (cond, n states, k scan outputs)
     outputs   n final states, k scan outputs with the trip count as a new first dim
     """
-    context, node = walker.context, walker.context.node
+    context, node, outputs = walker.context, walker.context.node, len(call.output)
     body = _body(attributes, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
@@ -135,22 +141,37 @@ def _loop(
 
     scope, created = context.scope, len(context.causes)
     iteration = context.fresh("the number of an iteration", stem="iteration")
-    context.scope = scope.child()
-    if most is not None:
-        context.scope.require(most - 1 - iteration)
+    begins = frame.comparison(call.input[1]) if len(call.input) > 1 else None
+    counted: Dim | None = None
+    bodies: list[Frame] = []
 
     def run(state: list[Value]) -> list[Value]:
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
-        return _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
+        results, inner = _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
+        bodies.append(inner)
+        return results
 
-    state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
-    goes_on = _scalar(results[0])
+    for _ in range(2):  # again when the condition turned out to count the iterations
+        mark = walker.mark()
+        context.scope = scope.child()
+        if most is not None:
+            context.scope.require(most - 1 - iteration)
+        state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
+        goes_on = _scalar(results[0])
+        continues = bodies[-1].comparison(body.output[0].name)
+        counted = _counted(start, begins, continues, iteration, context, most)
+        if counted is None or counted == most:
+            break
+        walker.rollback(mark)
+        most = counted
     context.scope, context.node, context.op_type = scope, node, "Loop"
 
     trips: Dim
     if start is False:
         trips = 0
+    elif counted is not None:
+        trips = counted
     elif start is True and goes_on is True and most is not None:
         trips = most
     else:
@@ -161,6 +182,54 @@ def _loop(
     finals = [_after(s, iteration, trips, local, context) for s in state]
     scans = [_stacked(v, trips, 0, local, context) for v in results[1 + n :]]
     return [*finals, *scans]
+
+
+# A comparison is true exactly when this difference is negative.
+COMPARISONS: Final = {
+    "Less": lambda a, b: a - b,
+    "LessOrEqual": lambda a, b: a - b - 1,
+    "Greater": lambda a, b: b - a,
+    "GreaterOrEqual": lambda a, b: b - a - 1,
+}
+
+
+def compared(op_type: str, inputs: Sequence[Value | None]) -> Dim | None:
+    """The dim that is negative exactly when a comparison of two integers is true; None when it is not known."""
+    operands: list[Dim] = []
+    for value in inputs:
+        element = _scalar(value)
+        is_integer = isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_integer
+        if not is_integer or not isinstance(element, (int, Expr)):
+            return None
+        operands.append(element)
+    found: Dim | None = COMPARISONS[op_type](*operands) if len(operands) == 2 else None
+    return found
+
+
+def _counted(
+    start: object, begins: Dim | None, continues: Dim | None, iteration: Expr, context: Context, most: Dim | None
+) -> Dim | None:
+    """The trip count of a loop whose condition compares something that grows by the same amount each time.
+
+    start      the initial condition, None when it is not known
+    begins     it is true exactly when this dim is negative
+    continues  the loop goes on after iteration `i` exactly when this dim, `base + i*step` with step > 0, is negative
+    """
+    if continues is None:
+        return None
+    step = substitute(continues, {iteration.name: iteration + 1}) - continues
+    base = substitute(continues, {iteration.name: 0})
+    if not isinstance(step, int) or step <= 0 or not _is_invariant(base, context, iteration):
+        return None
+    if start is True:
+        # iteration 0 runs, and each i >= 1 while base + (i - 1)*step < 0
+        trips = 1 + maximum(0, ceildiv(-base, step), scope=context.scope)
+    elif begins is not None and known_eq(begins, base - step, context.scope):
+        # the same question before the loop: iteration i runs while base + (i - 1)*step < 0
+        trips = maximum(0, ceildiv(step - base, step), scope=context.scope)
+    else:
+        return None
+    return trips if most is None else minimum(trips, most, scope=context.scope)
 
 
 def _local_symbols(context: Context, created: int) -> set[str]:
@@ -451,7 +520,7 @@ def _scan(
     context.scope.require(trips - 1 - iteration)
 
     def run(state: list[Value]) -> list[Value]:
-        return _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)
+        return _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
 
     state, results = _induction(walker, states, iteration, run, slice(0, n))
     context.scope, context.node, context.op_type = scope, path, "Scan"

@@ -9,6 +9,7 @@ from typing import Final
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
 from .dispatch import Opsets
@@ -25,6 +26,7 @@ class Frame:
     constants   tensors that no caller can override, for rules that need every element
     attributes  of the call, in a function body and its subgraphs
     absent      inputs of a function that the call leaves out
+    negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     """
 
     opsets: Opsets
@@ -35,6 +37,7 @@ class Frame:
     constants: dict[str, TensorProto] = field(default_factory=dict)
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
+    negative: dict[str, Dim] = field(default_factory=dict)
     depth: int = 0
 
     def find(self, name: str) -> Value | None:
@@ -44,6 +47,15 @@ class Frame:
             value = frame.values.get(name)
             if value is not None:
                 return value
+            frame = frame.parent
+        return None
+
+    def comparison(self, name: str) -> Dim | None:
+        """The dim whose sign the boolean `name` tells; see `negative`."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.negative.get(name)
             frame = frame.parent
         return None
 

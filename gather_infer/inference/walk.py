@@ -260,7 +260,12 @@ class Walker:
                 for attribute in node.attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
-            return entry.rule(call)
+            results = entry.rule(call)
+            if entry.op_type in control.COMPARISONS and entry.domain == "":
+                difference = control.compared(entry.op_type, inputs)
+                if difference is not None:
+                    frame.negative[outputs[0]] = difference
+            return results
         if schema is not None:
             body = function.schema_body(schema, node, inputs, entry.version)
             if body is not None:
