@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult
 
 
-@click.command(
-    "convert", cls=Command, example="gather-infer convert exported.onnx -o plain.onnx --gather-oob assume-valid"
-)
+@click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
 @click.argument("model")
 @output(required=True, help="Where to write the ONNX model.")
 @option("--gather-oob", section="Conversion", type=click.Choice(["refuse", "assume-valid"]), default="refuse",
