@@ -24,8 +24,10 @@ if TYPE_CHECKING:
         SpecViolation,
         UsageError,
     )
+    from gather_infer.folding import FoldResult, fold
     from gather_infer.inference import GatherAccess, Inference, infer
     from gather_infer.model import ModelFile, open_model
+    from gather_infer.openvino import ConversionResult, convert
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -38,8 +40,10 @@ _HOME = {
         "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
         "SpecViolation", "UsageError",
     ),
+    "folding": ("FoldResult", "fold"),
     "inference": ("GatherAccess", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
+    "openvino": ("ConversionResult", "convert"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
@@ -48,10 +52,12 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "ConversionRefused",
+    "ConversionResult",
     "DType",
     "Diagnostic",
     "Dim",
     "Expr",
+    "FoldResult",
     "GatherAccess",
     "GatherInferError",
     "Inference",
@@ -69,6 +75,8 @@ __all__ = [
     "SpecViolation",
     "SymbolicTensor",
     "UsageError",
+    "convert",
+    "fold",
     "infer",
     "open_model",
     "parse_dim",
