@@ -1,0 +1,42 @@
+"""The table of diagnostic codes: its page is up to date, every code in the code is in it, and every entry is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+
+from gather_infer.diagnostic import CODES
+from tests.readme import REPO
+
+CODE = re.compile(r"\bGI(?!\d00)\d{3}\b")  # GI200 is where a group begins
+NOT_YET = {"GI302"}  # for the check of bounds
+
+
+def strings() -> list[str]:
+    """Every string in the package and the command line, docstrings included, but for the table itself."""
+    files = [*(REPO / "gather_infer").rglob("*.py"), *(REPO / "cli").glob("*.py")]
+    trees = [ast.parse(file.read_text()) for file in files if file.name != "diagnostic.py"]
+    return [n.value for t in trees for n in ast.walk(t) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def test_the_page_is_up_to_date() -> None:
+    made = runpy.run_path(str(REPO / "docs" / "make_codes.py"))
+    assert made["ADVICE"].keys() == CODES.keys()
+    text = made["page"]()
+    assert (REPO / "docs" / "codes.md").read_text() == text, "python docs/make_codes.py writes it again"
+    assert re.findall(r"^\| `(GI\d{3})`", text, re.MULTILINE) == list(CODES)
+
+
+def test_the_code_and_the_table_have_the_same_codes() -> None:
+    found = strings()
+    mentioned = {code for text in found for code in CODE.findall(text)}
+    given = {text for text in found if CODE.fullmatch(text)}
+    assert mentioned <= CODES.keys()
+    assert CODES.keys() - given == NOT_YET
+
+
+def test_meanings_are_plain_sentences() -> None:
+    for code, (_, meaning) in CODES.items():
+        assert not meaning.endswith("."), code
+        assert meaning[0].islower() or not meaning[0].isalpha() or meaning.startswith("OpenVINO"), code
