@@ -1,0 +1,116 @@
+"""Runs the blocks of a page, in order and in one working directory that holds the fixtures.
+
+sh       one command per line, run for its exit code: 0, or the one that a comment states: `# exit 2`
+console  `$ command`, then its output; a line `...` stands for any number of lines, and times are not compared
+python   run as one program per page. Comments behind a `print`, or directly below a statement that prints, are its
+         output. A block that begins with the comment `# name.py` is also that file
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.readme import REPO, Block, blocks
+
+_SECONDS = re.compile(r"\b\d+\.\d\d s\b")
+_EXIT = re.compile(r"# exit (\d)$")
+_FILE = re.compile(r"# (\w+\.py)\n")
+
+
+def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:
+    """Runs every block of a page in `folder`, the current directory; how many statements and commands there were.
+
+    skip   beginnings of commands that are not run
+    """
+    if not (folder / "fixtures").exists():
+        (folder / "fixtures").symlink_to(REPO / "fixtures")
+    names: dict[str, object] = {"__name__": "__main__"}
+    ran = 0
+    for block in blocks(page, "sh", "console", "python"):
+        where = f"{page.name}:{block.line}"
+        if block.language == "python":
+            ran += _run_python(block, where, folder, names)
+        elif block.language == "sh":
+            for line in block.text.splitlines():
+                if line and not line.startswith(("#", *skip)):
+                    stated = _EXIT.search(line)
+                    code, output = run_command(line)
+                    assert code == (int(stated[1]) if stated else 0), f"{where}: {line}\n{output}"
+                    ran += 1
+        else:
+            for command, expected in _session(block):
+                code, output = run_command(command)
+                assert code == 0, f"{where}: {command}\n{output}"
+                assert matches(expected, output.splitlines()), f"{where}: {command}\n{output}"
+                ran += 1
+    return ran
+
+
+def run_command(line: str) -> tuple[int, str]:
+    """Exit code and output of a `gather-infer` command, run in this process through its entry point."""
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "gather-infer", f"not run by the tests: {line}"
+    (entry,) = entry_points(group="console_scripts", name=program)
+    result = CliRunner().invoke(entry.load(), arguments)
+    return result.exit_code, result.output
+
+
+def _session(block: Block) -> Iterator[tuple[str, list[str]]]:
+    assert block.text.startswith("$ "), "a console block begins with a command"
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *output = part.rstrip("\n").split("\n")
+        yield command, output
+
+
+def matches(expected: list[str], output: list[str]) -> bool:
+    """Whether the output is the expected lines, where `...` is any number of lines and every time is like another."""
+
+    def pattern(line: str) -> str:
+        return r"(?:[^\n]*\n)*?" if line == "..." else re.escape(_SECONDS.sub("0.00 s", line.rstrip()) + "\n")
+
+    text = "".join(_SECONDS.sub("0.00 s", line.rstrip()) + "\n" for line in output)
+    return re.fullmatch("".join(map(pattern, expected)), text) is not None
+
+
+def _run_python(block: Block, where: str, folder: Path, names: dict[str, object]) -> int:
+    if file := _FILE.match(block.text):
+        (folder / file[1]).write_text(block.text)
+    lines = block.text.splitlines()
+    statements = ast.parse(block.text).body
+    for number, statement in enumerate(statements):
+        printed = io.StringIO()
+        program = compile(ast.Module([statement], []), where, "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(program, names)
+        end = statements[number + 1].lineno - 1 if number + 1 < len(statements) else len(lines)
+        assert statement.end_lineno is not None
+        expected = _expected(statement, lines[statement.end_lineno - 1 : end])
+        output = printed.getvalue().splitlines()
+        assert bool(output) == bool(expected), f"{where}: {ast.unparse(statement)} prints {output}"
+        assert output == expected, f"{where}: {ast.unparse(statement)}"
+    return len(statements)
+
+
+def _expected(statement: ast.stmt, lines: list[str]) -> list[str]:
+    """The output that the comments state behind the last line of a statement, or directly below it."""
+    is_print = isinstance(statement, ast.Expr) and ast.unparse(statement).startswith("print(")
+    if is_print and statement.end_col_offset is not None:
+        behind = lines[0].encode()[statement.end_col_offset :].decode().strip()
+        if behind:
+            return [behind.removeprefix("# ")]
+    below = []
+    if is_print or isinstance(statement, ast.For):
+        for line in lines[1:]:
+            if not line.startswith("#"):
+                break
+            below.append(line.removeprefix("# "))
+    return below

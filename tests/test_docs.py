@@ -1,0 +1,47 @@
+"""Every command and every Python block of the pages in docs/ works and prints what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.documents import matches, run_page
+from tests.readme import REPO
+
+PAGES = sorted((REPO / "docs").glob("*.md"))
+_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("name", [page.name for page in PAGES])
+def test_blocks_of_the_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run_page(REPO / "docs" / name, tmp_path)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(REPO.glob("*.md"))], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in _LINK.findall(page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_the_design_has_every_room() -> None:
+    rows = re.findall(r"^\| (`.*?`) \|", (REPO / "docs" / "design.md").read_text(), re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    package = REPO / "gather_infer"
+    files = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    assert listed == files | {path.parent.name for path in package.glob("*/__init__.py")}
+
+
+def test_dots_stand_for_any_lines() -> None:
+    output = ["a   0.41 s", "b", "c"]
+    assert matches(["a   0.99 s", "b", "c"], output)
+    assert matches(["..."], output)
+    assert matches(["...", "b", "..."], output)
+    assert matches(["a   0.99 s", "...", "b", "c"], output)
+    assert not matches(["a   0.99 s", "..."], ["x", *output])
+    assert not matches(["a   0.99 s", "b"], output)
+    assert not matches(["...", "d", "..."], output)
