@@ -8,9 +8,10 @@ the same amount each time becomes `d + i*step`; one that changes otherwise becom
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.sequence import DIFFERS
@@ -22,7 +23,7 @@ from .frame import MAX_DEPTH, Frame
 from .join import escape, join
 
 if TYPE_CHECKING:
-    from .walk import Walker
+    from .walk import Mark, Walker
 
 MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
@@ -65,6 +66,7 @@ def _body(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
 def _walk_body(
     walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
 ) -> tuple[list[Value], Frame]:
+    assert len(body.input) == len(given), "the callers compare the numbers"
     values = dict(zip((i.name for i in body.input), given, strict=True))
     inner = Frame(
         frame.opsets, path=path, parent=frame, values=values, attributes=frame.attributes, depth=frame.depth + 1
@@ -87,14 +89,20 @@ def _if(
         body = _body(attributes, name)
         if len(body.output) != outputs:
             raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
+        if body.input:
+            raise SpecViolation(f"{name} must have no inputs, has {len(body.input)}", "GI110")
         # a branch that always runs is on the unconditional path
         context.scope = scope if taken is branch else scope.child()
+        mark = walker.mark()
         results[branch], _ = _walk_body(walker, body, (), f"{node}/{name}", frame)
+        if taken is not branch:
+            walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
     context.scope, context.node, context.op_type = scope, node, "If"
     if isinstance(taken, bool):
         return results[taken]
-    fresh = _fresh(context, "the branches of the If give it different sizes")
-    return [join(a, b, fresh) for a, b in zip(results[True], results[False], strict=True)]
+    differ = "the branches of the If give it different sizes"
+    pairs = zip(results[True], results[False], strict=True)
+    return [join(a, b, _fresh(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
 
 
 def _scalar(value: Value | None) -> object:
@@ -140,12 +148,15 @@ def _loop(
     start = _scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
 
     scope, created = context.scope, len(context.causes)
-    iteration = context.fresh("the number of an iteration", stem="iteration")
+    iteration = _iteration(context)
     begins = frame.comparison(call.input[1]) if len(call.input) > 1 else None
     counted: Dim | None = None
     bodies: list[Frame] = []
 
     def run(state: list[Value]) -> list[Value]:
+        context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
+        if most is not None:
+            context.scope.require(most - 1 - iteration)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
@@ -154,9 +165,6 @@ def _loop(
 
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
-        context.scope = scope.child()
-        if most is not None:
-            context.scope.require(most - 1 - iteration)
         state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
         goes_on = _scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
@@ -172,16 +180,34 @@ def _loop(
         trips = 0
     elif counted is not None:
         trips = counted
+    elif start is True and goes_on is False:
+        trips = 1 if most is None else minimum(1, most, scope=scope)
     elif start is True and goes_on is True and most is not None:
         trips = most
     else:
         trips = context.fresh("the number of iterations depends on data", stem="trips")
         if most is not None:
             scope.require(most - trips)
+    _leave(walker, mark, trips)
     local = _local_symbols(context, created) - free_symbols(trips)
     finals = [_after(s, iteration, trips, local, context) for s in state]
-    scans = [_stacked(v, trips, 0, local, context) for v in results[1 + n :]]
+    stacked = zip(results[1 + n :], body.output[1 + n :], strict=True)
+    scans = [_stacked(v, declared, trips, 0, local, context) for v, declared in stacked]
     return [*finals, *scans]
+
+
+def _iteration(context: Context) -> Expr:
+    """The symbol of an iteration's number, which nobody may assume to be >= 1: it starts at 0."""
+    iteration = context.fresh("the number of an iteration", stem="iteration")
+    context.zero_dims |= {iteration.name}
+    return iteration
+
+
+def _leave(walker: Walker, mark: Mark, trips: Dim) -> None:
+    """Forget what holds only if the body runs, unless it surely does."""
+    runs = known_le(1, trips, walker.context.scope)
+    if runs is not True:
+        walker.forget_conditional(mark, is_dead=runs is False)
 
 
 # A comparison is true exactly when this difference is negative.
@@ -257,10 +283,11 @@ def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: 
     return escape(state, local, _fresh(context, DIFFERS if isinstance(state, SequenceType) else changes))
 
 
-def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
+def _stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
     """What `trips` iterations of `value` are when they are stacked on a new `axis`.
 
-    Without an iteration nobody says what the other dims are, so a symbolic dim rests on there being one.
+    Without an iteration nobody says what the other dims are, so one that the body does not declare as a number rests on
+    there being one.
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
@@ -269,10 +296,12 @@ def _stacked(value: Value, trips: Dim, axis: int, local: set[str], context: Cont
     if outside.shape is None:
         return SymbolicTensor(outside.dtype, span=outside.span)
     shape: Shape = outside.shape
-    if any(isinstance(d, Expr) for d in shape) and not context.assume(
-        trips, 1, "without an iteration its dims are open"
-    ):
-        shape = tuple(context.fresh("the body may never run") if isinstance(d, Expr) else d for d in shape)
+    stated = [d.dim_value if d.HasField("dim_value") else None for d in declared.type.tensor_type.shape.dim]
+    if stated != list(shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
+        is_stated = [known == d for known, d in zip_longest(stated[: len(shape)], shape)]
+        shape = tuple(
+            d if sure else context.fresh("the body may never run") for d, sure in zip(shape, is_stated, strict=True)
+        )
     rank = len(shape) + 1
     if not -rank <= axis < rank:
         raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
@@ -439,10 +468,13 @@ def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -
 
 
 def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
-    """True when two element facts differ only in symbols that the run generated: joining them again says no more."""
+    """True when two element facts differ only in symbols of dims that differ: joining them again says no more."""
 
     def blur(shape: Shape | None) -> object:
-        return None if shape is None else tuple("?" if free_symbols(d) & context.causes.keys() else d for d in shape)
+        return None if shape is None else tuple("?" if is_member_dim(d) else d for d in shape)
+
+    def is_member_dim(dim: Dim) -> bool:
+        return any(n in context.causes and context.causes[n].reason == DIFFERS for n in free_symbols(dim))
 
     return (
         isinstance(a, SymbolicTensor)
@@ -515,19 +547,22 @@ def _scan(
     if trips is None:
         trips = context.fresh("the length of the scan inputs is not known", stem="trips")
 
-    iteration = context.fresh("the number of an iteration", stem="iteration")
-    context.scope = scope.child()
-    context.scope.require(trips - 1 - iteration)
+    iteration = _iteration(context)
+    mark = walker.mark()
 
     def run(state: list[Value]) -> list[Value]:
+        context.scope = scope.child()
+        context.scope.require(trips - 1 - iteration)
         return _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
 
     state, results = _induction(walker, states, iteration, run, slice(0, n))
     context.scope, context.node, context.op_type = scope, path, "Scan"
+    _leave(walker, mark, trips)
     local = _local_symbols(context, created) - free_symbols(trips)
     finals: list[Value] = [_after(s, iteration, trips, local, context) for s in state]
     axes = [0] * k if batched else out_axes
-    scans: list[Value] = [_stacked(v, trips, a, local, context) for v, a in zip(results[n:], axes, strict=True)]
+    stacked = zip(results[n:], body.output[n:], axes, strict=True)
+    scans: list[Value] = [_stacked(v, declared, trips, a, local, context) for v, declared, a in stacked]
     outputs = [*finals, *scans]
     return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
 

@@ -59,6 +59,15 @@ class Frame:
             frame = frame.parent
         return None
 
+    def is_absent(self, name: str) -> bool:
+        """True for an input of the function around this graph that the call leaves out."""
+        frame: Frame | None = self
+        while frame is not None and name not in frame.values:
+            if name in frame.absent:
+                return True
+            frame = frame.parent
+        return False
+
     def constant(self, name: str) -> TensorProto | None:
         """The tensor of a constant name; an inner name hides an outer one."""
         frame: Frame | None = self

@@ -222,12 +222,13 @@ class Walker:
             raise SpecViolation(f"the model imports no opset for domain {node.domain or 'ai.onnx'}", "GI104")
         schema = entry.schema
         if schema is not None:
+            listed = len(inputs)
             while inputs and inputs[-1] is None:
                 inputs.pop()  # trailing inputs that are left out
             if len(inputs) > schema.max_inputs and node.op_type == "Gather" and len(inputs) == 3:
                 return self.misplaced_openvino_gather(node, names, inputs, frame)
-            if not schema.min_inputs <= len(inputs) <= schema.max_inputs:
-                raise SpecViolation(_arity("inputs", schema.min_inputs, schema.max_inputs, len(inputs)), "GI107")
+            if listed < schema.min_inputs or len(inputs) > schema.max_inputs:
+                raise SpecViolation(_arity("inputs", schema.min_inputs, schema.max_inputs, listed), "GI107")
             if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
@@ -504,6 +505,23 @@ class Walker:
         assumptions: dict[Any, Assumption] = self.context.assumptions
         while len(assumptions) > mark.assumptions:
             assumptions.popitem()
+
+    def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
+        """Forget the constraints since `mark`, made by nodes that not every run reaches.
+
+        Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays.
+        """
+        constraints: dict[Constraint, None] = self.context.constraints
+        while len(constraints) > mark.constraints:
+            constraints.popitem()
+        if is_dead:
+            self.diagnostics[mark.diagnostics :] = filter(_is_structural, self.diagnostics[mark.diagnostics :])
+            del self.accesses[mark.accesses :]
+
+
+def _is_structural(finding: Diagnostic) -> bool:
+    """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
+    return finding.code < "GI200" or finding.code in ("GI204", "GI211")
 
 
 def _arity(what: str, least: int, most: int, found: int) -> str:
