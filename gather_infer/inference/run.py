@@ -13,7 +13,7 @@ from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
 from gather_infer.ops.sequence import DIFFERS
-from gather_infer.rules import Cause, Context, RuleSet
+from gather_infer.rules import Assumption, Cause, Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
     DimSyntaxError,
@@ -197,7 +197,7 @@ class _Run:
             for name, value in values.items():
                 values[name] = _simplified(value, scope)
         notes = self._declared_outputs(walker, [_simplified(v, scope) for v in outputs], scope)
-        assumptions = tuple(a for a in context.assumptions.values() if not a.is_known(scope))
+        assumptions = _independent(context.assumptions.values(), scope)
         return Inference(
             self.model,
             walker.scopes,
@@ -239,6 +239,21 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where))
         return found
+
+
+def _independent(assumptions: Iterable[Assumption], scope: Scope) -> tuple[Assumption, ...]:
+    """The assumptions that neither the run nor those before them prove."""
+    assumed = scope.child()
+    kept: list[Assumption] = []
+    for assumption in assumptions:
+        if assumption.is_known(assumed):
+            continue
+        kept.append(assumption)
+        if assumption.least is not None:
+            assumed.require(assumption.dim - assumption.least)
+        if assumption.most is not None:
+            assumed.require(assumption.most - assumption.dim)
+    return tuple(kept)
 
 
 def _causes_of(walker: Walker) -> dict[str, Cause]:

@@ -58,7 +58,7 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
             for c in inference.constraints
         ],
         "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "node": a.node, "reason": a.reason}
+            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": a.node, "reason": a.reason}
             for a in inference.assumptions
         ],
         "causes": {

@@ -154,7 +154,9 @@ def test_what_a_run_may_hold() -> None:
     assert "N >= 1 (node /Reshape): an entry of 0 copies" in text
     assert re.search(r"N <= 512 +/Add", text)
     held = inference_json(found, summary)
-    assert held["assumptions"] == [{"dim": "N", "least": 1, "node": "/Reshape", "reason": "an entry of 0 copies"}]
+    assert held["assumptions"] == [
+        {"dim": "N", "least": 1, "most": None, "node": "/Reshape", "reason": "an entry of 0 copies"}
+    ]
     assert held["constraints"] == [{"left": "N", "relation": "<=", "right": 512, "node": "/Add"}]
     assert list(held["causes"]) == ["nonzero_0"]
     assert held["coverage"] == {"tensors": 1, "typed": 1, "ranked": 1, "exact": 0}
