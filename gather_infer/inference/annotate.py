@@ -9,6 +9,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from gather_infer.tensor import SymbolicTensor, Value
 
+from .frame import label_of, repeated_labels
 from .types import to_type
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 def annotate(inference: Inference, *, weights: bool = False) -> ModelProto:
     """See Inference.annotated."""
     source = inference.model
-    model = source.with_weights() if weights else ModelProto.FromString(source.proto.SerializeToString())
+    if weights:
+        model = source.with_weights()
+    else:
+        model = ModelProto()
+        model.CopyFrom(source.proto)
     _annotate_graph(model.graph, "", inference.scopes)
     return model
 
@@ -31,6 +36,7 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
     interface |= {t.values.name for t in graph.sparse_initializer}
     declared = {v.name: v for v in graph.value_info}
     entries: list[ValueInfoProto] = []
+    repeated = repeated_labels(graph.node)
     for index, node in enumerate(graph.node):
         for name in node.output:
             if not name or name in interface:
@@ -48,7 +54,8 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
             if entry is not None:
                 entries.append(entry)
         for attribute in node.attribute:
-            below = f"{path}/{node.name or f'{node.op_type}#{index}'}/{attribute.name}".lstrip("/" if not path else "")
+            label = f"{label_of(node, index, repeated)}/{attribute.name}"
+            below = f"{path}/{label}" if path else label
             if attribute.HasField("g"):
                 _annotate_graph(attribute.g, below, scopes)
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing

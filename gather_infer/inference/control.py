@@ -69,7 +69,13 @@ def _walk_body(
     assert len(body.input) == len(given), "the callers compare the numbers"
     values = dict(zip((i.name for i in body.input), given, strict=True))
     inner = Frame(
-        frame.opsets, path=path, parent=frame, values=values, attributes=frame.attributes, depth=frame.depth + 1
+        frame.opsets,
+        path=path,
+        parent=frame,
+        values=values,
+        attributes=frame.attributes,
+        parameters=frame.parameters,
+        depth=frame.depth + 1,
     )
     return walker.walk_graph(body, inner), inner
 
@@ -168,6 +174,7 @@ def _loop(
         state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
         goes_on = _scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
+        context.scope = scope  # the body may never run, so its facts say nothing of how often it does
         counted = _counted(start, begins, continues, iteration, context, most)
         if counted is None or counted == most:
             break

@@ -97,7 +97,7 @@ class Opsets:
             rule = rules.find(op_type, version) if rules is not None and version else None
             if rule is not None:
                 break
-        lookup = min(version, NEWEST_OPSET) if name == "" else version
+        lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
         schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
         return Entry(
             op_type,

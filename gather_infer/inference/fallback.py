@@ -46,7 +46,7 @@ def onnx_inference(
     except onnx.shape_inference.InferenceError as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
-    reader = DimReader()
+    reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
 
     def unknown(_: int) -> object:
         return context.fresh(f"there is no rule for {schema.op_type}")

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
 from .dispatch import Opsets
+from .types import DimReader
 
 MAX_DEPTH: Final = 40
 """Subgraphs and function calls inside each other."""
+
+
+def label_of(node: NodeProto, index: int, repeated: Set[str]) -> str:
+    """What paths call a node: its name, or operator and position when it has none, or shares it with another node."""
+    label = node.name or f"{node.op_type}#{index}"
+    return f"{label}#{index}" if label in repeated else label
+
+
+def repeated_labels(nodes: Iterable[NodeProto]) -> frozenset[str]:
+    """The labels that several of the nodes would have."""
+    labels = [node.name or f"{node.op_type}#{index}" for index, node in enumerate(nodes)]
+    if len(set(labels)) == len(labels):
+        return frozenset()
+    return frozenset(label for label, count in Counter(labels).items() if count > 1)
 
 
 @dataclass(slots=True)
@@ -25,6 +41,9 @@ class Frame:
     path        "" for the main graph, else the path of the node and the attribute
     constants   tensors that no caller can override, for rules that need every element
     attributes  of the call, in a function body and its subgraphs
+    parameters  the attributes that the function has; None outside functions
+    reader      of dims declared in this body: a name that no input has means something else in every body and call
+    repeated    labels that several nodes of this graph have
     absent      inputs of a function that the call leaves out
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     """
@@ -36,6 +55,9 @@ class Frame:
     declared: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
     constants: dict[str, TensorProto] = field(default_factory=dict)
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    parameters: frozenset[str] | None = None
+    reader: DimReader | None = None
+    repeated: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
     negative: dict[str, Dim] = field(default_factory=dict)
     depth: int = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
+from gather_infer.diagnostic import Location
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
@@ -41,6 +42,10 @@ def call(
         raise SpecViolation(
             f"function {body.name} takes at most {len(body.input)} inputs, found {len(inputs)}", "GI107"
         )
+    if len(node.output) > len(body.output):
+        raise SpecViolation(
+            f"function {body.name} has at most {len(body.output)} outputs, found {len(node.output)}", "GI107"
+        )
 
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
@@ -54,6 +59,7 @@ def call(
         values={name: value for name, value in given.items() if value is not None},
         declared={v.name: v for v in body.value_info},
         attributes=bound,
+        parameters=frozenset(body.attribute) | bound.keys(),
         absent=frozenset(name for name in body.input if given.get(name) is None),
         depth=frame.depth + 1,
     )
@@ -63,7 +69,25 @@ def call(
     walker.walk_nodes(body.node, inner)
     walker.context.node, walker.context.op_type = outer_node, outer_type
     walker.calls.pop()
-    return [inner.find(name) for name in body.output]
+    for name in body.output:
+        if name not in inner.values and name not in inner.absent:
+            walker.report("GI103", f"function output {name} is not defined", Location(inner.path, value=name))
+    return [inner.values.get(name) for name in body.output]
+
+
+def resolved(node: NodeProto, frame: Frame) -> NodeProto:
+    """The node with its references to the attributes of a function replaced by what the call gives."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            copy.attribute.add().CopyFrom(source)
+            copy.attribute[-1].name = attribute.name
+    return copy
 
 
 @cache

@@ -40,13 +40,19 @@ def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 def captures(graph: GraphProto) -> set[str]:
     """The names that a subgraph reads from the graphs around it."""
-    defined = {v.name for v in graph.input} | {t.name for t in graph.initializer}
-    defined |= {t.values.name for t in graph.sparse_initializer}
-    read = {output.name for output in graph.output}
-    for node in graph.node:
-        defined.update(node.output)
-        read.update(_reads(node))
-    return {name for name in read - defined if name}
+    found: set[str] = set()
+    pending: list[tuple[GraphProto, set[str]]] = [(graph, set())]  # a loop, since subgraphs may nest very deep
+    while pending:
+        graph, around = pending.pop()
+        defined = around | {v.name for v in graph.input} | {t.name for t in graph.initializer}
+        defined |= {t.values.name for t in graph.sparse_initializer}
+        for node in graph.node:
+            defined.update(node.output)
+        found.update(o.name for o in graph.output if o.name and o.name not in defined)
+        for node in graph.node:
+            found.update(name for name in node.input if name and name not in defined)
+            pending += [(inner, defined) for inner in _subgraphs(node)]
+    return found
 
 
 def captured(node: NodeProto) -> set[str]:

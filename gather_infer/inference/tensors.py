@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto
+from onnx import SparseTensorProto, TensorProto
 
 from gather_infer.model import ModelFile
 from gather_infer.tensor import MAX_VALUES, DType, Span, SymbolicTensor
@@ -86,7 +86,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     size = 1
     for dim in shape:
         size *= dim
-    if dtype is None or dtype is DType.STRING:
+    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model):
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
         if size <= MAX_VALUES:
@@ -97,6 +97,21 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16) and size <= MAX_FLOAT_VALUES:
         return _from_array(dtype, _read(tensor, model))
     return SymbolicTensor(dtype, shape)
+
+
+def _is_out_of_reach(tensor: TensorProto, model: ModelFile) -> bool:
+    """True for external data of a model in memory: there is no directory that it could be relative to."""
+    external: bool = tensor.data_location == TensorProto.EXTERNAL
+    return external and model.base_dir is None and model.payload(tensor) is None
+
+
+def sparse_fault(sparse: SparseTensorProto) -> str | None:
+    """What is wrong with the dims or the type of a sparse constant; None when nothing is."""
+    if any(dim < 0 for dim in sparse.dims):
+        return f"dims must be >= 0, are {list(sparse.dims)}"
+    if sparse.values.data_type not in _DTYPES:
+        return f"element type {sparse.values.data_type} is not one of ONNX"
+    return None
 
 
 def _read(tensor: TensorProto, model: ModelFile) -> npt.NDArray[Any]:

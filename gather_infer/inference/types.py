@@ -47,7 +47,10 @@ class DimReader:
         self._cache: dict[str, Dim] = {}
 
     def param(self, text: str) -> Dim:
-        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol."""
+        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol.
+
+        A number in text form is opaque as well: runtimes take any size for it.
+        """
         found = self._cache.get(text)
         if found is None:
             found = self._cache[text] = self._param(text)
@@ -62,6 +65,9 @@ class DimReader:
                 dim = parse_dim(text, names=self.known)
             except DimSyntaxError:
                 dim = self.adopt(text)
+            else:
+                if isinstance(dim, int):
+                    dim = self.adopt(text)
         return substitute(dim, self.bound) if self.bound else dim
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:

@@ -22,13 +22,13 @@ from gather_infer.tensor import Span, SparseTensor, SymbolicTensor, Value, make_
 from . import control, function
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
-from .frame import Frame
+from .frame import Frame, label_of, repeated_labels
 from .join import contradiction
 from .order import captured, topological
 from .result import GatherAccess
 from .schema import attribute_type_name
-from .tensors import from_tensor, payload_fault
-from .types import DimReader, from_type
+from .tensors import from_tensor, payload_fault, sparse_fault
+from .types import DimReader, dtype_of, from_type
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -90,10 +90,14 @@ class Walker:
                 self.add_constant(tensor.name, tensor, frame)
         for sparse in graph.sparse_initializer:  # runtimes hand them to operators as dense tensors
             name = sparse.values.name
-            if name not in frame.values:
-                frame.values[name] = from_tensor(TensorProto(data_type=sparse.values.data_type), self.model).with_(
-                    shape=tuple(max(d, 0) for d in sparse.dims), values=None, span=None
-                )
+            if name in frame.values:
+                continue
+            fault = sparse_fault(sparse)
+            frame.values[name] = UNKNOWN
+            if fault is None:
+                frame.values[name] = SymbolicTensor(dtype_of(sparse.values.data_type), tuple(sparse.dims))
+            else:
+                self.report("GI204", fault, Location(frame.path, value=name))
         frame.declared = {v.name: v for v in graph.value_info}
         self.walk_nodes(graph.node, frame)
         outputs: list[Value] = []
@@ -120,6 +124,7 @@ class Walker:
     def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame) -> None:
         """Visit nodes in an order in which every input comes before its use; theirs when that is one."""
         nodes = list(nodes)
+        frame.repeated = repeated_labels(nodes)
         for index, node in enumerate(nodes):
             if not self.visit(node, index, frame, final=False):
                 rest = range(index, len(nodes))
@@ -143,8 +148,8 @@ class Walker:
     # nodes
 
     def path_of(self, node: NodeProto, index: int, frame: Frame) -> str:
-        """The path of a node: its name, or operator and position when it has none, below the path of its graph."""
-        name = node.name or f"{node.op_type}#{index}"
+        """The path of a node: its label below the path of its graph."""
+        name = label_of(node, index, frame.repeated)
         return f"{frame.path}/{name}" if frame.path else name
 
     def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
@@ -169,11 +174,14 @@ class Walker:
         inputs: list[Value | None] = []
         names = list(node.input)
         for name in names:
-            if not name or name in frame.absent:
+            if not name:
                 inputs.append(None)
                 continue
             value = frame.find(name)
             if value is None:
+                if frame.is_absent(name):
+                    inputs.append(None)
+                    continue
                 if not final:
                     return False
                 self.report("GI103", f"input {name} is not defined", self.location(node, index, frame, f"input {name}"))
@@ -181,8 +189,10 @@ class Walker:
             inputs.append(value)
 
         entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
-        if entry.control and not final and any(frame.find(name) is None for name in captured(node)):
-            return False
+        if entry.control and not final:
+            missing = [name for name in captured(node) if frame.find(name) is None]
+            if missing and not all(map(frame.is_absent, missing)):
+                return False
         context = self.context
         context.node = self.path_of(node, index, frame)
         context.op_type = node.op_type
@@ -199,7 +209,13 @@ class Walker:
         if context.findings:
             self.take_findings(self.location(node, index, frame))
 
-        if len(outputs) == 1 and len(results) >= 1 and not frame.declared and outputs[0] not in frame.values:
+        if (
+            len(outputs) == 1
+            and outputs[0]
+            and len(results) >= 1
+            and not frame.declared
+            and outputs[0] not in frame.values
+        ):
             # the common case of bind_outputs, without its questions
             frame.values[outputs[0]] = self.limited(results[0]) if results[0] is not None else UNKNOWN
         else:
@@ -258,7 +274,7 @@ class Walker:
         )
         if entry.rule is not None:
             if node.op_type == "Constant" and len(outputs) == 1 and "value" in attributes:
-                for attribute in node.attribute:
+                for attribute in function.resolved(node, frame).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
             results = entry.rule(call)
@@ -268,6 +284,7 @@ class Walker:
                     frame.negative[outputs[0]] = difference
             return results
         if schema is not None:
+            node = function.resolved(node, frame)
             body = function.schema_body(schema, node, inputs, entry.version)
             if body is not None:
                 return function.call(self, body, node, inputs, attributes, frame)
@@ -323,6 +340,11 @@ class Walker:
         for proto in node.attribute:
             name = proto.name
             if proto.ref_attr_name:
+                if frame.parameters is None or proto.ref_attr_name not in frame.parameters:
+                    nobody = "there is no function around it" if frame.parameters is None else "the function has none"
+                    raise SpecViolation(
+                        f"attribute {name} refers to a function's attribute {proto.ref_attr_name}, {nobody}", "GI106"
+                    )
                 bound = frame.attributes.get(proto.ref_attr_name)
                 if bound is None:
                     continue  # the call leaves it out, so the operator's default holds
@@ -343,11 +365,11 @@ class Walker:
                     )
             if name in decoded:
                 raise SpecViolation(f"attribute {name} is given twice", "GI106")
-            decoded[name] = self.decode(proto, kind)
+            decoded[name] = self.decode(proto, kind, frame)
         return decoded
 
-    def decode(self, proto: AttributeProto, kind: int) -> Attribute:
-        """The value of an attribute. Raises SpecViolation for text that is not UTF-8 and for broken tensors."""
+    def decode(self, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
+        """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for broken tensors."""
         if kind == _A.INT:
             return int(proto.i)
         if kind == _A.INTS:
@@ -355,28 +377,47 @@ class Walker:
         if kind == _A.FLOAT:
             return float(proto.f)
         if kind == _A.STRING:
-            return proto.s.decode("utf-8", "surrogateescape")
+            return proto.s.decode("utf-8", "backslashreplace")
         if kind == _A.FLOATS:
             return tuple(proto.floats)
         if kind == _A.STRINGS:
-            return tuple(s.decode("utf-8", "surrogateescape") for s in proto.strings)
+            return tuple(s.decode("utf-8", "backslashreplace") for s in proto.strings)
         if kind == _A.TENSOR:
-            fault = payload_fault(proto.t, self.model)
+            return self.decode_tensor(proto.name, proto.t)
+        if kind == _A.SPARSE_TENSOR:
+            fault = sparse_fault(proto.sparse_tensor)
             if fault is not None:
                 raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
-            return from_tensor(proto.t, self.model)
-        if kind == _A.SPARSE_TENSOR:
-            values = from_tensor(TensorProto(data_type=proto.sparse_tensor.values.data_type), self.model)
-            return SparseTensor(values.dtype, tuple(max(d, 0) for d in proto.sparse_tensor.dims))
+            return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
         if kind == _A.TYPE_PROTO:
-            return from_type(proto.tp, self.reader, lambda _: self.context.fresh("the type attribute states no size"))
+            return self.stated(proto.tp, frame, "the type attribute states no size")
         if kind == _A.GRAPH:
             return proto.g
         if kind == _A.GRAPHS:
             return tuple(proto.graphs)
         if kind == _A.TENSORS:
-            return tuple(from_tensor(t, self.model) for t in proto.tensors)
+            return tuple(self.decode_tensor(proto.name, t) for t in proto.tensors)
         return proto
+
+    def decode_tensor(self, name: str, tensor: TensorProto) -> SymbolicTensor:
+        fault = payload_fault(tensor, self.model)
+        if fault is not None:
+            raise SpecViolation(f"attribute {name}: {fault}", "GI204")
+        return from_tensor(tensor, self.model)
+
+    def stated(self, proto: onnx.TypeProto, frame: Frame, reason: str) -> Value | None:
+        """The fact that a type inside the model states, None when it states nothing.
+
+        In a body, a name that no input has is a symbol of that body; in a function every name is one, of that call.
+        """
+        if frame.reader is None:
+            if frame.path == "":
+                frame.reader = self.reader
+            else:
+                known = self.reader.known if frame.parameters is None else frozenset[str]()
+                bound = self.reader.bound if frame.parameters is None else {}
+                frame.reader = DimReader(known, bound, lambda name: self.context.fresh(f"a body declares it as {name}"))
+        return from_type(proto, frame.reader, lambda _: self.context.fresh(reason))
 
     # results
 
@@ -407,10 +448,11 @@ class Walker:
         """The fact to go on with: the inferred one; what is declared stands in where nothing could be inferred."""
         if isinstance(inferred, SymbolicTensor) and _states(declared, inferred):
             return inferred
-        stated = from_type(declared.type, self.reader, lambda _: self.context.fresh("value_info states no size"))
+        stated = self.stated(declared.type, frame, "value_info states no size")
         if stated is None:
             return inferred
         if inferred == UNKNOWN:
+            self.imply_sizes(stated)
             return stated
         if contradiction(stated, inferred, self.context.scope):
             self.report(
@@ -423,8 +465,15 @@ class Walker:
             if inferred.dtype is None:
                 inferred = inferred.with_(dtype=stated.dtype)
             if inferred.shape is None:
+                self.imply_sizes(stated)
                 inferred = inferred.with_(shape=stated.shape)
         return inferred
+
+    def imply_sizes(self, value: Value) -> None:
+        """Learn that the dims of a declared tensor are sizes: `N - 5` is one only where N >= 5."""
+        if isinstance(value, SymbolicTensor):
+            for dim in value.shape or ():
+                self.context.imply(dim)
 
     def limited(self, value: Value) -> Value:
         """`value` with every dim within the size cap and no element that is larger."""
