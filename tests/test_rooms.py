@@ -7,7 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import gather_infer_cli
 import pytest
+
+import gather_infer
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -15,7 +18,8 @@ else:
     tomllib = pytest.importorskip("tomli")
 
 REPO = Path(__file__).parents[1]
-PACKAGE = REPO / "gather_infer"
+PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
+CLI = Path(gather_infer_cli.__file__).parent
 
 FOUNDATION = {"errors", "diagnostic"}
 FACTS = FOUNDATION | {"symbolic", "tensor", "rules"}
@@ -40,6 +44,11 @@ RESULTS = {"gather_infer.inference.result"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 
+def _shown(path: Path) -> Path:
+    """The path in the repository, wherever the package is."""
+    return Path("cli") / path.relative_to(CLI) if path.is_relative_to(CLI) else path.relative_to(PACKAGE.parent)
+
+
 def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
     """The modules that a file imports, relative ones resolved; with `typing` also those for annotations only."""
     tree = ast.parse(path.read_text())
@@ -47,7 +56,7 @@ def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not typing:
             hidden.update(id(inner) for inner in ast.walk(node))
-    package = path.relative_to(REPO).with_suffix("").parts[:-1]
+    package = _shown(path).with_suffix("").parts[:-1]
     for node in ast.walk(tree):
         if id(node) in hidden:
             continue
@@ -76,16 +85,16 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
             top, _, rest = module.partition(".")
             if top == "gather_infer":
                 other = rest.partition(".")[0]
-                assert other in rooms | {room}, f"{path.relative_to(REPO)} imports {module}"
+                assert other in rooms | {room}, f"{_shown(path)} imports {module}"
             elif top not in sys.stdlib_module_names:
-                assert top in third_party, f"{path.relative_to(REPO)} imports {module}"
+                assert top in third_party, f"{_shown(path)} imports {module}"
 
 
 def test_reports_know_result_dataclasses_only() -> None:
     for path in files("report"):
         for module in imports(path):
             if module.startswith("gather_infer.inference"):
-                assert module in RESULTS, f"{path.relative_to(REPO)} imports {module}"
+                assert module in RESULTS, f"{_shown(path)} imports {module}"
 
 
 def test_every_room_has_its_rule() -> None:
@@ -101,7 +110,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 def test_the_command_line_imports_heavy_packages_in_commands_only() -> None:
     heavy = ("numpy", "onnx", "google", "gather_infer.inference", "gather_infer.model", "gather_infer.report")
-    for path in (REPO / "cli").glob("*.py"):
+    for path in CLI.glob("*.py"):
         tree = ast.parse(path.read_text())
         outermost = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
         for node in outermost:
@@ -110,13 +119,13 @@ def test_the_command_line_imports_heavy_packages_in_commands_only() -> None:
 
 
 def test_imports_inside_the_command_line_are_relative() -> None:
-    for path in (REPO / "cli").glob("*.py"):
+    for path in CLI.glob("*.py"):
         assert not any(m.partition(".")[0] == "gather_infer_cli" for m in imports(path, typing=True)), path
 
 
 def test_the_list_of_packages_is_complete() -> None:
     setuptools = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["setuptools"]
-    there = {".".join(p.parent.relative_to(REPO).parts) for p in PACKAGE.rglob("__init__.py")}
+    there = {".".join(_shown(p.parent).parts) for p in PACKAGE.rglob("__init__.py")}
     assert set(setuptools["packages"]) == there | {"gather_infer_cli"}
     assert setuptools["package-dir"]["gather_infer_cli"] == "cli"
 
@@ -124,10 +133,10 @@ def test_the_list_of_packages_is_complete() -> None:
 def test_exceptions_are_caught_by_name() -> None:
     """One `except Exception`, at the outermost boundary of the program."""
     found = []
-    for path in (*PACKAGE.rglob("*.py"), *(REPO / "cli").glob("*.py")):
+    for path in (*PACKAGE.rglob("*.py"), *CLI.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ExceptHandler):
                 caught = "" if node.type is None else ast.unparse(node.type)
                 if caught in ("", "Exception", "BaseException"):
-                    found.append(str(path.relative_to(REPO)))
+                    found.append(str(_shown(path)))
     assert found == ["cli/main.py"]
