@@ -14,16 +14,33 @@ import io
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from click.testing import CliRunner
 
-from tests.readme import REPO, Block, blocks
-
+REPO = Path(__file__).resolve().parents[1]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = re.compile(r"\b\d+\.\d\d s\b")
 _EXIT = re.compile(r"# exit (\d)$")
 _FILE = re.compile(r"# (\w+\.py)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its language, its text, and the line of the page that it begins on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """The fenced blocks of a page in these languages, in order."""
+    text = page.read_text()
+    found = [Block(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _BLOCK.finditer(text)]
+    return [block for block in found if block.language in languages]
 
 
 def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:

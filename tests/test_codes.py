@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+from pathlib import Path
 
+import gather_infer_cli
+
+import gather_infer
 from gather_infer.diagnostic import CODES
-from tests.readme import REPO
+from tests.documents import REPO
 
 CODE = re.compile(r"\bGI(?!\d00)\d{3}\b")  # GI200 is where a group begins
 NOT_YET = {"GI302"}  # for the check of bounds
@@ -15,7 +19,9 @@ NOT_YET = {"GI302"}  # for the check of bounds
 
 def strings() -> list[str]:
     """Every string in the package and the command line, docstrings included, but for the table itself."""
-    files = [*(REPO / "gather_infer").rglob("*.py"), *(REPO / "cli").glob("*.py")]
+    files = [
+        file for package in (gather_infer, gather_infer_cli) for file in Path(package.__file__).parent.rglob("*.py")
+    ]
     trees = [ast.parse(file.read_text()) for file in files if file.name != "diagnostic.py"]
     return [n.value for t in trees for n in ast.walk(t) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 

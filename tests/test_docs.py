@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import matches, run_page
-from tests.readme import REPO
+import gather_infer
+from tests.documents import REPO, matches, run_page
 
 PAGES = sorted((REPO / "docs").glob("*.md"))
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_design_has_every_room() -> None:
     rows = re.findall(r"^\| (`.*?`) \|", (REPO / "docs" / "design.md").read_text(), re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    package = REPO / "gather_infer"
+    package = Path(gather_infer.__file__).parent
     files = {path.stem for path in package.glob("*.py")} - {"__init__"}
     assert listed == files | {path.parent.name for path in package.glob("*/__init__.py")}
 
