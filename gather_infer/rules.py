@@ -120,8 +120,10 @@ class Context:
 
     def adopt(self, name: str) -> Expr:
         """The symbol of a name that the model declares somewhere inside; never one that this run has generated."""
-        while name in self.causes:
+        if name in self.causes:
             name += "_declared"
+            while name in self._reserved:
+                name += "_"
         self._reserved.add(name)
         return symbol(name)
 

@@ -37,20 +37,26 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
             return SparseTensor(a.dtype if a.dtype == b.dtype else None, join_shapes(a.shape, b.shape, fresh))
         case SequenceType(), SequenceType():
             length = a.length if a.length is not None and a.length == b.length else None
-            return SequenceType(_join_elements(a.element, b.element, fresh), length)
+            return SequenceType(_join_inner(a.element, b.element, a.length == 0, b.length == 0, fresh), length)
         case OptionalType(), OptionalType():
             present = a.present if a.present == b.present else None
-            return OptionalType(_join_elements(a.element, b.element, fresh), present)
+            absent = a.present is False, b.present is False
+            return OptionalType(_join_inner(a.element, b.element, *absent, fresh), present)
         case MapType(), MapType():
             key = a.key if a.key == b.key else None
             return MapType(key, None if a.value is None or b.value is None else join(a.value, b.value, fresh))
     return SymbolicTensor()
 
 
-def _join_elements(a: Value | None, b: Value | None, fresh: FreshDim) -> Value | None:
-    if a is None or b is None:  # an empty sequence has no members to disagree
-        return b if a is None else a
-    return join(a, b, fresh)
+def _join_inner(
+    a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: bool, fresh: FreshDim
+) -> Value | None:
+    """What holds of every member of either; None when nothing is known. Without members there are none to disagree."""
+    if a is None and a_is_empty:
+        return b
+    if b is None and b_is_empty:
+        return a
+    return None if a is None or b is None else join(a, b, fresh)
 
 
 def join_shapes(a: Shape | None, b: Shape | None, fresh: FreshDim) -> Shape | None:

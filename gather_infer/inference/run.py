@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.errors import UsageError
+from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
 from gather_infer.ops.sequence import DIFFERS
@@ -32,6 +32,7 @@ from .frame import Frame
 from .join import contradiction, symbols_of
 from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
 from .result import Inference
+from .structure import default_finding, imports_of, structural_findings
 from .types import DimReader, from_type
 from .walk import UNKNOWN, Walker
 
@@ -62,7 +63,10 @@ def infer(
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims` and `inputs`.
     """
-    return _Run(to_model_file(model), dims, inputs, rules, assume).run()
+    try:
+        return _Run(to_model_file(model), dims, inputs, rules, assume).run()
+    except UnicodeDecodeError as error:  # a message in memory; files are asked when they are read
+        raise ModelReadError("a name or another text in the model is not UTF-8") from error
 
 
 def to_model_file(model: object) -> ModelFile:
@@ -101,6 +105,7 @@ class _Run:
         overridable = model.proto.ir_version >= 4
         self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
         self.input_specs = read_inputs(inputs, (i.name for i in self.inputs))
+        self.unnamed: dict[tuple[str, int], str] = {}
         self.known = self._input_symbols()
         self.dim_specs: DimSpecs = read_dims(dims, self.known)
         for value in self.inputs:
@@ -123,9 +128,12 @@ class _Run:
             if text not in names and not _is_expression_of(text, names):
                 names.add(text)
         for value in self.inputs:
-            if value.name not in self.input_specs:
-                names |= {f"{value.name}.{axis}" for axis in _open_axes(value)}
-        return frozenset(names)
+            for axis in _open_axes(value) if value.name not in self.input_specs else ():
+                name = f"{value.name}.{axis}"
+                while name in names:  # the model has this name for another dim
+                    name += "_"
+                self.unnamed[value.name, axis] = name
+        return frozenset(names) | set(self.unnamed.values())
 
     def _bind_declared(self, value: ValueInfoProto, given: Shape) -> None:
         """A dim that the model names and `--input` sizes has that size wherever the name stands."""
@@ -135,43 +143,51 @@ class _Run:
                 bind(self.dim_specs, name, dim)
 
     def run(self) -> Inference:
-        scope = Scope()
-        for name, interval in self.dim_specs.bounds.items():
-            bound = self.dim_specs.bound.get(name)
-            if bound is None:
-                scope.declare(name, interval)
+        start = self._declared_scope()
         for number in range(MAX_PASSES):
-            before = scope.version
+            scope = start.about(self.known)
             walker, outputs = self._walk(scope)
             context = walker.context
             open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
-            if scope.version == before or not open_questions or number == MAX_PASSES - 1:
+            # Facts about generated symbols stay behind: the next pass may give their names to other dims.
+            start, before = scope.about(self.known), start
+            if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
         return self._result(walker, outputs, scope)
+
+    def _declared_scope(self) -> Scope:
+        """What the caller says of the inputs' symbols. Raises UsageError when it cannot be true."""
+        scope = Scope()
+        for name, interval in self.dim_specs.bounds.items():
+            scope.declare(name, interval)
+            bound = self.dim_specs.bound.get(name)
+            if bound is not None and interval.lo is not None:
+                scope.require(bound - interval.lo)
+            if bound is not None and interval.hi is not None:
+                scope.require(interval.hi - bound)
+            if bound is not None and scope.is_contradictory:
+                raise UsageError(f"dim {name!r} is {bound}, which is outside {interval}")
+        for name, bound in self.dim_specs.bound.items():
+            scope.require(bound)
+            if scope.is_contradictory:
+                raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
+        return scope
 
     def _walk(self, scope: Scope) -> tuple[Walker, list[Value]]:
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=self.known, may_assume=self.assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
         walker = Walker(self.model, context, reader, self.rule_sets)
-        frame = Frame(walker.opsets(self.model.proto.opset_import))
-        self.early = []
+        frame = Frame(walker.opsets(imports_of(self.model.proto)))
+        self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:
-            if value.name in frame.values:
-                self._early("GI101", f"input {value.name} is declared twice", value.name)
-                continue
-            frame.values[value.name] = self._input_fact(value, reader, context)
-        seen = set(frame.values)
-        overridable = {i.name for i in self.inputs}
+            if value.name not in frame.values:
+                frame.values[value.name] = self._input_fact(value, reader, context)
         for tensor in self.graph.initializer:
-            if tensor.name in seen and tensor.name not in overridable:
-                self._early("GI101", f"initializer {tensor.name} is defined twice", tensor.name)
-            seen.add(tensor.name)
+            if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
+                self.early.append(fault)
         outputs = walker.walk_graph(self.graph, frame)
         return walker, outputs
-
-    def _early(self, code: str, message: str, value: str, *detail: str) -> None:
-        self.early.append(diagnostic(code, message, Location(value=value), detail=detail))
 
     def _input_fact(self, value: ValueInfoProto, reader: DimReader, context: Context) -> Value:
         spec = self.input_specs.get(value.name)
@@ -179,17 +195,22 @@ class _Run:
         def unnamed(axis: int) -> Dim:
             if not value.type.HasField("tensor_type"):
                 return context.fresh(DIFFERS)  # of the members of a sequence, say
-            return substitute(symbol(f"{value.name}.{axis}"), self.dim_specs.bound)
+            name = self.unnamed.get((value.name, axis), f"{value.name}.{axis}")
+            return substitute(symbol(name), self.dim_specs.bound)
 
         for dim in _dims(value):
             if dim.WhichOneof("value") == "dim_value" and dim.dim_value < -1:
-                self._early("GI109", f"a dim of {value.name} is {dim.dim_value}; it is taken as unknown", value.name)
+                message = f"a dim of {value.name} must be >= 0, is {dim.dim_value}; it is taken as unknown"
+                self.early.append(diagnostic("GI109", message, Location(value=value.name)))
         declared = from_type(value.type, reader, unnamed)
         if declared is None:
             declared = UNKNOWN
-        if spec is None:
-            return declared
-        return _refined(value.name, declared, spec, self.dim_specs.bound)
+        if spec is not None:
+            declared = _refined(value.name, declared, spec, self.dim_specs.bound)
+        if isinstance(declared, SymbolicTensor):
+            for size in declared.shape or ():
+                context.imply(size)  # `N - 5` is a size only where N >= 5
+        return declared
 
     def _result(self, walker: Walker, outputs: list[Value], scope: Scope) -> Inference:
         context = walker.context
@@ -287,10 +308,10 @@ def _is_name(text: str) -> bool:
 
 def _is_expression_of(text: str, names: set[str]) -> bool:
     try:
-        parse_dim(text, names=names)
+        dim = parse_dim(text, names=names)
     except DimSyntaxError:
         return False
-    return True
+    return isinstance(dim, Expr)
 
 
 def _dims(value: ValueInfoProto) -> Sequence[Any]:

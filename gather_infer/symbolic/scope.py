@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gather_infer.symbolic.dim import (
     Atom,
@@ -61,6 +61,24 @@ class Scope:
     def child(self) -> Scope:
         """A scope that sees the facts of this one, now and later, and keeps its own to itself."""
         return Scope(parent=self)
+
+    def about(self, names: Collection[str]) -> Scope:
+        """A new scope that knows what this one knows of these symbols alone."""
+        found = Scope()
+        scope: Scope | None = self
+        while scope is not None:
+            for name, interval in scope._intervals.items():
+                if name in names:
+                    found.declare(name, interval)
+            scope = scope._parent
+        for fact in self.facts:
+            if fact.symbols <= set(names):
+                found.require(fact)
+        return found
+
+    def says_the_same_as(self, other: Scope) -> bool:
+        """True when both have learnt the same facts in the same words."""
+        return self._intervals == other._intervals and self._facts.keys() == other._facts.keys()
 
     def where_defined(self) -> Scope:
         """A child in which no divisor is 0."""

@@ -1,0 +1,92 @@
+"""What can be said of a model before any node is visited: its imports, versions and doubly defined names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+from onnx import FunctionProto, GraphProto, ModelProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.model import ModelFile
+from gather_infer.tensor import SymbolicTensor, Value
+
+from .schema import NEWEST_OPSET
+from .tensors import payload_fault
+from .types import dtype_of
+
+
+def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Diagnostic]:
+    """Findings about the model as a whole.
+
+    inputs   the names that a caller feeds, those of initializers with a default among them
+    """
+    proto = model.proto
+    yield from _versions(proto)
+    yield from _repeated("function", (_signature(f) for f in proto.functions))
+    names = list(inputs)
+    yield from _repeated("input", names)
+    yield from _repeated("initializer", _constants(proto.graph))
+    yield from _repeated("output", (o.name for o in proto.graph.output))
+    overridable = set(names)
+    for tensor in proto.graph.initializer:
+        if tensor.name in overridable and (fault := payload_fault(tensor, model)) is not None:
+            yield diagnostic("GI204", fault, Location(value=tensor.name))
+
+
+def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | None:
+    """What is wrong with the initializer that is the default of an input of type `declared`."""
+    if not isinstance(declared, SymbolicTensor):
+        return diagnostic("GI204", f"the default is a tensor, the input is {declared}", Location(value=tensor.name))
+    stated = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
+    differs = declared.dtype is not None and stated.dtype != declared.dtype
+    if declared.shape is not None:
+        dims = list(tensor.dims)
+        fits = len(dims) == len(declared.shape) and all(
+            not isinstance(d, int) or d == size for d, size in zip(declared.shape, dims, strict=True)
+        )
+        differs = differs or not fits
+    if not differs:
+        return None
+    return diagnostic("GI204", f"the default is {stated}, the input is {declared}", Location(value=tensor.name))
+
+
+def imports_of(proto: ModelProto) -> list[onnx.OperatorSetIdProto]:
+    """The opset imports; models of IR version 1 and 2 had none and mean the first opset."""
+    if not proto.opset_import and proto.ir_version < 3:
+        return [onnx.helper.make_opsetid("", 1)]
+    return list(proto.opset_import)
+
+
+def _versions(proto: ModelProto) -> Iterator[Diagnostic]:
+    if not 1 <= proto.ir_version <= onnx.IR_VERSION:
+        yield diagnostic("GI109", f"IR version {proto.ir_version} is outside [1, {onnx.IR_VERSION}]")
+    seen: dict[str, int] = {}
+    for entry in proto.opset_import:
+        domain = entry.domain or "ai.onnx"
+        first = seen.setdefault(domain, entry.version)
+        if first != entry.version:
+            yield diagnostic("GI109", f"domain {domain} is imported as {first} and as {entry.version}; {first} is used")
+        if entry.version < 1:
+            yield diagnostic("GI104", f"opset {entry.version} of domain {domain} is not known, the first is 1")
+        elif domain == "ai.onnx" and entry.version > NEWEST_OPSET:
+            message = f"opset {entry.version} of domain ai.onnx is newer than {NEWEST_OPSET}, whose rules are used"
+            yield diagnostic("GI109", message)
+
+
+def _signature(function: FunctionProto) -> str:
+    overload = f":{function.overload}" if function.overload else ""
+    return f"{function.domain or 'ai.onnx'}.{function.name}{overload}"
+
+
+def _constants(graph: GraphProto) -> Iterator[str]:
+    yield from (t.name for t in graph.initializer)
+    yield from (t.values.name for t in graph.sparse_initializer)
+
+
+def _repeated(what: str, names: Iterable[str]) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield diagnostic("GI101", f"{what} {name} is defined more than once", Location(value=name))
+        seen.add(name)
