@@ -48,9 +48,7 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
     return SymbolicTensor()
 
 
-def _join_inner(
-    a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: bool, fresh: FreshDim
-) -> Value | None:
+def _join_inner(a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: bool, fresh: FreshDim) -> Value | None:
     """What holds of every member of either; None when nothing is known. Without members there are none to disagree."""
     if a is None and a_is_empty:
         return b

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gather_infer import infer
 from tests.inference.models import check, model
 
@@ -19,3 +17,15 @@ def test_facts_of_a_loop_body_say_nothing_of_how_often_it_runs() -> None:
     )
     inference, _ = check(proto, [({"N": n}, {"x": (n,)}) for n in (0, 1, 2, 5)])
     assert str(inference["y"]) == "float32[min(1, N) + 1]"
+
+
+def test_a_sequence_of_which_nothing_is_known_decides_for_both_branches() -> None:
+    proto = model(
+        """(bool c, float[3] x) => (float[r] y) {
+          zero = Constant<value = int64 {0}>()
+          s = If(c) <then_branch = t () => (seq(float[r]) p) { p0 = foo.Bar(x) p = SequenceInsert(p0, x) },
+                     else_branch = e () => (seq(float[r]) q) { q = SequenceConstruct(x) }>
+          y = SequenceAt(s, zero) }""",
+        domains=', "foo" : 1',
+    )
+    assert infer(proto)["y"].shape is None  # type: ignore[union-attr]
