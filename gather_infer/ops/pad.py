@@ -23,8 +23,8 @@ from gather_infer.ops.operands import (
 )
 from gather_infer.ops.spans import hull
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_lt, maximum, product
-from gather_infer.tensor import MAX_VALUES, Shape, Span, SymbolicTensor, make_values
+from gather_infer.symbolic import Dim, floordiv, known_eq, known_lt, maximum, product
+from gather_infer.tensor import MAX_VALUES, Shape, Span, SymbolicTensor, format_shape, make_values
 
 rules = RuleSet("")
 
@@ -76,8 +76,13 @@ def pad(
     axes    all axes when None
     result  di + before + after
 
-    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], or more is cut than there is.
+    fill    one element, 0 when it is absent
+
+    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], more is cut than there is, or
+    `fill` has not one element.
     """
+    if fill is not None and fill.shape is not None and known_eq(product(fill.shape), 1, op.scope) is False:
+        raise SpecViolation(f"constant_value must be a scalar, has shape {format_shape(fill.shape)}")
     span = _padded_span(op, data, fill, mode)
     if data.shape is None:
         rank = len(pads) // 2 if pads is not None and axes is None else None

@@ -283,10 +283,11 @@ def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
         return [squeeze(op, data, known)]
     if data.shape is None:
         return [moved(op, data, None)]
-    if len(elements) > len(data.shape):
-        raise SpecViolation(f"{len(elements)} axes cannot be removed, data has rank {len(data.shape)}")
-    left = len(data.shape) - len(elements)
-    return [moved(op, data, tuple(op.fresh("axes are not known") for _ in range(left)))]
+    if len(elements) != 1:
+        return [moved(op, data, None)]  # two of them may name the same axis
+    if not data.shape:
+        raise SpecViolation("axes must be empty, data is a scalar")
+    return [moved(op, data, tuple(op.fresh("axes are not known") for _ in data.shape[1:]))]
 
 
 def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> SymbolicTensor:

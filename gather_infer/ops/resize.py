@@ -133,8 +133,10 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
                 return floordiv(dim * exact.numerator, exact.denominator, op.scope)
             return op.derived("resize", dim, scale, reason=f"floor({dim} * {scale}) depends on rounding")
         case Expr():
+            op.imply(scale - 1)
             return dim * scale
         case Ratio(num, den) if scale.is_exact:
+            op.imply(num - 1)
             return floordiv(dim * num, den, op.scope)
     return op.fresh("a scale is not known")
 

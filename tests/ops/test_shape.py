@@ -266,8 +266,10 @@ def test_flatten_squeeze_unsqueeze(name: str, version: int, inputs: Any, attribu
 
 
 def test_ranks_follow_from_the_number_of_axes() -> None:
+    (found,) = call(reshape.rules, "Squeeze", [(1, B, 1), unknown(1)])
+    assert found.rank == 2
     (found,) = call(reshape.rules, "Squeeze", [(1, B, 1), unknown(2)])
-    assert found.rank == 1
+    assert found.rank is None  # both may name the same axis
     (found,) = call(reshape.rules, "Unsqueeze", [(B,), unknown(2)])
     assert found.rank == 3
 
