@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
 
+MAX_RETRIES: Final = 500
+"""Trials after the first in one pass: loops in loops multiply them. Then nothing is said about states."""
+
 UNKNOWN: Final = SymbolicTensor()
 TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
 
@@ -88,6 +91,8 @@ def _if(
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
     context, node = walker.context, walker.context.node
+    if not inputs or inputs[0] is None:
+        raise SpecViolation("input cond is missing", "GI107")
     taken = _scalar(inputs[0])
     scope = context.scope
     results: dict[bool, list[Value]] = {}
@@ -331,6 +336,9 @@ def _induction(
     tried: dict[tuple[object, ...], str] = {}
     state = initial
     for _ in range(MAX_TRIALS):
+        if walker.retries >= MAX_RETRIES:
+            state = [UNKNOWN for _ in initial]
+            return state, run(state)
         mark = walker.mark()
         results: list[Value] = run(state)
         revised = [
@@ -340,6 +348,7 @@ def _induction(
         if revised == state:
             return state, results
         walker.rollback(mark)
+        walker.retries += 1
         state = revised
     state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
     results = run(state)

@@ -40,7 +40,8 @@ def onnx_inference(
         types[name] = proto
         if isinstance(value, SymbolicTensor) and (tensor := _constant(value)) is not None:
             data[name] = tensor
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items() if version > 0]
+    known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
     try:
         found = onnx.shape_inference.infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
     except onnx.shape_inference.InferenceError as error:

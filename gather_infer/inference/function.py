@@ -113,6 +113,7 @@ def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None],
     """The function body that onnx's schema gives for a node, None when there is none.
 
     A body that depends on the node is built from it and from the types of its inputs, all of which must be known.
+    Raises SpecViolation when onnx rejects the node.
     """
     raw = schema.raw
     if raw.has_function:
@@ -124,7 +125,10 @@ def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None],
     if not versions or any(p is None and v is not None for p, v in zip(protos, inputs, strict=True)):
         return None
     serialized_types = [b"" if p is None else p.SerializeToString() for p in protos]
-    serialized = raw.get_context_dependent_function_with_opset_version(
-        max(versions), node.SerializeToString(), serialized_types
-    )
+    try:
+        serialized = raw.get_context_dependent_function_with_opset_version(
+            max(versions), node.SerializeToString(), serialized_types
+        )
+    except (ValueError, RuntimeError) as error:
+        raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     return _with_imports(serialized, version)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.errors import ModelReadError, UsageError
+from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
 from gather_infer.ops.sequence import DIFFERS
@@ -32,7 +32,7 @@ from .frame import Frame
 from .join import contradiction, symbols_of
 from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
 from .result import Inference
-from .structure import default_finding, imports_of, structural_findings
+from .structure import default_finding, imports_of, require_text, structural_findings
 from .types import DimReader, from_type
 from .walk import UNKNOWN, Walker
 
@@ -63,10 +63,10 @@ def infer(
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims` and `inputs`.
     """
-    try:
-        return _Run(to_model_file(model), dims, inputs, rules, assume).run()
-    except UnicodeDecodeError as error:  # a message in memory; files are asked when they are read
-        raise ModelReadError("a name or another text in the model is not UTF-8") from error
+    file = to_model_file(model)
+    if file.size == 0:
+        require_text(file.proto)
+    return _Run(file, dims, inputs, rules, assume).run()
 
 
 def to_model_file(model: object) -> ModelFile:

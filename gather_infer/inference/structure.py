@@ -8,7 +8,10 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
+from gather_infer.model.names import names_of
+from gather_infer.model.paths import bodies
 from gather_infer.tensor import SymbolicTensor, Value
 
 from .schema import NEWEST_OPSET
@@ -32,6 +35,21 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
     for tensor in proto.graph.initializer:
         if tensor.name in overridable and (fault := payload_fault(tensor, model)) is not None:
             yield diagnostic("GI204", fault, Location(value=tensor.name))
+
+
+def require_text(proto: ModelProto) -> None:
+    """Raise ModelReadError when a name is no UTF-8; files are asked when they are read.
+
+    Protobuf hands such a text out as bytes.
+    """
+    for _, body in bodies(proto):
+        for node in body.node:
+            texts = (node.op_type, node.domain, node.overload, *(a.name for a in node.attribute))
+            if any(isinstance(text, bytes) for text in texts):
+                raise ModelReadError(f"a text of node {node.name!r} is not UTF-8")
+    for name in names_of(proto):
+        if isinstance(name, bytes):
+            raise ModelReadError(f"the name {name!r} is not UTF-8")
 
 
 def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | None:

@@ -86,7 +86,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     size = 1
     for dim in shape:
         size *= dim
-    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model):
+    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model) or max(shape, default=0) >= 2**31:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
         if size <= MAX_VALUES:

@@ -147,6 +147,7 @@ def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape) -> None:
     for dim in shape:
         entry = proto.dim.add()
         if isinstance(dim, int):
-            entry.dim_value = dim
+            if dim < 2**63:  # else no run gets that far, and no file can say it
+                entry.dim_value = dim
         else:
             entry.dim_param = to_dim_param(dim)
