@@ -109,7 +109,7 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     taken = gather(op, dequantized, indices, axis=gather_axis, indexing=ZERO_FILL)
     # Without the element type of data nobody knows whether it is packed.
     if data.dtype is None and taken.shape is not None:
-        last = op.derived("unpacked", taken.shape[-1], bits, reason="uint8 data are packed, the type is not known")
+        last = op.fresh("uint8 data are packed, the type is not known")
         return [SymbolicTensor(scales.dtype, (*taken.shape[:-1], last))]
     return [taken]
 

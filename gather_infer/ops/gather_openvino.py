@@ -10,6 +10,7 @@ from gather_infer.ops.gather import agreed_batch, gather, gather_elements, gathe
 from gather_infer.ops.index import (
     INDEX_TYPES,
     Indexing,
+    check_call,
     integer,
     known_numbers,
     normal_axis,
@@ -64,25 +65,22 @@ def gather_8(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _gather(op: OpCall, indexing: Indexing) -> SymbolicTensor:
-    if len(op.inputs) > 3:
-        raise SpecViolation(f"Gather takes 3 inputs, has {len(op.inputs)}", "GI107")
+    check_call(op, inputs=3, attributes=("batch_dims",))
     data, indices, axis_input = op.tensor(0), op.tensor(1), op.tensor(2)
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     require_type(axis_input, INTEGER_RANGE, "axis", code="GI308")
     _require_one_element(axis_input)
     require_rank(data, 1, "data")
     span = picked_span(op, data, (), filled=True)
-    if data.shape is None:
-        return SymbolicTensor(data.dtype, None, None, span)
-    axes = _possible_axes(op, axis_input, len(data.shape))
-    if indices.shape is None:
-        return SymbolicTensor(data.dtype, None, None, span)
-    b = _batch_dims(op, len(data.shape), len(indices.shape))
-    if len(axes) == 1:
+    axes = [] if data.rank is None else _possible_axes(op, axis_input, data.rank)
+    b = _batch_dims(op, data.rank, indices.rank)
+    if len(axes) == 1 and indices.shape is not None and b is not None:
         return gather(op, data, indices, axis=axes[0], batch_dims=b, indexing=indexing)
-    legal = [a for a in axes if a >= b]
-    if not legal:
+    legal = [a for a in axes if b is None or a >= b]
+    if axes and not legal:
         raise SpecViolation(f"batch_dims = {b} is outside [0, {axes[-1]}], axis is at most {axes[-1]}", "GI306")
+    if data.shape is None or indices.shape is None or b is None:
+        return SymbolicTensor(data.dtype, None, None, span)
     batch = agreed_batch(op, data.shape, indices.shape, b)
     rest = [(*data.shape[b:a], *indices.shape[b:], *data.shape[a + 1 :]) for a in legal]
     dims = [ds[0] if len(set(ds)) == 1 else op.fresh("the axis is not known") for ds in zip(*rest, strict=True)]
@@ -111,17 +109,20 @@ def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
     return sorted({a % rank for a in range(least, most + 1)})
 
 
-def _batch_dims(op: OpCall, r: int, q: int) -> int:
+def _batch_dims(op: OpCall, r: int | None, q: int | None) -> int | None:
+    """The attribute counted from the front; None when it is negative and the rank q of indices is not known.
+
+    Raises SpecViolation outside [-q, min(r, q)]. The page has -min(r, q); OpenVINO takes -q and counts as ever.
+    """
     b = integer(op, "batch_dims", 0)
-    if b < 0:
-        if b < -q:
-            raise SpecViolation(f"batch_dims = {b} is outside [{-q}, {q}], indices has rank {q}", "GI306")
-        return b + q  # counted from the rank of indices, not of data
-    if b > min(r, q):
-        raise SpecViolation(
-            f"batch_dims = {b} is outside [{-q}, {min(r, q)}], data has rank {r} and indices rank {q}", "GI306"
-        )
-    return b
+    most = min((rank for rank in (r, q) if rank is not None), default=b)
+    if b > most or (q is not None and b < -q):
+        ranks = [f"{name} has rank {rank}" for name, rank in (("data", r), ("indices", q)) if rank is not None]
+        allowed = f"[{'...' if q is None else -q}, {most if b > most or None not in (r, q) else '...'}]"
+        raise SpecViolation(f"batch_dims = {b} is outside {allowed}, {' and '.join(ranks)}", "GI306")
+    if b >= 0:
+        return b
+    return None if q is None else b + q  # counted from the rank of indices, not of data
 
 
 @rules.rule("GatherElements", since=6)
@@ -130,6 +131,7 @@ def gather_elements_6(op: OpCall) -> list[SymbolicTensor]:
 
     Off the axis the dims of data and indices are equal.
     """
+    check_call(op, inputs=2, attributes=("axis",))
     data, indices = op.tensor(0), op.tensor(1)
     require_type(indices, INDEX_TYPES, "indices", code="GI308")
     if "axis" not in op.attributes:
@@ -163,6 +165,7 @@ def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTensor:
+    check_call(op, inputs=2, attributes=("batch_dims",))
     data, indices = op.tensor(0), op.tensor(1)
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     return gather_nd(op, data, indices, batch_dims=batch_dims, indexing=indexing)
@@ -178,6 +181,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     end_token    a scalar
     result       [time, batch, beam]: step ids, and end tokens
     """
+    check_call(op, inputs=4, attributes=())
     names = ("step_ids", "parent_ids", "max_seq_len", "end_token")
     inputs = [op.tensor(i) for i in range(4)]
     dtype = next((t.dtype for t in inputs if t.dtype is not None), None)

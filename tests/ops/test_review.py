@@ -7,7 +7,7 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import pad, reshape, resize
+from gather_infer.ops import gather_contrib, pad, reshape, resize
 from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
@@ -43,3 +43,14 @@ def test_pad_with_an_empty_constant_value() -> None:
     data, pads = from_values(DType.INT64, make_values([1, 2])), from_values(DType.INT64, make_values([1, 1]))
     with pytest.raises(SpecViolation, match=r"constant_value must be a scalar, has shape \[0\]"):
         call(pad.rules, "Pad", [data, pads, from_values(DType.INT64, make_values([]))])
+
+
+def test_packed_dims_of_two_unknown_types_are_two_symbols() -> None:
+    """uint8 data are packed, int4 data are not: the last dim is no function of the other dims."""
+    context = Context()
+    inputs = [SymbolicTensor(None, (4, 32)), SymbolicTensor(DType.INT64, (2,)), SymbolicTensor(DType.FLOAT32, (4, 1))]
+    first, second = (
+        call(gather_contrib.microsoft, "GatherBlockQuantized", inputs, version=1, context=context, block_size=64)[0]
+        for _ in range(2)
+    )
+    assert first.shape[1] != second.shape[1]
