@@ -23,12 +23,15 @@ Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | o
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it."""
+    """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it.
+
+    Constraints that say the same are equal, whichever nodes demand them.
+    """
 
     left: Dim
     relation: str
     right: Dim
-    node: str
+    node: str = field(compare=False)
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
@@ -96,7 +99,7 @@ class Context:
         self.constraints: dict[Constraint, None] = {}
         self.assumptions: dict[tuple[Dim, int], Assumption] = {}
         self.findings: list[tuple[str, str, tuple[str, ...], Severity | None]] = []
-        self.undecided = 0
+        self.effects = 0  # grows with whatever a rule does besides returning facts
         self.node = ""
         self.op_type = ""
         self._reserved = set(reserved)
@@ -115,6 +118,7 @@ class Context:
             number += 1
         self._numbers[stem] = number + 1
         self._reserved.add(name)
+        self.effects += 1
         self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands)
         return symbol(name)
 
@@ -141,23 +145,26 @@ class Context:
     def imply(self, dim: Dim) -> None:
         """Learn `dim >= 0`: the node fails in every run where it does not hold."""
         if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
+            self.effects += 1
             self.scope.require(dim)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
-        """Record a constraint that validity implies; the symbols stay as they are."""
+        """Record a constraint that validity implies, with the first node that does; the symbols stay as they are."""
         if isinstance(left, int) and isinstance(right, int):
             return
-        self.constraints.setdefault(Constraint(left, relation, right, self.node))
+        constraint = Constraint(left, relation, right, self.node)
+        if constraint not in self.constraints:
+            self.effects += 1
+            self.constraints[constraint] = None
 
     def assume(self, dim: Dim, least: int, reason: str) -> bool:
         """True when `dim >= least` may be relied on here: it is known, or it is now listed as an assumption."""
         known = known_le(least, dim, self.scope)
         if known is not None:
             return known
-        self.undecided += 1
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
-        self.assumptions.setdefault((dim, least), Assumption(dim, least, self.node, reason))
+        self._list((dim, least), Assumption(dim, least, self.node, reason))
         return True
 
     def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
@@ -165,11 +172,20 @@ class Context:
         known = known_le(dim, most, self.scope)
         if known is not None:
             return known
-        self.undecided += 1
         if not self.may_assume:
             return False
-        self.assumptions.setdefault((-dim, -most), Assumption(dim, None, self.node, reason, most))
+        self._list((-dim, -most), Assumption(dim, None, self.node, reason, most))
         return True
+
+    def _list(self, key: tuple[Dim, int], assumption: Assumption) -> None:
+        if key not in self.assumptions:
+            self.effects += 1
+            self.assumptions[key] = assumption
+
+    def report(self, code: str, message: str, detail: tuple[str, ...], severity: Severity | None) -> None:
+        """Add a finding about the current node."""
+        self.effects += 1
+        self.findings.append((code, message, detail, severity))
 
 
 @dataclass(slots=True)
@@ -223,6 +239,7 @@ class OpCall:
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The numbers of an integer input that is a constant of the model, read from the file on demand; else None."""
+        self.context.effects += 1  # what the constant holds is not among the facts of the input
         return self.load(index) if self.load is not None else None
 
     @property
@@ -260,7 +277,7 @@ class OpCall:
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
         """Add a finding about this node and go on; for what is no reason to give up its outputs."""
-        self.context.findings.append((code, message, detail, severity))
+        self.context.report(code, message, detail, severity)
 
 
 Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[Value | None]"]

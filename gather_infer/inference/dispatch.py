@@ -35,12 +35,13 @@ def canonical_domain(domain: str) -> str:
     return "openvino" if domain[0] == "o" and _OPENVINO.fullmatch(domain) else domain
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """One operator under one set of imports.
 
     domain     canonical
     version    the opset version in force, 0 when the model does not import the domain
+    custom     the rule is one of the caller's
     checked    tuples of input element types that were found legal
     """
 
@@ -52,6 +53,7 @@ class Entry:
     function: FunctionProto | None
     control: bool
     in_family: bool
+    custom: bool
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
 
 
@@ -91,11 +93,12 @@ class Opsets:
         name = canonical_domain(domain)
         version = self.version_of(domain)
         function = self._functions.get(("" if domain == "ai.onnx" else domain, op_type, overload))
-        rule = None
-        for sets in self._rule_sets:
+        rule, custom = None, False
+        for position, sets in enumerate(self._rule_sets):
             rules = sets.get(domain) or sets.get(name)
             rule = rules.find(op_type, version) if rules is not None and version else None
             if rule is not None:
+                custom = position < len(self._rule_sets) - 1  # the package's own come last
                 break
         lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
         schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
@@ -108,4 +111,5 @@ class Opsets:
             function,
             control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
             in_family=(name, op_type) in GATHER_FAMILY and function is None,
+            custom=custom,
         )

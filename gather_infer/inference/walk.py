@@ -13,13 +13,24 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.errors import SpecViolation
+from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
+from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr
-from gather_infer.tensor import Span, SparseTensor, SymbolicTensor, Value, make_values
+from gather_infer.tensor import (
+    DType,
+    MapType,
+    OptionalType,
+    SequenceType,
+    Span,
+    SparseTensor,
+    SymbolicTensor,
+    Value,
+    make_values,
+)
 
 from . import control, function
+from .cache import RuleCache
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
 from .frame import Frame, label_of, repeated_labels
@@ -75,7 +86,9 @@ class Walker:
         self.scopes: dict[str, dict[str, Value]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.accesses: list[GatherAccess] = []
+        self.cache = RuleCache(context)
         self.calls: list[tuple[str, str, str]] = []  # functions being walked, outermost first
+        self.retries = 0  # of bodies of loops, under a weaker hypothesis
 
     # graphs
 
@@ -201,6 +214,8 @@ class Walker:
         try:
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
         except SpecViolation as violation:
+            if violation.code not in CODES:
+                raise UsageError(f"the rule of {node.op_type} gives the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
             results = [None] * len(outputs)
         except DimTooLarge:
@@ -248,7 +263,14 @@ class Walker:
             if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
+        effects = self.context.effects
         attributes = self.attributes(node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        key = None
+        if entry.rule is not None:
+            key = self.cache.key(entry, attributes, inputs, outputs)
+            remembered = None if key is None else self.cache.get(key)
+            if remembered is not None:
+                return remembered
         if schema is not None:
             for name in schema.required:
                 if name not in attributes:
@@ -262,22 +284,26 @@ class Walker:
             return function.call(self, entry.function, node, inputs, attributes, frame)
         if entry.control:
             return control.infer(self, node, attributes, inputs, frame)
-        call = OpCall(
-            entry.op_type,
-            inputs,
-            attributes,
-            tuple(map(bool, outputs)),
-            entry.version,
-            entry.domain,
-            self.context,
-            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
-        )
         if entry.rule is not None:
             if node.op_type == "Constant" and len(outputs) == 1 and "value" in attributes:
                 for attribute in function.resolved(node, frame).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
-            results = entry.rule(call)
+            call = OpCall(
+                entry.op_type,
+                inputs,
+                attributes,
+                tuple(map(bool, outputs)),
+                entry.version,
+                entry.domain,
+                self.context,
+                lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
+            )
+            results: Sequence[Value | None] = entry.rule(call)
+            if entry.custom:
+                require_facts(entry, results, len(outputs))
+            if key is not None and self.context.effects == effects:
+                results = self.cache.put(key, [None if v is None else self.limited(v) for v in results])
             if entry.op_type in control.COMPARISONS and entry.domain == "":
                 difference = control.compared(entry.op_type, inputs)
                 if difference is not None:
@@ -291,7 +317,7 @@ class Walker:
             return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
         known = f" in opset {entry.version}" if entry.version else ""
         domain = f"{node.domain}." if node.domain else ""
-        self.context.findings.append(("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None))
+        self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
         return [None] * len(outputs)
 
     def check_types(self, entry: Entry, inputs: list[Value | None]) -> None:
@@ -546,6 +572,7 @@ class Walker:
 
     def rollback(self, mark: Mark) -> None:
         """Forget what was recorded since `mark`."""
+        self.cache.clear()
         del self.diagnostics[mark.diagnostics :]
         del self.accesses[mark.accesses :]
         constraints: dict[Constraint, None] = self.context.constraints
@@ -571,6 +598,33 @@ class Walker:
 def _is_structural(finding: Diagnostic) -> bool:
     """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
     return finding.code < "GI200" or finding.code in ("GI204", "GI211")
+
+
+def require_facts(entry: Entry, results: object, outputs: int) -> None:
+    """Raise UsageError when a caller's rule does not return one fact per output."""
+
+    def fault(found: object) -> str | None:
+        if found is None or isinstance(found, (SequenceType, OptionalType, MapType, SparseTensor)):
+            return None
+        if not isinstance(found, SymbolicTensor):
+            return f"must be a fact or None, is {type(found).__name__}"
+        if found.dtype is not None and not isinstance(found.dtype, DType):
+            return f"has the dtype {found.dtype!r}, not a DType"
+        if found.shape is not None and not isinstance(found.shape, tuple):
+            return f"has the shape {found.shape!r}, not a tuple"
+        for dim in found.shape or ():
+            if not (isinstance(dim, Expr) or (type(dim) is int and dim >= 0)):
+                return f"has the dim {dim!r}, not an int >= 0 or an Expr"
+        return None
+
+    name = f"the rule of {entry.domain}.{entry.op_type}"
+    if not isinstance(results, (list, tuple)):
+        raise UsageError(f"{name} must return a list of facts, returns {type(results).__name__}")
+    if len(results) != outputs:
+        raise UsageError(f"{name} must return {outputs} facts, returns {len(results)}")
+    for position, found in enumerate(results):
+        if (text := fault(found)) is not None:
+            raise UsageError(f"{name}: output {position} {text}")
 
 
 def _arity(what: str, least: int, most: int, found: int) -> str:

@@ -1,0 +1,84 @@
+"""Results of rule calls that were made before: deep models repeat the same layer many times.
+
+Only a call without side effects is remembered: one that made no symbol, reported, learnt and assumed nothing, and read
+no constant. Its key holds everything a rule can see, the facts of its inputs by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from gather_infer.rules import Attribute, Context
+from gather_infer.tensor import SymbolicTensor, Value
+
+from .dispatch import Entry
+
+MAX_INTERNED_VALUES: Final = 16
+"""Elements of a tensor whose facts are compared element by element; a larger one is only ever equal to itself."""
+
+Key: TypeAlias = tuple[object, ...]
+
+
+class RuleCache:
+    """The pure calls of one run; `clear` when what they rested on is taken back."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._results: dict[Key, Sequence[Value | None]] = {}
+        self._canonical: dict[Key, Value] = {}
+        self._alive: dict[int, Value] = {}  # holding them keeps an id from being given to another fact
+
+    def key(
+        self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
+    ) -> Key | None:
+        """What a call's result depends on, None when that cannot be told. Makes the facts in `inputs` canonical."""
+        if entry.op_type == "Constant":
+            return None
+        for position, value in enumerate(inputs):
+            if value is not None and id(value) not in self._alive:
+                inputs[position] = self.canonical(value)
+        for attribute in attributes.values():
+            if not isinstance(attribute, (int, float, str, tuple)):
+                return None
+        scope = self._context.scope
+        return (
+            entry,
+            *map(id, inputs),
+            *attributes.items(),
+            len(outputs),
+            "" in outputs and tuple(map(bool, outputs)),
+            scope,
+            scope.version,
+        )
+
+    def canonical(self, value: Value) -> Value:
+        """The one object that stands for all facts equal to `value`."""
+        if id(value) in self._alive:
+            return value
+        if isinstance(value, SymbolicTensor):
+            values = value.values
+            key: Key | None
+            if values is None:
+                key = (value.dtype, value.shape, value.span)
+            elif values.size <= MAX_INTERNED_VALUES and value.dtype is not None and value.dtype.is_integer:
+                key = (value.dtype, value.shape, value.span, *values.flat)
+            else:
+                key = None  # 0.0 == -0.0 and True == 1, but they are different facts
+            if key is not None:
+                value = self._canonical.setdefault(key, value)
+        self._alive[id(value)] = value
+        return value
+
+    def get(self, key: Key) -> Sequence[Value | None] | None:
+        return self._results.get(key)
+
+    def put(self, key: Key, results: Sequence[Value | None]) -> Sequence[Value | None]:
+        """Remember the results of a call, which become canonical."""
+        made = [None if value is None else self.canonical(value) for value in results]
+        self._results[key] = made
+        return made
+
+    def clear(self) -> None:
+        """Forget the results: what they rested on has been taken back."""
+        self._results.clear()
