@@ -39,6 +39,8 @@ class Frame:
     """The names of one graph, subgraph or function body while it is walked.
 
     path        "" for the main graph, else the path of the node and the attribute
+    declared    the value_info of the graph
+    outputs     its declared outputs
     constants   tensors that no caller can override, for rules that need every element
     attributes  of the call, in a function body and its subgraphs
     parameters  the attributes that the function has; None outside functions
@@ -53,6 +55,7 @@ class Frame:
     parent: Frame | None = None
     values: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
+    outputs: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
     constants: dict[str, TensorProto] = field(default_factory=dict)
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     parameters: frozenset[str] | None = None

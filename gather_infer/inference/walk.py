@@ -112,6 +112,7 @@ class Walker:
             else:
                 self.report("GI204", fault, Location(frame.path, value=name))
         frame.declared = {v.name: v for v in graph.value_info}
+        frame.outputs = {v.name: v for v in graph.output}
         self.walk_nodes(graph.node, frame)
         outputs: list[Value] = []
         for output in graph.output:
@@ -224,15 +225,9 @@ class Walker:
         if context.findings:
             self.take_findings(self.location(node, index, frame))
 
-        if (
-            len(outputs) == 1
-            and outputs[0]
-            and len(results) >= 1
-            and not frame.declared
-            and outputs[0] not in frame.values
-        ):
-            # the common case of bind_outputs, without its questions
-            frame.values[outputs[0]] = self.limited(results[0]) if results[0] is not None else UNKNOWN
+        only = results[0] if len(outputs) == 1 and len(results) == 1 else None
+        if only is not None and outputs[0] and not frame.declared and outputs[0] not in frame.values:
+            frame.values[outputs[0]] = self.limited(only)  # the common case of bind_outputs, without its questions
         else:
             self.bind_outputs(node, results, frame, index)
         if entry.in_family:
@@ -461,6 +456,8 @@ class Walker:
             inferred = results[position] if position < len(results) else None
             value = UNKNOWN if inferred is None else self.limited(inferred)
             declared = frame.declared.get(name)
+            if declared is None and value is UNKNOWN:
+                declared = frame.outputs.get(name)
             if declared is not None:
                 value = self.compare(declared, value, node, index, frame)
             if name in frame.values:
