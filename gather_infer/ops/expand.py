@@ -9,7 +9,7 @@ import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.broadcast import broadcast
-from gather_infer.ops.demand import known_value, require_same_dtype
+from gather_infer.ops.demand import known_value, normalize_axis, require_same_dtype
 from gather_infer.ops.operands import (
     Values,
     all_ints,
@@ -62,10 +62,8 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
     rank = len(data.shape)
     if axis is None or isinstance(axis, Expr):
         return [moved(op, data, tuple(op.fresh("the axis is not known") for _ in range(rank)))]
-    if not -rank <= axis < rank:
-        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
     repeats: list[Dim | None] = [1] * rank
-    repeats[axis] = known_value(op.tensor(1))
+    repeats[normalize_axis(axis, rank)] = known_value(op.tensor(1))
     return [tile(op, data, repeats)]
 
 
