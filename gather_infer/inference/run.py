@@ -137,7 +137,10 @@ class _Run:
 
     def _bind_declared(self, value: ValueInfoProto, given: Shape) -> None:
         """A dim that the model names and `--input` sizes has that size wherever the name stands."""
-        for declared, dim in zip(_dims(value), given, strict=False):
+        declared_dims = _dims(value)
+        if len(declared_dims) != len(given):
+            return  # a contradiction, or no rank was declared
+        for declared, dim in zip(declared_dims, given, strict=True):
             name = declared.dim_param
             if name in self.known and name not in self.dim_specs.bound and name not in free_symbols(dim):
                 bind(self.dim_specs, name, dim)

@@ -48,6 +48,23 @@ class Indexing:
         return -size if self.from_end or self.negative_note else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Addressing:
+    """An axis that the indices of a node address, as its rule sees it.
+
+    size      the length of the axis
+    column    the component of an index tuple that addresses it; None when indices are single numbers
+    elements  the elements of the index that are known: of numbers the least and the greatest, and every symbolic one
+    complete  whether these are all
+    """
+
+    size: Dim
+    indexing: Indexing
+    column: int | None
+    elements: tuple[Dim, ...]
+    complete: bool
+
+
 def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...]) -> None:
     """Arity and attribute names of an operator without a schema.
 
@@ -133,12 +150,16 @@ def check_bounds(
 ) -> None:
     """Report indices that are out of bounds, and learn what every legal run has: an index i >= 0 needs size > i.
 
+    The addressed axis is noted in `op.context.addressed`.
+
     place   "data float32[50257, 768], axis 0"
     column  the component of an index tuple that addresses this axis
     """
     if numbers is not None and column is not None:
         numbers = numbers[..., column]
     distinct = _distinct(numbers)
+    complete = numbers is not None and (numbers.dtype != object or all(e is not None for e in numbers.flat))
+    op.context.addressed.append(Addressing(size, indexing, column, tuple(distinct), complete))
     integers = [e for e in distinct if isinstance(e, int)]
     if not integers and indexing.strict and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)
@@ -347,7 +368,8 @@ def static_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...
     if shape is None or numbers is None or numbers.size > MAX_VALUES:
         return None
     sizes = tuple(d for d in shape if isinstance(d, int))
-    return sizes if len(sizes) == len(shape) and math.prod(sizes) <= MAX_VALUES else None
+    fits = math.prod(sizes) <= MAX_VALUES and max(sizes, default=0) < 2**31  # numpy refuses longer axes, of nothing too
+    return sizes if len(sizes) == len(shape) and fits else None
 
 
 def describe(tensor: SymbolicTensor, name: str) -> str:
