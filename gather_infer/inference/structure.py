@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto
@@ -10,6 +11,7 @@ from onnx import FunctionProto, GraphProto, ModelProto
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
+from gather_infer.model.file import texts_are_utf8
 from gather_infer.model.names import names_of
 from gather_infer.model.paths import bodies
 from gather_infer.tensor import SymbolicTensor, Value
@@ -17,6 +19,9 @@ from gather_infer.tensor import SymbolicTensor, Value
 from .schema import NEWEST_OPSET
 from .tensors import payload_fault
 from .types import dtype_of
+
+MAX_SERIALIZED: Final = 64 << 20
+"""Bytes of a model in memory that are serialised to check its texts."""
 
 
 def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Diagnostic]:
@@ -40,8 +45,10 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
 def require_text(proto: ModelProto) -> None:
     """Raise ModelReadError when a name is no UTF-8; files are asked when they are read.
 
-    Protobuf hands such a text out as bytes.
+    Protobuf hands such a text out as bytes. A large model is asked text by text rather than serialised with its weights.
     """
+    if proto.ByteSize() <= MAX_SERIALIZED and texts_are_utf8(proto.SerializeToString()):
+        return
     for _, body in bodies(proto):
         for node in body.node:
             texts = (node.op_type, node.domain, node.overload, *(a.name for a in node.attribute))

@@ -239,11 +239,18 @@ def _parse(data: Buffer, name: str) -> ModelProto:
         raise _not_a_model(data, name, "not an ONNX model: it has no graph")
     if not proto.HasField("ir_version") and not proto.opset_import:
         raise _not_a_model(data, name, "not an ONNX model: it has neither ir_version nor opset_import")
+    if not texts_are_utf8(data):
+        raise ModelReadError(f"{name}: a name or another text in the model is not UTF-8")
+    return proto
+
+
+def texts_are_utf8(data: Buffer) -> bool:
+    """True when every name and other text in a serialised ModelProto is UTF-8."""
     try:
         _strict_model().FromString(data)
-    except DecodeError as error:
-        raise ModelReadError(f"{name}: a name or another text in the model is not UTF-8") from error
-    return proto
+    except DecodeError:
+        return False
+    return True
 
 
 def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
