@@ -156,6 +156,8 @@ def _loop(
 
     limit = _scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
+    # where M is given and not known, the loop may end before its condition says so
+    is_limit_known = most is not None or not inputs or inputs[0] is None
     start = _scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
 
     scope, created = context.scope, len(context.causes)
@@ -190,11 +192,11 @@ def _loop(
     trips: Dim
     if start is False:
         trips = 0
-    elif counted is not None:
+    elif counted is not None and is_limit_known:
         trips = counted
-    elif start is True and goes_on is False:
+    elif start is True and goes_on is False and is_limit_known:
         trips = 1 if most is None else minimum(1, most, scope=scope)
-    elif start is True and goes_on is True and most is not None:
+    elif start is True and goes_on is True and is_limit_known and most is not None:
         trips = most
     else:
         trips = context.fresh("the number of iterations depends on data", stem="trips")

@@ -140,6 +140,28 @@ LOOPS = {
         k2 = Identity(k) z = MatMul(xr, yc) a2 = Identity(a) }}> v = Concat<axis=0>(x, y) }}""",
     "the body demands an element": f"""(float u, float v) {{ u = Loop(t, c, f) <body = b ({HEAD}, float[1] a) => (bool k2, float[1] a2) {{
         k2 = Identity(k) a2 = Gather(x, two) }}> v = Slice(x, three, end) }}""",
+    "goes on while the old state is small": f"""(int64 v, float w) {{ v, w = Loop(t, c, s0) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ k2 = Less(a, s2) a2 = Add(a, s1) o = Identity(f) }}> }}""",
+    "goes on while the new state is small": f"""(int64 v, float w) {{ v, w = Loop(t, yes, s1) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s2) k2 = LessOrEqual(a2, s3) o = Identity(f) }}> }}""",
+    "goes on while something shrinks": f"""(int64 v, float w) {{ n = Size(x) v, w = Loop(t, yes, n) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Sub(a, s1) k2 = Greater(a2, s0) o = Identity(f) }}> }}""",
+    "asks before it begins": f"""(int64 v, float w) {{ n = Size(x) l = Size(y) go = Less(l, n) v, w = Loop(, go, l) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s1) k2 = Less(a2, n) o = Identity(f) }}> }}""",
+    "asks something else before it begins": f"""(int64 v, float w) {{ n = Size(x) l = Size(y) go = Less(s0, l) v, w = Loop(t, go, l) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s1) k2 = Less(a2, n) o = Identity(f) }}> }}""",
+    "goes the wrong way": f"""(int64 v, float w) {{ n = Size(x) v, w = Loop(t, yes, n) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s1) k2 = Greater(a2, s2) o = Identity(f) }}> }}""",
+    "compares with what grows as fast": f"""(int64 v, float w) {{ n = Size(x) v, w = Loop(t, yes, n) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s1) m = Add(i, s3) k2 = Less(a2, m) o = Identity(f) }}> }}""",
+    "compares a small integer that wraps": """(int8 v, float w) { start = Constant<value = int8 {120}>() b1 = Constant<value = int8 {1}>()
+        low = Constant<value = int8 {-100}>() v, w = Loop(, yes, start) <body = b (int64 i, bool k, int8 a) => (bool k2, int8 a2, float[1] o) {
+        a2 = Add(a, b1) k2 = GreaterOrEqual(a2, low) o = Identity(f) }> }""",
+    "hides the comparison behind an If": f"""(int64 v, float w) {{ v, w = Loop(t, yes, s0) <body = b ({HEAD}, int64 a)
+        => (bool k2, int64 a2, float[1] o) {{ a2 = Add(a, s1) l = Less(a2, s3) k2 = If(c) <then_branch = g () => (bool p) {{ p = Identity(l) }},
+        else_branch = h () => (bool q) {{ q = Less(a2, s2) }}> o = Identity(f) }}> }}""",
+    "compares dims that grow": f"""(float u, float w) {{ u, w = Loop(t, yes, x) <body = b ({HEAD}, float[p] a)
+        => (bool k2, float[r] a2, float[1] o) {{ a2 = Concat<axis=0>(a, f) n = Size(a2) m = Size(y) k2 = Less(n, m) o = Identity(f) }}> }}""",
     "a sequence of lengths that grow": f"""(float w) {{ e = SequenceEmpty<dtype=1>() q = Loop(t, c, e) <body = b ({HEAD}, seq(float[p]) a)
         => (bool k2, seq(float[r]) a2) {{ k2 = Identity(k) n = Add(i, s1) m = Reshape(n, one) z = Expand(f, m) a2 = SequenceInsert(a, z) }}>
         w = SequenceAt(q, s0) }}""",
