@@ -39,7 +39,8 @@ class RuleCache:
             if value is not None and id(value) not in self._alive:
                 inputs[position] = self.canonical(value)
         for attribute in attributes.values():
-            if not isinstance(attribute, (int, float, str, tuple)):
+            items = attribute if isinstance(attribute, tuple) else (attribute,)
+            if not all(isinstance(item, (int, float, str)) for item in items):
                 return None
         scope = self._context.scope
         return (

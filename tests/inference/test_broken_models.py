@@ -640,6 +640,20 @@ def test_loops_in_loops_do_not_take_forever() -> None:
     assert found(proto) == []
 
 
+@pytest.mark.parametrize("domain", ["openvino.opset8", "com.microsoft"])
+def test_attributes_of_every_kind_on_operators_without_a_schema(domain: str) -> None:
+    for kind in AttributeProto.AttributeType.values():
+        odd = NodeProto(op_type="GatherND", domain=domain, input=["x", "k"], output=["y"])
+        attribute = odd.attribute.add(name="batch_dims", type=kind, graphs=[onnx.GraphProto()], ints=[1], floats=[1.0])
+        attribute.tensors.add(data_type=7, dims=[1], int64_data=[1])
+        attribute.type_protos.add()
+        attribute.sparse_tensors.add()
+        proto = graph([odd])
+        proto.opset_import.add(domain=domain, version=1)
+        proto.graph.initializer.append(numpy_helper.from_array(np.array([[0]]), "k"))
+        infer(proto)
+
+
 def test_sparse_constants() -> None:
     proto = graph([node("Abs", "x", "y")])
     sparse = proto.graph.sparse_initializer.add(dims=[3, -1])
