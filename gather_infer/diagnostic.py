@@ -91,8 +91,54 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
 }
 
+# beginning of the number -> what these codes are about
+GROUPS: dict[str, str] = {
+    "1": "The model as a whole",
+    "20": "Declared against inferred",
+    "21": "Operators",
+    "3": "The Gather family",
+    "4": "Edits",
+}
+
+# code -> what to do about it
+ADVICE: dict[str, str] = {
+    "GI101": "Rename one of them; most runtimes refuse the file.",
+    "GI102": "Break the cycle that the message spells out: ONNX has no cycles, a feedback is a Loop or a Scan.",
+    "GI103": "Look for the node that was meant to make it; an edit may have removed or renamed it.",
+    "GI104": "Add the domain to `opset_import`, with the version that the exporter meant.",
+    "GI105": "Give a rule (docs/custom-rules.md) with `--rules`, or put a function body of it into the model.",
+    "GI106": "Compare the node with its operator's page at the imported opset; often that opset is too old.",
+    "GI107": "Compare the node with its operator's page; an optional input in the middle is left out by an empty name.",
+    "GI108": "Inline the function, or flatten the nesting.",
+    "GI109": "Leave the dim empty, or name it, when its size is not known.",
+    "GI110": "Give the body the inputs and outputs that its node passes and takes.",
+    "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
+    "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
+    "GI203": "Nothing; the declared name can be replaced by the expression.",
+    "GI204": "The file is damaged or was written wrongly; export it again.",
+    "GI210": "Read the message against the operator's page: it names the clause, the allowed range and what was found.",
+    "GI211": "Insert a Cast, or raise the opset where the operator allows the type.",
+    "GI212": "Follow the shapes in the message back to the inputs; `--dim` may claim sizes that do not fit.",
+    "GI213": "Bind symbols with `--dim`; expressions of this size say little anyway.",
+    "GI301": "Correct the index or the size of the axis: runtimes fail here, or read garbage.",
+    "GI302": "See that every input keeps to the condition.",
+    "GI303": "Write the index from the front, or raise the opset: only later versions say what a negative index means.",
+    "GI304": "Set an axis in the range that the message gives.",
+    "GI305": "Add or remove axes with Unsqueeze, Squeeze or Reshape.",
+    "GI306": "Set `batch_dims` in the range that the message gives; data and indices agree in that many first dims.",
+    "GI307": "The last dim of `indices` has to be between 1 and the rank of data less `batch_dims`.",
+    "GI308": "Cast the indices to int64, which every operator of the family takes.",
+    "GI309": "`gather-infer convert` rewrites it.",
+    "GI401": "Raise `--max-bytes` if the constant may be that large; otherwise the reason stands in the message.",
+}  # fmt: skip
+
 
 def diagnostic(code: str, message: str, location: Location = Location(), *, detail: tuple[str, ...] = (),
                severity: Severity | None = None) -> Diagnostic:  # fmt: skip
     """A Diagnostic whose severity comes from the table unless given."""
     return Diagnostic(severity or CODES[code][0], code, message, location, detail)
+
+
+def group_of(code: str) -> str:
+    """What the codes of its kind are about: `The Gather family`."""
+    return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))
