@@ -18,6 +18,8 @@ from gather_infer.tensor import SymbolicTensor, Value
 if TYPE_CHECKING:
     import numpy as np
 
+    from gather_infer.ops.index import Addressing
+
 Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | object"
 
 
@@ -67,6 +69,7 @@ class Cause:
     """Why a fresh symbol exists: the node that made it and what it could not know.
 
     operands   for a function of dims: the symbols that it depends on
+    equals     a dim of the same size in every legal run, too unwieldy to reason with; None when there is no such dim
     """
 
     node: str
@@ -74,6 +77,7 @@ class Cause:
     reason: str
     data_dependent: bool
     operands: frozenset[str] = frozenset()
+    equals: Dim | None = None
 
 
 class Context:
@@ -99,6 +103,7 @@ class Context:
         self.constraints: dict[Constraint, None] = {}
         self.assumptions: dict[tuple[Dim, int], Assumption] = {}
         self.findings: list[tuple[str, str, tuple[str, ...], Severity | None]] = []
+        self.addressed: list[Addressing] = []
         self.effects = 0  # grows with whatever a rule does besides returning facts
         self.node = ""
         self.op_type = ""
@@ -111,7 +116,13 @@ class Context:
         return self._generate(stem or self.op_type.lower() or "dim", reason, data_dependent=True)
 
     def _generate(
-        self, stem: str, reason: str, *, data_dependent: bool, operands: frozenset[str] = frozenset()
+        self,
+        stem: str,
+        reason: str,
+        *,
+        data_dependent: bool,
+        operands: frozenset[str] = frozenset(),
+        equals: Dim | None = None,
     ) -> Expr:
         number = self._numbers.get(stem, 0)
         while (name := f"{stem}_{number}") in self._reserved:
@@ -119,7 +130,7 @@ class Context:
         self._numbers[stem] = number + 1
         self._reserved.add(name)
         self.effects += 1
-        self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands)
+        self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands, equals)
         return symbol(name)
 
     def adopt(self, name: str) -> Expr:
@@ -131,14 +142,17 @@ class Context:
         self._reserved.add(name)
         return symbol(name)
 
-    def derived(self, operation: str, *operands: object, reason: str) -> Expr:
-        """The symbol of `operation(operands)`, a function of dims alone: the same question, the same symbol."""
+    def derived(self, operation: str, *operands: object, reason: str, equals: Dim | None = None) -> Expr:
+        """The symbol of `operation(operands)`, a function of dims alone: the same question, the same symbol.
+
+        equals   see Cause
+        """
         key = (operation, *operands)
         found = self._derived.get(key)
         if found is None:
             symbols = [free_symbols(d) for d in operands if isinstance(d, Expr)]
             found = self._derived[key] = self._generate(
-                operation, reason, data_dependent=False, operands=frozenset().union(*symbols)
+                operation, reason, data_dependent=False, operands=frozenset().union(*symbols), equals=equals
             )
         return found
 
@@ -250,9 +264,9 @@ class OpCall:
         """See Context.fresh."""
         return self.context.fresh(reason)
 
-    def derived(self, operation: str, *operands: object, reason: str) -> Expr:
+    def derived(self, operation: str, *operands: object, reason: str, equals: Dim | None = None) -> Expr:
         """See Context.derived."""
-        return self.context.derived(operation, *operands, reason=reason)
+        return self.context.derived(operation, *operands, reason=reason, equals=equals)
 
     def imply(self, dim: Dim) -> None:
         """See Context.imply: `dim >= 0` in every legal run."""

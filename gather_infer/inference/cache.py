@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from gather_infer.ops.index import Addressing
 from gather_infer.rules import Attribute, Context
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -26,6 +27,7 @@ class RuleCache:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._results: dict[Key, Sequence[Value | None]] = {}
+        self.addressed: dict[Key, tuple[Addressing, ...]] = {}  # of the gather family
         self._canonical: dict[Key, Value] = {}
         self._alive: dict[int, Value] = {}  # holding them keeps an id from being given to another fact
 
@@ -33,8 +35,8 @@ class RuleCache:
         self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
         """What a call's result depends on, None when that cannot be told. Makes the facts in `inputs` canonical."""
-        if entry.op_type == "Constant":
-            return None
+        if entry.op_type == "Constant" or (entry.schema is None and attributes):
+            return None  # without a schema an attribute of 1 may be 1.0, which is equal and different
         for position, value in enumerate(inputs):
             if value is not None and id(value) not in self._alive:
                 inputs[position] = self.canonical(value)

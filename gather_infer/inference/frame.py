@@ -14,6 +14,7 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
 from .dispatch import Opsets
+from .trace import Test, Trace
 from .types import DimReader
 
 MAX_DEPTH: Final = 40
@@ -48,6 +49,9 @@ class Frame:
     repeated    labels that several nodes of this graph have
     absent      inputs of a function that the call leaves out
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
+    traces      where the elements of integer tensors come from
+    shifts      `y: (x, d)` for a tensor y that is x + d, element by element
+    tests       bools that say of each element of a tensor whether it is less than a number
     """
 
     opsets: Opsets
@@ -63,6 +67,9 @@ class Frame:
     repeated: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
     negative: dict[str, Dim] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)
+    shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
+    tests: dict[str, Test] = field(default_factory=dict)
     depth: int = 0
 
     def find(self, name: str) -> Value | None:
@@ -81,6 +88,15 @@ class Frame:
         while frame is not None:
             if name in frame.values:
                 return frame.negative.get(name)
+            frame = frame.parent
+        return None
+
+    def trace(self, name: str) -> Trace | None:
+        """Where the elements of a tensor come from, None when that is not known."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.traces.get(name)
             frame = frame.parent
         return None
 

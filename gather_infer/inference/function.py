@@ -63,12 +63,19 @@ def call(
         absent=frozenset(name for name in body.input if given.get(name) is None),
         depth=frame.depth + 1,
     )
+    for name, argument in zip(body.input, node.input, strict=False):
+        trace = frame.trace(argument)
+        if trace is not None:
+            inner.traces[name] = trace
     walker.calls.append(key)
     outer_node, outer_type = walker.context.node, walker.context.op_type
     walker.scopes[inner.path] = inner.values
     walker.walk_nodes(body.node, inner)
     walker.context.node, walker.context.op_type = outer_node, outer_type
     walker.calls.pop()
+    for outer, name in zip(node.output, body.output, strict=False):
+        if name in inner.traces:
+            frame.traces[outer] = inner.traces[name]
     for name in body.output:
         if name not in inner.values and name not in inner.absent:
             walker.report("GI103", f"function output {name} is not defined", Location(inner.path, value=name))

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.rules import Assumption, Cause, Constraint
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
     import onnx
 
     from gather_infer.model import ModelFile
+    from gather_infer.ops.index import Addressing
+
+    from .trace import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What is known when a run comes to a node: neither it nor a node after it has implied any of this.
+
+    A verdict rests on it. Judged by what the node itself implies, every access would be in bounds.
+
+    scope      what is declared, and implied by the nodes before
+    indices    the index tensor
+    addressed  the axes that it addresses; empty when their number is not known
+    trace      where its elements come from
+    causes     why there are generated symbols
+    """
+
+    scope: Scope
+    indices: Value
+    addressed: tuple[Addressing, ...]
+    trace: Trace | None
+    causes: Mapping[str, Cause]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +46,7 @@ class GatherAccess:
 
     node     path of the node, `/decoder/Gather_3` or `If_1/then_branch/Gather`
     axis     None where the operator has no axis (GatherND) or where it is not known
+    evidence  what the verdict on its bounds rests on; None when the node was reached in a later pass only
     """
 
     node: str
@@ -36,6 +60,7 @@ class GatherAccess:
     data_type: Value
     indices_type: Value
     result_type: Value
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

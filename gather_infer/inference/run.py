@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx import ModelProto, ValueInfoProto
@@ -31,8 +32,9 @@ from gather_infer.tensor import Shape, Span, SymbolicTensor, Value, make_values
 from .frame import Frame
 from .join import contradiction, symbols_of
 from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
-from .result import Inference
+from .result import GatherAccess, Inference
 from .structure import default_finding, imports_of, require_text, structural_findings
+from .trace import of_input
 from .types import DimReader, from_type
 from .walk import UNKNOWN, Walker
 
@@ -150,13 +152,17 @@ class _Run:
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
             walker, outputs = self._walk(scope)
+            if number == 0:
+                evidence = {(a.node, a.op_type): a.evidence for a in walker.accesses}
             context = walker.context
             open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
             # Facts about generated symbols stay behind: the next pass may give their names to other dims.
             start, before = scope.about(self.known), start
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
-        return self._result(walker, outputs, scope)
+        # A later pass knows from the start what the nodes imply, each access that it is in bounds.
+        accesses = [replace(a, evidence=evidence.get((a.node, a.op_type))) for a in walker.accesses]
+        return self._result(walker, outputs, scope, accesses)
 
     def _declared_scope(self) -> Scope:
         """What the caller says of the inputs' symbols. Raises UsageError when it cannot be true."""
@@ -185,7 +191,9 @@ class _Run:
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:
             if value.name not in frame.values:
-                frame.values[value.name] = self._input_fact(value, reader, context)
+                fact = frame.values[value.name] = self._input_fact(value, reader, context)
+                if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
+                    frame.traces[value.name] = of_input(value.name, fact, scope)
         for tensor in self.graph.initializer:
             if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
                 self.early.append(fault)
@@ -215,7 +223,9 @@ class _Run:
                 context.imply(size)  # `N - 5` is a size only where N >= 5
         return declared
 
-    def _result(self, walker: Walker, outputs: list[Value], scope: Scope) -> Inference:
+    def _result(
+        self, walker: Walker, outputs: list[Value], scope: Scope, accesses: Iterable[GatherAccess]
+    ) -> Inference:
         context = walker.context
         for values in walker.scopes.values():
             for name, value in values.items():
@@ -231,7 +241,7 @@ class _Run:
             constraints=tuple(context.constraints),
             assumptions=assumptions,
             causes=_causes_of(walker),
-            accesses=tuple(walker.accesses),
+            accesses=tuple(accesses),
         )
 
     def _declared_outputs(self, walker: Walker, outputs: list[Value], scope: Scope) -> list[Diagnostic]:

@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorPro
 from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
-from gather_infer.symbolic import Dim, DimTooLarge, Expr
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope
 from gather_infer.tensor import (
     DType,
     MapType,
@@ -36,9 +36,10 @@ from .fallback import onnx_inference
 from .frame import Frame, label_of, repeated_labels
 from .join import contradiction
 from .order import captured, topological
-from .result import GatherAccess
+from .result import Evidence, GatherAccess
 from .schema import attribute_type_name
 from .tensors import from_tensor, payload_fault, sparse_fault
+from .trace import follow
 from .types import DimReader, dtype_of, from_type
 
 if TYPE_CHECKING:
@@ -212,6 +213,10 @@ class Walker:
         context.op_type = node.op_type
         outputs = list(node.output)
         results: Sequence[Value | None]
+        before = context.scope
+        if entry.in_family:
+            before = context.scope.snapshot()
+            context.addressed.clear()
         try:
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
         except SpecViolation as violation:
@@ -231,7 +236,9 @@ class Walker:
         else:
             self.bind_outputs(node, results, frame, index)
         if entry.in_family:
-            self.record_access(entry, names, inputs, outputs, node, frame)
+            self.record_access(entry, names, inputs, outputs, node, frame, before)
+        if entry.rule is not None and entry.domain == "":
+            follow(node, inputs, outputs, frame, context.scope)
         return True
 
     def infer_node(
@@ -265,6 +272,8 @@ class Walker:
             key = self.cache.key(entry, attributes, inputs, outputs)
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:
+                if entry.in_family and key is not None:
+                    self.context.addressed += self.cache.addressed.get(key, ())
                 return remembered
         if schema is not None:
             for name in schema.required:
@@ -299,6 +308,8 @@ class Walker:
                 require_facts(entry, results, len(outputs))
             if key is not None and self.context.effects == effects:
                 results = self.cache.put(key, [None if v is None else self.limited(v) for v in results])
+                if entry.in_family:
+                    self.cache.addressed[key] = tuple(self.context.addressed)
             if entry.op_type in control.COMPARISONS and entry.domain == "":
                 difference = control.compared(entry.op_type, inputs)
                 if difference is not None:
@@ -535,6 +546,7 @@ class Walker:
         outputs: list[str],
         node: NodeProto,
         frame: Frame,
+        before: Scope,
     ) -> None:
         """Remember a node of the gather family for the report and for the bounds checks."""
         if len(inputs) < 2 or not outputs:
@@ -556,6 +568,7 @@ class Walker:
             GatherAccess(
                 self.context.node, entry.op_type, entry.domain, entry.version, names[0], names[1], outputs[0], axis,
                 data, indices, frame.values.get(outputs[0], UNKNOWN),
+                Evidence(before, indices, tuple(self.context.addressed), frame.trace(names[1]), self.context.causes),
             )
         )  # fmt: skip
 

@@ -41,6 +41,7 @@ class Scope:
         "_memo_version",
         "_parent",
         "_results",
+        "_snapshot",
         "_version",
         "divisors_are_nonzero",
     )
@@ -54,6 +55,7 @@ class Scope:
         self._memo_version = 0
         self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
+        self._snapshot: tuple[int, Scope] | None = None
         self._contradictory = False
         # Set while an equality is decided: it need hold only where both sides are defined.
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
@@ -75,6 +77,21 @@ class Scope:
             if fact.symbols <= set(names):
                 found.require(fact)
         return found
+
+    def snapshot(self) -> Scope:
+        """What this scope knows now, without what it learns later; the same object until it learns something."""
+        if self._snapshot is None or self._snapshot[0] != self.version:
+            found = Scope(divisors_are_nonzero=self.divisors_are_nonzero)
+            found._contradictory = self.is_contradictory
+            scope: Scope | None = self
+            while scope is not None:
+                for name, interval in scope._intervals.items():
+                    present = found._intervals.get(name)
+                    found._intervals[name] = interval if present is None else present & interval
+                scope = scope._parent
+            found._facts = dict.fromkeys(self.facts)
+            self._snapshot = self.version, found
+        return self._snapshot[1]
 
     def says_the_same_as(self, other: Scope) -> bool:
         """True when both have learnt the same facts in the same words."""
