@@ -13,13 +13,11 @@ from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
     Expr,
-    broadcast_operands,
     free_symbols,
     known_eq,
     known_le,
     maximum,
     minimum,
-    product,
     substitute,
     symbol,
 )
@@ -70,8 +68,9 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     a, 1                           a
     a, b    a is not 1             a, for b is 1 or a
     a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind
+    a, b    a is b broadcast with another dim: a
     a, b    both >= 1              max(a, b)
-    a, b    otherwise              min(max(a, b), a*b), which is 0 for 0 and 1 as well
+    a, b    otherwise              a symbol, the same for every broadcast of a with b; it equals min(max(a, b), a*b)
 
     What a legal run needs is recorded: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
     """
@@ -90,19 +89,37 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
             if _implies_not_one(op, x, y):
                 _constrain_equal(op, x, y)
             return x
+    for x, y in ((a, b), (b, a)):
+        if _is_broadcast_of(op, x, y):
+            return x
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
         return maximum(a, b, scope=scope)
-    return _undecided(op, a, b)
+    return _derived(op, a, b)
 
 
-def _undecided(op: OpCall, a: Dim, b: Dim) -> Dim:
-    """What dims of which nobody knows whether they are 1 broadcast to; one of them again changes nothing."""
-    dims = sorted({*broadcast_operands(a), *broadcast_operands(b)}, key=str)
+def _derived(op: OpCall, a: Dim, b: Dim) -> Expr:
+    a, b = sorted((a, b), key=str)
+    equals: Dim | None
     try:
-        # of legal dims those that are not 1 are one n, so the max is n and the product 0 or >= n; but max(0, 1) is 1
-        return minimum(maximum(*dims, scope=op.scope), product(dims), scope=op.scope)
+        # legal dims are equal or one is 1: then the max is right but for 0 and 1, where the product is
+        equals = minimum(maximum(a, b), a * b)
     except DimTooLarge:
-        return op.derived("broadcast", *dims, reason=f"{' broadcast with '.join(map(str, dims))}: which of them is 1?")
+        equals = None
+    return op.derived("broadcast", a, b, reason=_reason(a, b), equals=equals)
+
+
+def _reason(a: Dim, b: Dim) -> str:
+    return "{} broadcast with {}: which of them is 1?".format(*sorted(map(str, (a, b))))
+
+
+def _is_broadcast_of(op: OpCall, result: Dim, b: Dim) -> bool:
+    """True when `result` is the symbol that stands for `b` broadcast with another symbol."""
+    if isinstance(result, int) or isinstance(b, int) or not (result.is_symbol and b.is_symbol):
+        return False
+    cause = op.context.causes.get(result.name)
+    if cause is None or b.name not in cause.operands:
+        return False
+    return any(cause.reason == _reason(b, symbol(name)) for name in cause.operands - {b.name})
 
 
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:

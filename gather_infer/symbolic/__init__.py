@@ -5,7 +5,7 @@ from __future__ import annotations
 from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, symbol
 from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
 from gather_infer.symbolic.evaluate import evaluate, free_symbols, product, total
-from gather_infer.symbolic.extremum import broadcast_operands, maximum, minimum
+from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
@@ -19,7 +19,6 @@ __all__ = [
     "Expr",
     "Interval",
     "Scope",
-    "broadcast_operands",
     "ceildiv",
     "evaluate",
     "floordiv",

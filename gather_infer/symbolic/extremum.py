@@ -19,7 +19,6 @@ from math import gcd
 from gather_infer.symbolic.dim import (
     Atom,
     Dim,
-    DimTooLarge,
     Extremum,
     Max,
     Min,
@@ -32,7 +31,7 @@ from gather_infer.symbolic.dim import (
 )
 from gather_infer.symbolic.scope import DEFAULT, Scope
 
-__all__ = ["broadcast_operands", "maximum", "minimum"]
+__all__ = ["maximum", "minimum"]
 
 _MAX_COMPARED = 12  # arguments; more of them are not compared pair by pair
 
@@ -45,15 +44,6 @@ def minimum(*dims: Dim, scope: Scope | None = None) -> Dim:
 def maximum(*dims: Dim, scope: Scope | None = None) -> Dim:
     """The greatest of one or more dims."""
     return _memoised(Max, dims, DEFAULT if scope is None else scope)
-
-
-def broadcast_operands(dim: Dim) -> tuple[Dim, ...]:
-    """`a, b, ...` of a `min(max(a, b, ...), a*b*...)`, else the dim alone."""
-    if isinstance(dim, Min) and len(dim.args) == 2:
-        for top, other in (dim.args, dim.args[::-1]):
-            if isinstance(top, Max) and _product(top.args) == other:
-                return top.args
-    return (dim,)
 
 
 def _memoised(kind: type[Extremum], dims: tuple[Dim, ...], scope: Scope) -> Dim:
@@ -73,8 +63,6 @@ def _memoised(kind: type[Extremum], dims: tuple[Dim, ...], scope: Scope) -> Dim:
 
 def _extremum(kind: type[Extremum], dims: tuple[Dim, ...], scope: Scope) -> Dim:
     args = _undominated(kind, _flattened(kind, dims), scope)
-    if kind is Min:
-        args = _without_products(args, scope)
     if len(args) == 1:
         return args[0]
     shared = _shared_addend(args)
@@ -142,26 +130,6 @@ def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Di
         if not beaten:
             kept.append(candidate)
     return kept
-
-
-def _without_products(args: list[Dim], scope: Scope) -> list[Dim]:
-    """min(max(a, b), a*b) == max(a, b) where a, b >= 1."""
-    if len(args) < 2:
-        return args
-    tops = [arg for arg in args if isinstance(arg, Max) and all((scope.bounds(a).lo or 0) >= 1 for a in arg.args)]
-    beaten = {_product(top.args) for top in tops}
-    return [arg for arg in args if arg not in beaten]
-
-
-def _product(dims: tuple[Dim, ...]) -> Dim | None:
-    """None when the product is larger than a dim may be."""
-    result: Dim = 1
-    try:
-        for dim in dims:
-            result = result * dim
-    except DimTooLarge:
-        return None
-    return result
 
 
 def _shared_addend(args: list[Dim]) -> dict[Monomial, int]:
