@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, maximum, minimum
+from gather_infer.ops.spans import hull, span_of, type_span
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import (
     DType,
     MapType,
@@ -32,7 +33,7 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
                 flat = [x if _same(x, y) else None for x, y in zip(a.values.flat, b.values.flat, strict=True)]
                 if any(x is not None for x in flat) or not flat:
                     values = make_values(flat, a.values.shape)
-            return SymbolicTensor(dtype, shape, values, _hull(_span(a), _span(b)))
+            return SymbolicTensor(dtype, shape, values, _joint_span(a, b))
         case SparseTensor(), SparseTensor():
             return SparseTensor(a.dtype if a.dtype == b.dtype else None, join_shapes(a.shape, b.shape, fresh))
         case SequenceType(), SequenceType():
@@ -68,22 +69,11 @@ def _same(x: object, y: object) -> bool:
     return type(x) is type(y) and (repr(x) == repr(y) if isinstance(x, float) else x == y)
 
 
-def _span(tensor: SymbolicTensor) -> Span | None:
-    """The span of an integer tensor, from its elements when they are all known."""
-    if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
-        return tensor.span
-    elements = list(tensor.values.flat)
-    if not elements or any(e is None for e in elements):
-        return tensor.span
-    return Span(minimum(*elements), maximum(*elements))
-
-
-def _hull(a: Span | None, b: Span | None) -> Span | None:
-    if a is None or b is None:
+def _joint_span(a: SymbolicTensor, b: SymbolicTensor) -> Span | None:
+    if a.dtype is None or not a.dtype.is_integer or a.dtype != b.dtype:
         return None
-    lo = None if a.lo is None or b.lo is None else minimum(a.lo, b.lo)
-    hi = None if a.hi is None or b.hi is None else maximum(a.hi, b.hi)
-    return None if lo is None and hi is None else Span(lo, hi)
+    span = hull(span_of(a), span_of(b))
+    return None if span == type_span(a.dtype) else span
 
 
 def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:

@@ -215,14 +215,6 @@ def mul(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 
 @_guarded
-def floor_div(a: Span, divisor: int, scope: Scope | None = None) -> Span:
-    """a // divisor, rounded down, for a constant divisor >= 1"""
-    lo = None if a.lo is None else floordiv(a.lo, divisor, scope)
-    hi = None if a.hi is None else floordiv(a.hi, divisor, scope)
-    return _closed(lo, hi)
-
-
-@_guarded
 def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
     """a / b rounded toward zero, for b >= 1 or b <= -1 throughout; else unknown"""
     if _at_most(b.hi, -1, scope) and b.hi is not None:

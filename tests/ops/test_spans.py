@@ -127,4 +127,3 @@ def test_unary_against_brute_force(a: Span) -> None:
     numbers = range(a.lo, a.hi + 1)  # type: ignore[operator]
     assert spans.neg(a) == Span(min(-x for x in numbers), max(-x for x in numbers))
     assert spans.absolute(a) == Span(min(map(abs, numbers)), max(map(abs, numbers))) or (a.lo < 0 < a.hi)  # type: ignore[operator]
-    assert spans.floor_div(a, 3) == Span(a.lo // 3, a.hi // 3)  # type: ignore[operator]
