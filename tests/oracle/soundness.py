@@ -12,7 +12,7 @@ import onnxruntime as ort
 
 from gather_infer import Inference
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols
-from gather_infer.tensor import DType, OptionalType, SymbolicTensor
+from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor
 
 _NAMES = {
     "float": "float32", "double": "float64", "bool": "bool", "string": "string", "float16": "float16",
@@ -96,6 +96,9 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
             found.wrong.append(f"{name}: inferred {fact}, is a tensor")
             continue
         found.wrong += [f"{name}: {text}" for text in _contradictions(fact, array, sizes, found)]
+    for name, value in actual.items():
+        if isinstance(value, list) and name in inference:
+            found.wrong += [f"{name}: {text}" for text in _sequence_contradictions(inference, name, value, sizes)]
     for constraint in inference.constraints:
         left, right = _evaluate(constraint.left, sizes), _evaluate(constraint.right, sizes)
         if left is not None and right is not None:
@@ -103,6 +106,39 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
             if not holds:
                 found.wrong.append(f"constraint {constraint} of {constraint.node}: {left} and {right}")
     return found
+
+
+def _sequence_contradictions(
+    inference: Inference, name: str, members: Sequence[Any], sizes: Mapping[str, int]
+) -> Iterator[str]:
+    """What the fact of a sequence says and its members are not; a generated dim differs from member to member."""
+    fact = inference[name]
+    if isinstance(fact, OptionalType) and fact.present is not False:
+        fact = fact.element or SymbolicTensor()
+    if not isinstance(fact, SequenceType):
+        if fact != SymbolicTensor():
+            yield f"inferred {fact}, is a sequence"
+        return
+    length = None if fact.length is None else _evaluate(fact.length, sizes)
+    if length is not None and length != len(members):
+        yield f"length inferred {fact.length} = {length}, is {len(members)}"
+    element = fact.element
+    if not isinstance(element, SymbolicTensor):
+        return
+    shape = element.shape
+    for number, member in enumerate(map(np.asarray, members)):
+        dtype = dtype_of(member)
+        if element.dtype is not None and dtype is not None and element.dtype != dtype:
+            yield f"member {number} inferred {element.dtype}, is {dtype}"
+        if shape is None:
+            continue
+        if len(shape) != member.ndim:
+            yield f"member {number} inferred rank {len(shape)}, is {member.shape}"
+            continue
+        for axis, (dim, size) in enumerate(zip(shape, member.shape, strict=True)):
+            value = None if inference.is_generated(dim) else _evaluate(dim, sizes)
+            if value is not None and value != size:
+                yield f"member {number}, dim {axis} inferred {dim} = {value}, is {size}"
 
 
 def _evaluate(dim: Dim, sizes: Mapping[str, int]) -> int | None:
@@ -143,7 +179,7 @@ def _contradictions(
                 value = element if isinstance(element, float) else _evaluate(element, sizes)
                 if value is not None and value != real and not (value != value and real != real):
                     yield f"element {position} inferred {element} = {value}, is {real}"
-    if fact.span is not None and array.size and array.dtype.kind in "iu":
+    if fact.span is not None and array.size and array.dtype.kind in "iub":
         found.spans += 1
         low = None if fact.span.lo is None else _evaluate(fact.span.lo, sizes)
         high = None if fact.span.hi is None else _evaluate(fact.span.hi, sizes)

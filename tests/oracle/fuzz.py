@@ -1,0 +1,131 @@
+"""Random graphs against onnxruntime for as long as one likes: `python -m tests.oracle.fuzz --seconds 600 --seed 0`.
+
+The graphs run in a child process: some operators of the runtime abort the process or never end on sizes of 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection
+
+from tests.oracle.generated_graphs import check, generate, text_of
+from tests.oracle.shrink import shrunk
+
+MEMORY = 6 << 30
+PATIENCE = 10.0
+"""Seconds for one graph; then it counts as one that the runtime does not survive."""
+
+Found = tuple[Counter[str], Counter[str], list[str]]
+
+
+def examine(seed: int, runs: int, *, shrink: bool) -> Found:
+    """Counts, causes of lost dims and mismatches of one graph."""
+    counts: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    mismatch = check(generate(seed), runs, counts, lost)
+    if mismatch is None:
+        return counts, lost, []
+    return counts, lost, [text_of(shrunk(mismatch) if shrink else mismatch)]
+
+
+def _serve(connection: Connection, runs: int, shrink: bool) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    while True:
+        seed = connection.recv()
+        if seed is None:
+            return
+        try:
+            found = examine(seed, runs, shrink=shrink)
+        except Exception:  # noqa: BLE001  whatever the inference raises is a finding
+            found = Counter(), Counter(), [f"seed {seed}:\n{traceback.format_exc()}"]
+        connection.send(found)
+
+
+class Child:
+    """A process that examines graphs, replaced when it dies."""
+
+    def __init__(self, runs: int, *, shrink: bool = True) -> None:
+        self.runs, self.shrink = runs, shrink
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=_serve, args=(other, self.runs, self.shrink), daemon=True)
+        self.process.start()
+        other.close()
+
+    def examine(self, seed: int) -> Found:
+        self.connection.send(seed)
+        # a mismatch takes time to shrink, and a new process to start
+        patience = PATIENCE * (6 if self.shrink else 1)
+        try:
+            if self.connection.poll(patience):
+                found: Found = self.connection.recv()
+                return found
+        except EOFError:
+            pass
+        self.process.kill()
+        self.process.join()
+        self._start()
+        return Counter({"graphs that the runtime does not survive": 1}), Counter({f"seed {seed}": 1}), []
+
+    def close(self) -> None:
+        self.connection.send(None)
+        self.process.join(5)
+        if self.process.is_alive():
+            self.process.kill()
+
+
+def examined(seeds: Iterable[int], runs: int, *, shrink: bool = True) -> Iterator[tuple[int, Found]]:
+    """Each seed with what was found, from one child process."""
+    child = Child(runs, shrink=shrink)
+    try:
+        for seed in seeds:
+            yield seed, child.examine(seed)
+    finally:
+        child.close()
+
+
+def _until(start: int, seconds: float) -> Iterator[int]:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield start
+        start += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--runs", type=int, default=12, help="bindings of a graph")
+    parser.add_argument("--no-shrink", action="store_true", help="print the whole graph of a mismatch")
+    arguments = parser.parse_args()
+    counts: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    last = arguments.seed
+    for seed, (more, causes, texts) in examined(
+        _until(arguments.seed, arguments.seconds), arguments.runs, shrink=not arguments.no_shrink
+    ):
+        counts += more
+        lost += causes
+        last = seed
+        for text in texts:
+            counts["mismatches"] += 1
+            print(text, flush=True)
+    print(f"seeds {arguments.seed} to {last}")
+    for what, number in sorted(counts.items()):
+        print(f"{number:9} {what}")
+    print("dims that are expressions but were not found:")
+    for cause, number in lost.most_common(40):
+        print(f"{number:9} {cause}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What onnxruntime 1.31 is known to do wrong: a run in which it happens says nothing about the inference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, helper, numpy_helper
+
+Arrays = Sequence[Any]
+Fault = Callable[[NodeProto, Arrays, Arrays], bool]
+
+
+def _attribute(node: NodeProto, name: str, default: Any) -> Any:
+    return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
+
+
+def _empty_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """A Reduce of an empty tensor along a negative axis leaves the axis as it is."""
+    return inputs[0].size == 0 and len(inputs) > 1 and inputs[1] is not None and bool((inputs[1] < 0).any())
+
+
+def _empty_arg_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """ArgMax and ArgMin do the same; along an axis >= 0 of no elements they fail, as they should."""
+    return inputs[0].size == 0 and _attribute(node, "axis", 0) < 0
+
+
+def _no_inner_dim(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """A MatMul with an inner dim of 0 drops the batch dims that only the second operand has."""
+    return inputs[0].ndim > 0 and inputs[0].shape[-1] == 0
+
+
+def _zero_beside_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """With allowzero a target that holds both 0 and -1 is accepted."""
+    return _attribute(node, "allowzero", 0) == 1 and 0 in inputs[1] and -1 in inputs[1]
+
+
+def _empty_tuples(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """GatherND accepts tuples of no elements, and a batch_dims that leaves none of the axes of indices."""
+    batch_dims = _attribute(node, "batch_dims", 0)
+    return inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
+
+
+def _empty_operand(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """Concat does not compare the other dims of an operand that is empty."""
+    at = _attribute(node, "axis", 0) % inputs[0].ndim
+    shapes = {tuple(d for k, d in enumerate(a.shape) if k != at) for a in inputs if a is not None}
+    return len(shapes) > 1
+
+
+ABORTS_ON_EMPTY = frozenset(
+    {
+        "AveragePool",
+        "Conv",
+        "ConvTranspose",
+        "Einsum",
+        "GRU",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "LSTM",
+        "LpPool",
+        "MaxPool",
+        "Scan",
+    }
+)
+"""Operators that end the process, or never end, on some empty inputs."""
+
+
+def has_aborting_node(nodes: Iterable[NodeProto]) -> bool:
+    """Whether such an operator is among the nodes or in their subgraphs."""
+    return any(
+        node.op_type in ABORTS_ON_EMPTY or any(has_aborting_node(a.g.node) for a in node.attribute if a.HasField("g"))
+        for node in nodes
+    )
+
+
+def _wide_slope(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """PRelu accepts a slope that X has to be broadcast to."""
+    return outputs[0].shape != inputs[0].shape
+
+
+FAULTS: dict[str, Fault] = {
+    **{
+        f"Reduce{kind}": _empty_reduction
+        for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
+    },
+    "ArgMax": _empty_arg_reduction,
+    "ArgMin": _empty_arg_reduction,
+    "PRelu": _wide_slope,
+    "MatMul": _no_inner_dim,
+    "Reshape": _zero_beside_minus_one,
+    "GatherND": _empty_tuples,
+    "Concat": _empty_operand,
+}
+
+
+def faulty_node(model: ModelProto, values: Mapping[str, Any]) -> str | None:
+    """The operator of a node of the main graph whose known fault shows in a run."""
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        fault = FAULTS.get(node.op_type)
+        if fault is None or node.domain:
+            continue
+        inputs = [values.get(n, constants.get(n)) if n else None for n in node.input]
+        outputs = [values.get(n) for n in node.output]
+        if isinstance(inputs[0], np.ndarray) and fault(node, inputs, outputs):
+            return node.op_type
+    return None
