@@ -138,11 +138,11 @@ def known_value(tensor: SymbolicTensor | None) -> Dim | None:
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 
-def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+def normalize_axis(axis: int, rank: int, name: str = "axis", *, of: str = "data") -> int:
     """`axis` counted from the front.
 
     Raises SpecViolation (GI304) outside [-rank, rank - 1].
     """
     if not -rank <= axis < rank:
-        raise SpecViolation(f"{name} = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
+        raise SpecViolation(f"{name} = {axis} is outside [{-rank}, {rank - 1}], {of} has rank {rank}", "GI304")
     return axis + rank if axis < 0 else axis

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.demand import normalize_axis
 from gather_infer.ops.index import (
     INDEX_TYPES,
     Indexing,
@@ -18,14 +19,13 @@ from gather_infer.ops.index import (
     known_table,
     look_up,
     may_leave,
-    normal_axis,
     pick,
     picked_span,
     reached,
-    require_rank,
+    require_least_rank,
     require_type,
     result,
-    static_shape,
+    value_shape,
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_le
@@ -59,8 +59,8 @@ def gather(
     numbers = known_numbers(op, 1)
     if data.shape is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
-    require_rank(data, 1, "data")
-    axis = normal_axis(axis, len(data.shape))
+    require_least_rank(data, 1, "data")
+    axis = normalize_axis(axis, len(data.shape))
     place = f"{describe(data, 'data')}, axis {axis}"
     size = data.shape[axis]
     if indices.shape is None:
@@ -80,7 +80,7 @@ def gather(
         filled = may_leave(op, indices, numbers, size, indexing)
         return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, (), filled=filled))
     values = None
-    sizes = static_shape(shape, numbers)
+    sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         at = list(np.indices(sizes))
         picked = pick(numbers, size, indexing)
@@ -117,14 +117,14 @@ def gather_elements(
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
         ranks = f"{len(data.shape)} and {len(indices.shape)}"
         raise SpecViolation(f"data and indices must have the same rank, have ranks {ranks}", "GI305")
-    require_rank(data, 1, "data")
-    require_rank(indices, 1, "indices")
+    require_least_rank(data, 1, "data")
+    require_least_rank(indices, 1, "indices")
     numbers = known_numbers(op, 1)
     if data.shape is None:
         if indices.shape is not None:
-            normal_axis(axis, len(indices.shape), of="indices")
+            normalize_axis(axis, len(indices.shape), of="indices")
         return SymbolicTensor(data.dtype, indices.shape, None, _span_without_shape(op, data, indexing))
-    axis = normal_axis(axis, len(data.shape))
+    axis = normalize_axis(axis, len(data.shape))
     shape = _elements_shape(op, data, indices, axis, same_dims)
     size = data.shape[axis]
     check_bounds(op, indices, numbers, size, indexing, place=f"{describe(data, 'data')}, axis {axis}")
@@ -133,7 +133,7 @@ def gather_elements(
     if table is None or not isinstance(size, int):
         return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
     values = None
-    sizes = static_shape(shape, numbers)
+    sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         at = list(np.indices(sizes))
         picked = pick(numbers, size, indexing)
@@ -168,8 +168,8 @@ def gather_nd(
     Raises SpecViolation on a scalar input, batch_dims or k out of range, batch dims that differ.
     Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
     """
-    require_rank(data, 1, "data")
-    require_rank(indices, 1, "indices")
+    require_least_rank(data, 1, "data")
+    require_least_rank(indices, 1, "indices")
     b = batch_dims
     ranks = {name: len(t.shape) for name, t in (("data", data), ("indices", indices)) if t.shape is not None}
     if b < 0 or any(b >= rank for rank in ranks.values()):
@@ -195,7 +195,7 @@ def gather_nd(
     if table is None:
         return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
     values = None
-    sizes = static_shape(shape, numbers)
+    sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         values = _nd_values(table, numbers, sizes, b, indexing)
 

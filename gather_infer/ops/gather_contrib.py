@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.demand import normalize_axis
 from gather_infer.ops.gather import TYPES_1, gather, gather_nd
-from gather_infer.ops.index import INDEX_TYPES, Indexing, check_call, integer, normal_axis, require_rank, require_type
+from gather_infer.ops.index import INDEX_TYPES, Indexing, check_call, integer, require_least_rank, require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, ceildiv, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -37,7 +38,7 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
     require_type(data, FEATURES, "X")
-    require_rank(data, 1, "X")
+    require_least_rank(data, 1, "X")
     require_type(indices, frozenset({DType.INT64}), "Y", code="GI308")
     taken = gather(op, data, indices, axis=-1, indexing=FROM_FRONT)
     if data.shape is None:
@@ -80,7 +81,7 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     require_type(data, PACKED_INTEGERS | SMALL_FLOATS, "data")
     require_type(indices, INDEX_TYPES, "indices", code="GI308")
     require_type(scales, SCALES, "scales")
-    require_rank(data, 2, "data")
+    require_least_rank(data, 2, "data")
     bits = integer(op, "bits", 4)
     block_size = integer(op, "block_size", 128)
     _check_blocks(data.dtype, bits, block_size)
@@ -93,8 +94,8 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     if data.shape is None:
         return [SymbolicTensor(scales.dtype)]
     rank = len(data.shape)
-    gather_axis = normal_axis(gather_axis, rank, name="gather_axis")
-    quantize_axis = normal_axis(integer(op, "quantize_axis", 1), rank, name="quantize_axis")
+    gather_axis = normalize_axis(gather_axis, rank, name="gather_axis")
+    quantize_axis = normalize_axis(integer(op, "quantize_axis", 1), rank, name="quantize_axis")
     components = 8 // bits if data.dtype is DType.UINT8 else 1
     if data.dtype is DType.UINT8:
         if gather_axis != 0:

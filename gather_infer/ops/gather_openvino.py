@@ -6,6 +6,7 @@ Behaviour where the specification is silent was measured on the CPU plugin.
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.demand import normalize_axis
 from gather_infer.ops.gather import agreed_batch, gather, gather_elements, gather_nd
 from gather_infer.ops.index import (
     INDEX_TYPES,
@@ -13,9 +14,8 @@ from gather_infer.ops.index import (
     check_call,
     integer,
     known_numbers,
-    normal_axis,
     picked_span,
-    require_rank,
+    require_least_rank,
     require_type,
 )
 from gather_infer.ops.spans import hull, span_of
@@ -70,7 +70,7 @@ def _gather(op: OpCall, indexing: Indexing) -> SymbolicTensor:
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     require_type(axis_input, INTEGER_RANGE, "axis", code="GI308")
     _require_one_element(axis_input)
-    require_rank(data, 1, "data")
+    require_least_rank(data, 1, "data")
     span = picked_span(op, data, (), filled=True)
     axes = [] if data.rank is None else _possible_axes(op, axis_input, data.rank)
     b = _batch_dims(op, data.rank, indices.rank)
@@ -97,7 +97,7 @@ def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
     """What the axis input may be, counted from the front, ascending; all axes when nothing is known of it."""
     numbers = known_numbers(op, 2)
     if numbers is not None and numbers.size == 1 and isinstance(number := numbers.reshape(-1).tolist()[0], int):
-        return [normal_axis(number, rank)]
+        return [normalize_axis(number, rank)]
     span = span_of(axis, op.scope)
     lo = None if span.lo is None else op.scope.bounds(span.lo).lo
     hi = None if span.hi is None else op.scope.bounds(span.hi).hi

@@ -100,20 +100,10 @@ def require_type(
     raise SpecViolation(f"{name} must be {choice}, is {tensor.dtype}", code, detail=detail)
 
 
-def require_rank(tensor: SymbolicTensor, least: int, name: str) -> None:
+def require_least_rank(tensor: SymbolicTensor, least: int, name: str) -> None:
     """Raises SpecViolation when input `name` is known to have fewer than `least` dims."""
     if tensor.shape is not None and len(tensor.shape) < least:
         raise SpecViolation(f"{name} must have rank >= {least}, has rank {len(tensor.shape)}", "GI305")
-
-
-def normal_axis(axis: int, rank: int, *, name: str = "axis", of: str = "data") -> int:
-    """`axis` counted from the front.
-
-    Raises SpecViolation outside [-rank, rank - 1].
-    """
-    if not -rank <= axis < rank:
-        raise SpecViolation(f"{name} = {axis} is outside [{-rank}, {rank - 1}], {of} has rank {rank}", "GI304")
-    return axis + rank if axis < 0 else axis
 
 
 def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
@@ -363,7 +353,7 @@ def result(
     return out
 
 
-def static_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
+def value_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
     """The dims as numbers when the index is known and there are few enough elements for values; else None."""
     if shape is None or numbers is None or numbers.size > MAX_VALUES:
         return None

@@ -12,7 +12,7 @@ from gather_infer.ops import elements
 from gather_infer.ops.demand import normalize_axis
 from gather_infer.ops.elements import Element
 from gather_infer.ops.elementwise import Values, same_dtype, tensor_of
-from gather_infer.ops.index import INDEX_TYPES, Indexing, check_bounds, known_numbers, pick, require_rank
+from gather_infer.ops.index import INDEX_TYPES, Indexing, check_bounds, known_numbers, pick, require_least_rank
 from gather_infer.ops.operands import joint_span, static_shape, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, known_le
@@ -45,8 +45,8 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
     """
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
     dtype = same_dtype(data, updates, ("data", "updates"))
-    require_rank(data, 1, "data")
-    require_rank(indices, 1, "indices")
+    require_least_rank(data, 1, "data")
+    require_least_rank(indices, 1, "indices")
     if indices.dtype is not None and indices.dtype is not DType.INT64:
         raise SpecViolation(f"indices must be int64, is {indices.dtype}", "GI308")
     span = _span(op, data, updates)
@@ -98,7 +98,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
     dtype = same_dtype(data, updates, ("data", "updates"))
     for tensor, name in ((data, "data"), (indices, "indices"), (updates, "updates")):
-        require_rank(tensor, 1, name)
+        require_least_rank(tensor, 1, name)
     if indices.dtype is not None and indices.dtype not in INDEX_TYPES:
         raise SpecViolation(f"indices must be int32 or int64, is {indices.dtype}", "GI308")
     if indices.shape is not None and updates.shape is not None:
