@@ -33,6 +33,7 @@ SHAPES = {
     "one input":                ("Sum", 13, [(N,)],                         {},                            (N,)),
     "one shape for all":        ("Sum", 6,  [(N, 3), (N, 3)],               {},                            (N, 3)),
     "Mean":                     ("Mean", 13, [(N, 3), (1, 3)],              {},                            (N, 3)),
+    "Mod of floats":            ("Mod", 28, [(N, 3), (3,)],                 {},                            (N, 3)),
     "Pow":                      ("Pow", 15, [(N, 3), known(2)],             {},                            (N, 3)),
     "Clip by attributes":       ("Clip", 6, [(N, 3)],                       {"min": 0.0},                  (N, 3)),
     "Clip by inputs":           ("Clip", 13, [(N, 3), None, known(6.0, F32)], {},                          (N, 3)),
