@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
 
+from .dispatch import canonical_domain
 from .frame import MAX_DEPTH, Frame
 from .schema import Schema
 from .types import to_type
@@ -98,33 +99,45 @@ def resolved(node: NodeProto, frame: Frame) -> NodeProto:
 
 
 @cache
-def _fixed_body(schema: Schema, version: int) -> FunctionProto | None:
+def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
     versions = [v for v in schema.raw.function_opset_versions if v <= version]
     if not versions:
         return None
     serialized = schema.raw.get_function_with_opset_version(max(versions))
-    return _with_imports(serialized, version)
+    return _with_imports(serialized, version, imports)
 
 
-def _with_imports(serialized: bytes, version: int) -> FunctionProto | None:
-    """The body; those that import nothing mean the opset of the operator."""
+def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, int]]) -> FunctionProto | None:
+    """The body; one that imports nothing means the opset of the operator, and of other domains what the model imports.
+
+    The body of FlexAttention, say, imports its own domain only and consists of nodes of ai.onnx.
+    """
     if not serialized:
         return None
     body: FunctionProto = FunctionProto.FromString(serialized)
     if not body.opset_import:
         body.opset_import.add(domain="", version=version)
+    listed = {canonical_domain(entry.domain) for entry in body.opset_import}
+    for domain, number in imports:
+        if number > 0 and domain not in listed:
+            body.opset_import.add(domain=domain, version=number)
     return body
 
 
-def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int) -> FunctionProto | None:
+def schema_body(
+    schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int, imports: Mapping[str, int]
+) -> FunctionProto | None:
     """The function body that onnx's schema gives for a node, None when there is none.
+
+    version   of the operator's domain
+    imports   the versions of all domains where the node stands
 
     A body that depends on the node is built from it and from the types of its inputs, all of which must be known.
     Raises SpecViolation when onnx rejects the node.
     """
     raw = schema.raw
     if raw.has_function:
-        return _fixed_body(schema, version)
+        return _fixed_body(schema, version, tuple(imports.items()))
     if not raw.has_context_dependent_function:
         return None
     versions = [v for v in raw.context_dependent_function_opset_versions if v <= version]
@@ -138,4 +151,4 @@ def schema_body(schema: Schema, node: NodeProto, inputs: Sequence[Value | None],
         )
     except (ValueError, RuntimeError) as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
-    return _with_imports(serialized, version)
+    return _with_imports(serialized, version, imports.items())
