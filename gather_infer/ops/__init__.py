@@ -24,6 +24,7 @@ def standard_rules() -> dict[str, RuleSet]:
         logic,
         loss,
         matmul,
+        ml,
         movement,
         ngram,
         norm,
@@ -42,6 +43,7 @@ def standard_rules() -> dict[str, RuleSet]:
         signal,
         slice,
         strings,
+        training,
         unary,
         vision,
     )
@@ -81,6 +83,10 @@ def standard_rules() -> dict[str, RuleSet]:
         vision,
     ):
         onnx_rules.update(module.rules)
-    sets = {rules.domain: rules for rules in (*gather_contrib.RULE_SETS, gather_openvino.rules)}
+    ml_rules = RuleSet("ai.onnx.ml")
+    ml_rules.update(gather_contrib.ml)
+    ml_rules.update(ml.rules)
+    domains = (ml_rules, gather_contrib.microsoft, training.rules, gather_openvino.rules)
+    sets = {rules.domain: rules for rules in domains}
     sets[""] = onnx_rules
     return sets
