@@ -87,6 +87,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI307": (Severity.ERROR, "the length of the index tuple is outside the allowed range"),
     "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
     "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
+    "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
 }
@@ -129,6 +130,7 @@ ADVICE: dict[str, str] = {
     "GI307": "The last dim of `indices` has to be between 1 and the rank of data less `batch_dims`.",
     "GI308": "Cast the indices to int64, which every operator of the family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
+    "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
     "GI401": "Raise `--max-bytes` if the constant may be that large; otherwise the reason stands in the message.",
 }  # fmt: skip
 

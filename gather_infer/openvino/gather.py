@@ -11,13 +11,14 @@ from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.folding.constants import Constants, domain_of
 from gather_infer.folding.evaluate import Constant, bits_dtype
-from gather_infer.inference import Inference
+from gather_infer.inference import GatherAccess, Inference
 from gather_infer.inference.dispatch import NEWEST_OPENVINO, Opsets, canonical_domain
 from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.paths import GraphPath, Root, bodies, node_name
 from gather_infer.ops.spans import span_of
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.validate import Kind, verdict
 
 _BY = "openvino.gather"
 _CASTABLE = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64})
@@ -73,8 +74,10 @@ class _Planner:
     assume_valid: bool
     opset: int
     plan: GatherPlan = field(default_factory=GatherPlan)
+    accesses: dict[str, GatherAccess] = field(default_factory=dict)
 
     def run(self) -> GatherPlan:
+        self.accesses = {access.node: access for access in self.inference.accesses}
         proto = self.inference.model.proto
         functions = {(f.domain, f.name) for f in proto.functions}
         versions = Opsets(proto.opset_import, (), {})
@@ -117,14 +120,14 @@ class _Planner:
         if needs_cast and indices.dtype not in _CASTABLE:
             raise _Refused(f"indices of type {indices.dtype or '? (not known)'} cannot be cast to int64")
         size = None if data.shape is None else data.shape[axis]
-        verdict = self.verdict(path, node.input[1], indices, size, version)
+        found = self.indices(path, where, node.input[1], indices, size, version)
         nodes = self.nodes(node, where, axis, needs_cast)
-        reason = f"OpenVINO's Gather-{version}, indices {verdict}"
+        reason = f"OpenVINO's Gather-{version}, indices {found}"
         self.plan.journal.add(
             InsertNodes(by=_BY, reason=reason, path=path, nodes=nodes, before=position),
             RemoveNode(by=_BY, reason=reason, path=path, node=position),
         )
-        self.plan.converted.append(Converted(where, axis, verdict, needs_cast))
+        self.plan.converted.append(Converted(where, axis, found, needs_cast))
 
     def fact(self, path: GraphPath, name: str) -> SymbolicTensor:
         home = self.known.index.home(path, name)
@@ -157,29 +160,24 @@ class _Planner:
             raise _Refused(f"axis = {axis} is outside [{-data.rank}, {data.rank - 1}], data has rank {data.rank}")
         return axis % data.rank
 
-    def verdict(self, path: GraphPath, name: str, indices: SymbolicTensor, size: Dim | None, version: int) -> str:
+    def indices(
+        self, path: GraphPath, where: str, name: str, indices: SymbolicTensor, size: Dim | None, version: int
+    ) -> str:
         """ "proved" or "assumed": where OpenVINO writes zeros for an index out of bounds, ONNX fails.
 
         Raises _Refused for a constant index out of bounds, and for what is not proved unless it may be assumed.
         """
-        from_end = version >= 8  # Gather-1 and -7 do not define a negative index
         constant = self.known.load(path, name)
         numbers = None if constant is None else _numbers(constant)
-        if numbers is None:
-            span = span_of(indices)
-            least, most = span.lo, span.hi
-        elif numbers.size == 0:
+        if numbers is not None and numbers.size:
+            self.check_constant(int(numbers.min()), int(numbers.max()), size, version)
+        access = self.accesses.get(where)
+        if access is not None and verdict(access, allow_negative=self.opset >= _NEGATIVE_SINCE).kind is Kind.PROVED:
             return "proved"
-        else:
-            least, most = int(numbers.min()), int(numbers.max())
-            self.check_constant(least, most, size, version)
-        if least is not None and most is not None and size is not None:
-            lowest = -size if from_end and self.opset >= _NEGATIVE_SINCE else 0
-            if known_le(lowest, least) and known_le(most, size - 1):
-                return "proved"
         if self.assume_valid:
             return "assumed"
-        found = f"in [{'...' if least is None else least}, {'...' if most is None else most}]"
+        span = span_of(indices)
+        found = f"in [{'...' if span.lo is None else span.lo}, {'...' if span.hi is None else span.hi}]"
         axis = "of unknown length" if size is None else f"of length {size}"
         raise _Refused(f"indices {found} are not proved in bounds of an axis {axis}", unproved=True)
 

@@ -1,0 +1,100 @@
+"""What is said of one access by index."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.inference import GatherAccess
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor, format_shape
+
+from .condition import Condition, joined
+
+
+class Kind(str, enum.Enum):
+    """The answer to: is every index in bounds?"""
+
+    PROVED = "proved"
+    VIOLATED = "violated"
+    CONDITIONAL = "conditional"
+    UNDECIDED = "undecided"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Outside(str, enum.Enum):
+    """What an index out of bounds does: the operators of ONNX fail; some of other dialects go on."""
+
+    FAILS = "the node fails"
+    ZERO = "the result there is 0"
+    UNDEFINED = "the result there is not defined"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the indices of an access stay in bounds.
+
+    kind        proved: in every run that reaches the node, whatever the inputs hold
+                violated: in no run in which the index is not empty
+                conditional: exactly when all the conditions hold (in a run whose index is empty they need not)
+                undecided: it depends on data, or on what is not known
+    conditions  of a conditional access
+    witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
+    reason      of a violated or an undecided access; of a conditional one, what the conditions come from
+    outside     what an index out of bounds does
+    """
+
+    access: GatherAccess
+    kind: Kind
+    conditions: tuple[Condition, ...] = ()
+    witness: tuple[tuple[str, Dim], ...] = ()
+    reason: str = ""
+    outside: Outside = Outside.FAILS
+
+    @property
+    def condition(self) -> str:
+        """The conditions in one line: `-30522 <= input_ids < 30522`, `past + seq <= 512`."""
+        return joined(self.conditions)
+
+    @property
+    def example(self) -> str:
+        """The witness in one line: `seq = 513`."""
+        return ", ".join(f"{name} = {size}" for name, size in self.witness)
+
+    def diagnostic(self) -> Diagnostic | None:
+        """The verdict as a finding; None for a proved access."""
+        access = self.access
+        where = Location(access.node, access.op_type, access.domain, access.version)
+        place = _place(access)
+        goes_on = () if self.outside is Outside.FAILS else (str(self.outside),)
+        match self.kind:
+            case Kind.PROVED:
+                return None
+            case Kind.VIOLATED:
+                severity = Severity.ERROR if self.outside is Outside.FAILS else Severity.WARNING
+                return diagnostic("GI301", self.reason, where, detail=(place, *goes_on), severity=severity)
+            case Kind.CONDITIONAL:
+                past = (f"{self.example} is past the end",) if self.witness else ()
+                message = f"in bounds only for {self.condition}: {self.reason}"
+                return diagnostic("GI302", message, where, detail=(place, *past, *goes_on))
+            case Kind.UNDECIDED:
+                message = f"it is not known whether every index is in bounds: {self.reason}"
+                return diagnostic("GI310", message, where, detail=(place, *goes_on))
+
+    def text(self, file: str = "") -> str:
+        """The verdict as it is printed."""
+        found = self.diagnostic()
+        return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
+
+
+def _place(access: GatherAccess) -> str:
+    data = access.data_type
+    shown = f"{data.dtype or '?'}{format_shape(data.shape)}" if isinstance(data, SymbolicTensor) else str(data)
+    axis = "" if access.axis is None else f", axis {access.axis}"
+    return f"data {access.data}: {shown}{axis}"
