@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.sequence import DIFFERS
-from gather_infer.rules import Attribute, Context
+from gather_infer.rules import Assumption, Attribute, Context
 from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
 from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
@@ -517,6 +517,8 @@ def _scan(
     inputs    n initial states, m scan inputs, each cut along its scan axis (length T, the same for all)
     body      (n states, m slices) -> (n states, k slices)
     outputs   n final states, k scan outputs with T as a new dim on their axis
+
+    The outputs of the body must have the same shapes in each iteration, so those of the first one tell them all.
     """
     context, path = walker.context, walker.context.node
     body = _body(attributes, "body")
@@ -567,22 +569,56 @@ def _scan(
 
     iteration = _iteration(context)
     mark = walker.mark()
+    first: list[Value] = []  # what the body makes of the initial states
+    believed: dict[tuple[Dim, int], Assumption] = {}
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
         context.scope.require(trips - 1 - iteration)
-        return _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
+        results = _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
+        if state is states:
+            first[:] = results
+            believed.update(context.assumptions)
+        return results
 
     state, results = _induction(walker, states, iteration, run, slice(0, n))
     context.scope, context.node, context.op_type = scope, path, "Scan"
     _leave(walker, mark, trips)
     local = _local_symbols(context, created) - free_symbols(trips)
-    finals: list[Value] = [_after(s, iteration, trips, local, context) for s in state]
+    told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
+    if told != results:
+        context.assumptions.update(believed)
+    results = told
+    finals: list[Value] = []
+    for s, after in zip(state, results, strict=False):
+        if _is_open(s, local) and context.assume(trips, 1, "without an iteration the state is the initial one"):
+            finals.append(escape(after, local, _fresh(context, "a body computes it from data")))
+        else:
+            finals.append(_after(s, iteration, trips, local, context))
     axes = [0] * k if batched else out_axes
     stacked = zip(results[n:], body.output[n:], axes, strict=True)
     scans: list[Value] = [_stacked(v, declared, trips, a, local, context) for v, declared, a in stacked]
     outputs = [*finals, *scans]
     return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
+
+
+def _is_open(state: Value, local: set[str]) -> bool:
+    """True for a tensor whose rank or some dim nobody can tell outside the body."""
+    if not isinstance(state, SymbolicTensor):
+        return False
+    return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
+
+
+def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
+    """An output of any iteration, with the dims of the first one where its own mean nothing outside the body."""
+    if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _is_open(value, local):
+        return value
+    if value.shape is None or first.shape is None or len(value.shape) != len(first.shape):
+        shape = first.shape if value.shape is None else value.shape
+    else:
+        pairs = zip(value.shape, first.shape, strict=True)
+        shape = tuple(d if local.isdisjoint(free_symbols(d)) else f for d, f in pairs)
+    return SymbolicTensor(value.dtype, shape, span=value.span)
 
 
 def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:

@@ -157,6 +157,23 @@ def test_scan_carries_a_state_and_stacks_slices() -> None:
     assert str(inference["ys"]) == "float32[T, H]"
 
 
+def test_the_first_iteration_of_a_scan_tells_the_shapes_of_all() -> None:
+    proto = untyped(
+        model(
+            """(float[N] init, float[T, M] x) => (float y, float z) {
+              y, z = Scan<num_scan_inputs=1, body = b (float[p] s, float[q] xi) => (float[r] s2, float[r] out) {
+                s2 = Add(s, xi) out = Neg(s2) }>(init, x) }"""
+        )
+    )
+    runs = [({"N": n, "M": n, "T": t}, {"init": (n,), "x": (t, n)}) for n, t in ((3, 2), (1, 4), (0, 1))]
+    inference, _ = check(proto, runs)
+    y, z = inference["y"], inference["z"]
+    assert isinstance(y, SymbolicTensor) and isinstance(z, SymbolicTensor) and y.shape and z.shape
+    assert y.shape[0] is z.shape[1]
+    assert str(inference.causes[str(y.shape[0])].equals) == "min(M*N, max(M, N))"
+    assert [str(a.dim) for a in inference.assumptions] == ["T"]
+
+
 def test_scan_axes() -> None:
     proto = untyped(
         model(
