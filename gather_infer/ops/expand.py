@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.broadcast import broadcast
 from gather_infer.ops.demand import known_value, normalize_axis, require_same_dtype
+from gather_infer.ops.elements import round_float
 from gather_infer.ops.operands import (
     Values,
     all_ints,
@@ -176,6 +178,12 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
                 length = float(kind(end) - kind(first)) / float(kind(step))
             if math.isfinite(length):
                 return SymbolicTensor(dtype, (max(0, math.ceil(length)),))
+        case int() | float(), int() | float(), int() | float() if all(math.isfinite(x) for x in (first, end, step)):
+            # float16 and bfloat16: nothing says in which type to calculate, so both results have to be exact in all.
+            difference = Fraction(end) - Fraction(first)
+            quotient = difference / Fraction(step)
+            if all(round_float(float(exact), dtype) == exact for exact in (difference, quotient)):
+                return SymbolicTensor(dtype, (max(0, math.ceil(quotient)),))
     return SymbolicTensor(dtype, (op.fresh("start, limit or delta is not known"),))
 
 

@@ -363,6 +363,20 @@ def test_range_of_floats_is_counted_as_the_runtime_does() -> None:
     assert found.shape == (N,)
 
 
+@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=str)
+def test_range_of_a_short_float_is_known_where_no_rounding_matters(dtype: DType) -> None:
+    def length(*numbers: float) -> Dim:
+        scalars = [from_values(dtype, make_values(number)) for number in numbers]
+        (found,) = call(expand.rules, "Range", scalars, version=27)
+        return found.shape[0]
+
+    assert length(1.0, 5.0, 2.0) == 2
+    assert length(5.0, 1.0, -0.5) == 8
+    assert length(1.0, 0.0, 1.0) == 0
+    assert not isinstance(length(0.0, 1.0, 3.0), int)  # a third is rounded
+    assert not isinstance(length(-1.0, 4096.0, 1.0), int)  # 4097 is rounded
+
+
 VIOLATIONS = {
     "negative size":     (shape.rules,  "ConstantOfShape", [ints(2, -1)],                "element 1 of the input must be >= 0, is -1"),
     "eye of a vector":   (shape.rules,  "EyeLike",         [(3,)],                       "the input must have rank 2, has rank 1: [3]"),
