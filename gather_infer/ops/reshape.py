@@ -83,8 +83,10 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if is_inferred:
         for other in others:
             if not allowzero:
-                # The runtimes divide by the other dims; a 0 among them fails, also one that was copied.
-                op.imply(other - 1)
+                # The runtimes divide by the other dims; a 0 among them fails, also one that was copied. Nothing follows
+                # for an entry that is assumed to be >= 1: where it is 0, the dim that it copies may be >= 1.
+                if other not in entries.assumed:
+                    op.imply(other - 1)
             elif isinstance(other, Expr) and op.assume(other, 1, "with allowzero, -1 next to a 0 is not defined"):
                 entries.assumed.append(other)  # a run is legal without it where a runtime defines it
         if any(known_eq(other, 0, op.scope) is True for other in others):
