@@ -15,6 +15,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from gather_infer import Inference, infer
 from gather_infer.inference import run as inference_run
+from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr, Scope, evaluate, free_symbols, symbol
 from gather_infer.tensor import SymbolicTensor
 from tests.oracle.graph_builder import REFUSALS, Builder, Input, World
@@ -159,15 +160,15 @@ def bindings_of(graph: Graph, count: int) -> Iterator[dict[str, int]]:
 
 def infer_with_scope(model: ModelProto, options: Mapping[str, Any]) -> tuple[Inference, Scope]:
     """The inference, and the scope in which its unconditional facts were learnt."""
-    scopes: list[Scope] = []
+    contexts: list[Context] = []
 
-    def remembered() -> Scope:
-        scopes.append(Scope())
-        return scopes[-1]
+    def remembered(*arguments: Any, **named: Any) -> Context:
+        contexts.append(Context(*arguments, **named))
+        return contexts[-1]
 
-    with mock.patch.object(inference_run, "Scope", remembered):
+    with mock.patch.object(inference_run, "Context", remembered):
         inference = infer(model, **options)
-    return inference, scopes[0]
+    return inference, contexts[-1].scope
 
 
 def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> dict[str, int]:

@@ -233,7 +233,9 @@ class Builder:
             feeds = {n: arrays[example] for n, arrays in known.items()}
             if any(array is None for array in feeds.values()):
                 continue
-            if node.op_type in ABORTS_ON_EMPTY and any(array.size == 0 for array in feeds.values()):
+            if node.op_type in ABORTS_ON_EMPTY and any(
+                np.size(a) == 0 for a in feeds.values() if not isinstance(a, list)
+            ):
                 if example == 0:
                     return None
                 continue

@@ -37,9 +37,11 @@ def _zero_beside_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> 
 
 
 def _empty_tuples(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
-    """GatherND accepts tuples of no elements, and a batch_dims that leaves none of the axes of indices."""
+    """GatherND accepts tuples of no elements, a batch_dims that leaves none of the axes of indices, and any tuple when
+    the slices are empty."""
     batch_dims = _attribute(node, "batch_dims", 0)
-    return inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
+    is_empty = inputs[0].size == 0 and inputs[1].size > 0
+    return is_empty or inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
 
 
 def _empty_operand(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
@@ -80,6 +82,16 @@ def _wide_slope(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     return outputs[0].shape != inputs[0].shape
 
 
+def _no_iteration(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """A Loop that never runs gives a scan output of which the body declares no rank the shape [0]."""
+    body = _attribute(node, "body", None)
+    scans = len(body.output) - len(body.input) + 1
+    return any(
+        a is not None and not proto.type.tensor_type.HasField("shape") and a.shape == (0,)
+        for a, proto in zip(outputs[-scans:] if scans else (), body.output[-scans:], strict=scans > 0)
+    )
+
+
 FAULTS: dict[str, Fault] = {
     **{
         f"Reduce{kind}": _empty_reduction
@@ -90,6 +102,7 @@ FAULTS: dict[str, Fault] = {
     "PRelu": _wide_slope,
     "MatMul": _no_inner_dim,
     "Reshape": _zero_beside_minus_one,
+    "Loop": _no_iteration,
     "GatherND": _empty_tuples,
     "Concat": _empty_operand,
 }
@@ -104,6 +117,6 @@ def faulty_node(model: ModelProto, values: Mapping[str, Any]) -> str | None:
             continue
         inputs = [values.get(n, constants.get(n)) if n else None for n in node.input]
         outputs = [values.get(n) for n in node.output]
-        if isinstance(inputs[0], np.ndarray) and fault(node, inputs, outputs):
+        if (node.op_type == "Loop" or isinstance(inputs[0], np.ndarray)) and fault(node, inputs, outputs):
             return node.op_type
     return None
