@@ -15,6 +15,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorPro
 
 from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
 from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope
 from gather_infer.tensor import (
@@ -33,13 +34,13 @@ from . import control, function
 from .cache import RuleCache
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
+from .follow import follow
 from .frame import Frame, label_of, repeated_labels
 from .join import contradiction
 from .order import captured, topological
 from .result import Evidence, GatherAccess
 from .schema import attribute_type_name
 from .tensors import from_tensor, payload_fault, sparse_fault
-from .trace import follow
 from .types import DimReader, dtype_of, from_type
 
 if TYPE_CHECKING:
@@ -130,7 +131,12 @@ class Walker:
         return outputs
 
     def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
-        """Bind a constant tensor of the model; one that contradicts itself gets a diagnostic and is unknown."""
+        """Bind a constant tensor of the model; one that contradicts itself gets a diagnostic and is unknown.
+
+        Raises ModelReadError when its external data is not there.
+        """
+        if is_external(tensor) and self.model.base_dir is not None:
+            self.model.region(tensor)
         fault = payload_fault(tensor, self.model)
         if fault is None:
             frame.constants[name] = tensor
@@ -171,9 +177,13 @@ class Walker:
         return f"{frame.path}/{name}" if frame.path else name
 
     def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
-        version = frame.opsets.version_of(node.domain)
+        return self.location_at(self.path_of(node, index, frame), node, frame, value)
+
+    def location_at(self, path: str, node: NodeProto, frame: Frame, value: str = "") -> Location:
+        entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
+        version = entry.version if entry.schema is None else entry.schema.since
         domain = "" if node.domain == "ai.onnx" else node.domain
-        return Location(self.path_of(node, index, frame), node.op_type, domain, version, value)
+        return Location(path, node.op_type, domain, version, value)
 
     def report(self, code: str, message: str, location: Location, *detail: str) -> None:
         self.diagnostics.append(diagnostic(code, message, location, detail=detail))
@@ -285,8 +295,7 @@ class Walker:
             self.check_types(entry, inputs)
 
         if self.context.findings:  # before a body reports its own
-            version = frame.opsets.version_of(node.domain)
-            self.take_findings(Location(self.context.node, node.op_type, node.domain, version))
+            self.take_findings(self.location_at(self.context.node, node, frame))
         if entry.function is not None:
             return function.call(self, entry.function, node, inputs, attributes, frame)
         if entry.control:

@@ -16,7 +16,7 @@ from gather_infer.inference.result import Evidence
 from gather_infer.inference.trace import Part
 from gather_infer.ops.index import Addressing, Indexing
 from gather_infer.ops.spans import span_of
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, known_le, known_lt, simplify
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_le, known_lt, simplify
 from gather_infer.tensor import Span, SymbolicTensor
 
 from .condition import Condition, Elements, at_least_zero, counterexample
@@ -161,19 +161,17 @@ class _Judge:
     def of_input(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
         """The condition on the input's elements x, for indices that are a monotone function of x."""
         part, size, scope = self.part, self.axis.size, self.evidence.scope
-        # A limit must be one that the condition does not depend on.
-        tight = all(known_lt(low, size, scope) is True for low in part.lows)
-        tight &= all(known_le(defined, high, scope) is True for high in part.highs)
-        if not is_below:
-            tight &= all(known_le(size - 1, high, scope) is True for high in part.highs)
-        if not is_above:
-            tight &= all(known_le(low, defined, scope) is True for low in part.lows)
+        # max(x, low) < s is x < s and low < s; but min(x, high) < s is x < s or high < s, so that must be settled.
+        gaps: list[Dim] = [size - 1 - low for low in part.lows if known_lt(low, size, scope) is not True]
+        gaps += [high - defined for high in part.highs if known_le(defined, high, scope) is not True]
+        tight = is_below or all(known_le(size - 1, high, scope) is True for high in part.highs)
+        tight &= is_above or all(known_le(low, defined, scope) is True for low in part.lows)
         if part.wrap is not None:  # x + wrap for x < 0 must not pass the end, or x is limited on both sides of 0
             tight &= known_le(part.wrap, size, scope) is True and known_le(0, part.wrap, scope) is True
         if not tight:
             return _Finding(Kind.UNDECIDED, reason=self.open_reason(defined, is_above, is_below))
         elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
-        conditions: list[Condition] = []
+        conditions = list(_sizes(gaps, scope))
         if not is_above:
             first = defined - part.offset - (0 if part.wrap is None else part.wrap)
             conditions.append(Condition(elements, ">=", simplify(first, scope)))
@@ -200,7 +198,7 @@ class _Judge:
             gaps.append(lo - defined)
         if not is_below:
             gaps.append(self.axis.size - 1 - hi)
-        return [c for gap in gaps if isinstance(gap, Expr) for c in at_least_zero(gap, scope)]
+        return list(_sizes(gaps, scope))
 
     def open_reason(self, defined: Dim, is_above: bool, is_below: bool) -> str:
         reason = f"indices are computed from data; {self.facts()}"
@@ -218,6 +216,13 @@ class _Judge:
 
     def rows(self) -> str:
         return f"the axis has {self.axis.size} {'row' if self.axis.size == 1 else 'rows'}"
+
+
+def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
+    """The conditions that say that no gap is negative."""
+    for gap in gaps:
+        if isinstance(gap, Expr):
+            yield from at_least_zero(gap, scope)
 
 
 def _shown(span: Span) -> str:

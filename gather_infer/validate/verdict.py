@@ -42,7 +42,7 @@ class Verdict:
 
     kind        proved: in every run that reaches the node, whatever the inputs hold
                 violated: in no run in which the index is not empty
-                conditional: exactly when all the conditions hold (in a run whose index is empty they need not)
+                conditional: exactly when all the conditions hold (of what is empty nothing is demanded)
                 undecided: it depends on data, or on what is not known
     conditions  of a conditional access
     witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
