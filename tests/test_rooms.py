@@ -35,6 +35,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "model": (FOUNDATION, {"numpy", "onnx", "google"}),
     "inference": (FACTS | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
     "folding": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
+    "shape_inference": (FOUNDATION | {"symbolic", "model", "inference"}, {"onnx", "google"}),
     "validate": (ENGINE, {"numpy", "onnx"}),
     "rewrite": (ENGINE | {"folding", "validate"}, {"numpy", "onnx"}),
     "openvino": (ENGINE | {"folding", "validate", "rewrite"}, {"numpy", "onnx", "onnx_graphsurgeon"}),

@@ -2,33 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.model.paths import bodies
+from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 from .frame import label_of, repeated_labels
-from .types import to_type
+from .types import DimReader, from_type, to_dim_param, to_type
 
 if TYPE_CHECKING:
     from .result import Inference
 
 
-def annotate(inference: Inference, *, weights: bool = False) -> ModelProto:
-    """See Inference.annotated."""
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How facts are written.
+
+    spell      the text of a symbolic dim
+    complete   what is declared stays, and is only completed; also the types of the graph's outputs
+    misfits    declarations that contradict what was inferred
+    """
+
+    spell: Callable[[Expr], str] = to_dim_param
+    complete: bool = False
+    misfits: list[str] = field(default_factory=list)
+
+    def merge(self, declared: ValueInfoProto, value: Value) -> None:
+        """Complete a declaration with what was inferred, unless the two contradict."""
+        stated = to_type(value, self.spell)
+        if stated is None:
+            return
+        if fits(declared.type, stated):
+            complete(declared.type, stated)
+        else:
+            self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
+
+
+def annotate(
+    inference: Inference, *, weights: bool = False, like_onnx: bool = False, misfits: list[str] | None = None
+) -> ModelProto:
+    """See Inference.annotated.
+
+    like_onnx   declarations are completed, not replaced, and generated symbols are called `unk__0`, `unk__1`, ...:
+                what `onnx.shape_inference` does
+    misfits     with `like_onnx`, takes a sentence for every declaration that contradicts what was inferred
+    """
     source = inference.model
     if weights:
         model = source.with_weights()
     else:
         model = ModelProto()
         model.CopyFrom(source.proto)
-    _annotate_graph(model.graph, "", inference.scopes)
+    style = _Style()
+    if like_onnx:
+        style = _Style(_unknowns(inference, model), complete=True, misfits=[] if misfits is None else misfits)
+    _annotate_graph(model.graph, "", inference.scopes, style)
     return model
 
 
-def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[str, Value]]) -> None:
+def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
+    """Texts of dims in which a generated symbol has onnx's kind of name, that nothing in the model has."""
+    taken = {dim.dim_param for _, body in bodies(model) for dim in _declared_dims(body)}
+    free = (name for name in map("unk__{}".format, count()) if all(name not in text for text in taken))
+    names: dict[str, Dim] = {}
+
+    def spell(dim: Expr) -> str:
+        for name in sorted(dim.symbols):
+            if name in inference.causes and name not in names:
+                names[name] = symbol(next(free))
+        renamed = substitute(dim, names)
+        return str(renamed) if isinstance(renamed, int) else to_dim_param(renamed)
+
+    return spell
+
+
+def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[str, Value]], style: _Style) -> None:
     values = scopes.get(path)
     if values is None:
         return
@@ -49,7 +103,10 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
                 if entry is not None:
                     kept.CopyFrom(entry)  # doc string and metadata stay
                 kept.name = name
-                kept.type.CopyFrom(stated)
+                if style.complete:
+                    style.merge(kept, values[name])
+                else:
+                    kept.type.CopyFrom(stated)
                 entry = kept
             if entry is not None:
                 entries.append(entry)
@@ -57,13 +114,18 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
             label = f"{label_of(node, index, repeated)}/{attribute.name}"
             below = f"{path}/{label}" if path else label
             if attribute.HasField("g"):
-                _annotate_graph(attribute.g, below, scopes)
+                _annotate_graph(attribute.g, below, scopes, style)
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]
     graph.value_info.extend(rebuilt)
     for output in graph.output:
         value = values.get(output.name)
+        if value is None:
+            continue
+        if style.complete:
+            style.merge(output, value)
+            continue
         if not isinstance(value, SymbolicTensor) or value.shape is None:
             continue
         if output.type.WhichOneof("value") is None:
@@ -74,3 +136,80 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
             stated = to_type(value)
             if stated is not None and stated.tensor_type.elem_type == output.type.tensor_type.elem_type:
                 output.type.tensor_type.shape.CopyFrom(stated.tensor_type.shape)
+
+
+def shown(proto: TypeProto) -> str:
+    """A declared type as facts are printed."""
+    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
+
+
+_INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}
+_TENSORS = ("tensor_type", "sparse_tensor_type")
+
+
+def fits(declared: TypeProto, stated: TypeProto) -> bool:
+    """True when no kind, element type, rank or size of the one differs from that of the other."""
+    kind = declared.WhichOneof("value")
+    if kind is None or stated.WhichOneof("value") is None:
+        return True
+    if kind != stated.WhichOneof("value"):
+        return False
+    ours, theirs = getattr(declared, kind), getattr(stated, kind)
+    if kind in _INNER:
+        inner = _INNER[kind]
+        if kind == "map_type" and ours.key_type and ours.key_type != theirs.key_type:
+            return False
+        return fits(getattr(ours, inner), getattr(theirs, inner))
+    if kind not in _TENSORS:
+        return False
+    if ours.elem_type and ours.elem_type != theirs.elem_type:
+        return False
+    if not (ours.HasField("shape") and theirs.HasField("shape")):
+        return True
+    if len(ours.shape.dim) != len(theirs.shape.dim):
+        return False
+    sizes = [(a, b) for a, b in zip(ours.shape.dim, theirs.shape.dim, strict=True) if _is_sized(a) and _is_sized(b)]
+    return all(a.dim_value == b.dim_value for a, b in sizes)
+
+
+def complete(declared: TypeProto, stated: TypeProto) -> None:
+    """Fill in what a declared type leaves open, and sizes where it has a name; the two must fit."""
+    kind = stated.WhichOneof("value")
+    if kind is None:
+        return
+    ours, theirs = getattr(declared, kind), getattr(stated, kind)
+    ours.SetInParent()
+    if kind in _INNER:
+        if kind == "map_type":
+            ours.key_type = theirs.key_type
+        complete(getattr(ours, _INNER[kind]), getattr(theirs, _INNER[kind]))
+        return
+    ours.elem_type = theirs.elem_type
+    if not theirs.HasField("shape"):
+        return
+    if not ours.HasField("shape"):
+        ours.shape.CopyFrom(theirs.shape)
+        return
+    for dim, known in zip(ours.shape.dim, theirs.shape.dim, strict=True):
+        if _is_sized(known):
+            dim.dim_value = known.dim_value
+        elif known.dim_param and not dim.dim_param and not _is_sized(dim):
+            dim.dim_param = known.dim_param
+
+
+def _is_sized(dim: Any) -> bool:
+    return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
+
+
+def _declared_dims(body: Any) -> list[Any]:
+    """The dims that a graph or function declares."""
+    graph = isinstance(body, GraphProto)
+    infos = [*body.value_info, *(body.input if graph else ()), *(body.output if graph else ())]
+    found: list[Any] = []
+    for info in infos:
+        proto = info.type
+        while (kind := proto.WhichOneof("value")) in _INNER:
+            proto = getattr(getattr(proto, kind), _INNER[kind])
+        if kind in _TENSORS:
+            found += getattr(proto, kind).shape.dim
+    return found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto
+from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import Context
@@ -43,8 +44,8 @@ def onnx_inference(
     known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
     try:
-        found = onnx.shape_inference.infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
-    except onnx.shape_inference.InferenceError as error:
+        found = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
+    except InferenceError as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))

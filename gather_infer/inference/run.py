@@ -65,10 +65,23 @@ def infer(
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims` and `inputs`.
     """
+    return _Run(_readable(model), dims, inputs, rules, assume).run()
+
+
+def infer_like_onnx(model: ModelFile, *, check_types: bool) -> Inference:
+    """As `infer`, for what onnx's own inference takes a model for.
+
+    An input that has an initializer is a constant, so the answers hold for runs that leave it at its default. Only with
+    `check_types` is a node in error whose operator does not allow the element types of its inputs.
+    """
+    return _Run(_readable(model), (), (), (), True, fixed_defaults=True, check_types=check_types).run()
+
+
+def _readable(model: object) -> ModelFile:
     file = to_model_file(model)
     if file.size == 0:
         require_text(file.proto)
-    return _Run(file, dims, inputs, rules, assume).run()
+    return file
 
 
 def to_model_file(model: object) -> ModelFile:
@@ -96,15 +109,20 @@ class _Run:
         inputs: Mapping[str, str] | Iterable[str],
         rules: Sequence[RuleSet],
         assume: bool,
+        *,
+        fixed_defaults: bool = False,
+        check_types: bool = True,
     ) -> None:
         self.model = model
         self.graph = model.proto.graph
         self.assume = assume
+        self.check_types = check_types
+        self.fixed_defaults = fixed_defaults
         self.early: list[Diagnostic] = []
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
         constants = {t.name for t in self.graph.initializer} | {t.values.name for t in self.graph.sparse_initializer}
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
-        overridable = model.proto.ir_version >= 4
+        overridable = model.proto.ir_version >= 4 and not fixed_defaults
         self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
         self.input_specs = read_inputs(inputs, (i.name for i in self.inputs))
         self.unnamed: dict[tuple[str, int], str] = {}
@@ -186,7 +204,7 @@ class _Run:
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=self.known, may_assume=self.assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
-        walker = Walker(self.model, context, reader, self.rule_sets)
+        walker = Walker(self.model, context, reader, self.rule_sets, check_types=self.check_types)
         frame = Frame(walker.opsets(imports_of(self.model.proto)))
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:
@@ -197,8 +215,19 @@ class _Run:
         for tensor in self.graph.initializer:
             if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
                 self.early.append(fault)
+        self.early += self._fixed_findings(walker)
         outputs = walker.walk_graph(self.graph, frame)
         return walker, outputs
+
+    def _fixed_findings(self, walker: Walker) -> Iterable[Diagnostic]:
+        """Defaults that do not fit the inputs whose constants they are taken for."""
+        fixed = {v.name: v for v in self.graph.input} if self.fixed_defaults else {}
+        for tensor in self.graph.initializer:
+            if tensor.name not in fixed:
+                continue
+            declared = from_type(fixed[tensor.name].type, walker.reader, lambda axis: symbol(f"{axis}"))
+            if declared is not None and (fault := default_finding(tensor, declared)):
+                yield fault
 
     def _input_fact(self, value: ValueInfoProto, reader: DimReader, context: Context) -> Value:
         spec = self.input_specs.get(value.name)

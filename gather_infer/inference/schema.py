@@ -69,17 +69,27 @@ def _names(dtypes: frozenset[DType]) -> str:
     return ", ".join(str(d) for d in sorted(dtypes))
 
 
-@cache
 def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
     """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
     try:
         raw: Any = onnx.defs.get_schema(op_type, version, domain)
     except SchemaError:
         return None
+    if not raw.file:  # registered from Python, so it may be registered anew
+        return _read(raw)
+    return _read_once(op_type, version, domain)
+
+
+@cache
+def _read_once(op_type: str, version: int, domain: str) -> Schema:
+    return _read(onnx.defs.get_schema(op_type, version, domain))
+
+
+def _read(raw: Any) -> Schema:
     # onnx's enumerations are not ints; AttributeProto's are
     types = {name: int(getattr(AttributeProto, a.type.name)) for name, a in raw.attributes.items()}
     return Schema(
-        op_type=op_type,
+        op_type=raw.name,
         since=raw.since_version,
         raw=raw,
         attributes=types,

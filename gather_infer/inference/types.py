@@ -114,40 +114,43 @@ def to_dim_param(dim: Expr) -> str:
     return dim.name if dim.is_symbol else str(dim)
 
 
-def to_type(value: Value) -> TypeProto | None:
-    """The TypeProto that states `value`; None when the element type is not known (a TypeProto needs one)."""
+def to_type(value: Value, spell: Callable[[Expr], str] = to_dim_param) -> TypeProto | None:
+    """The TypeProto that states `value`; None when the element type is not known (a TypeProto needs one).
+
+    spell   the text of a symbolic dim, empty to leave the dim open
+    """
     proto = TypeProto()
-    return proto if _fill(proto, value) else None
+    return proto if _fill(proto, value, spell) else None
 
 
-def _fill(proto: TypeProto, value: Value | None) -> bool:
+def _fill(proto: TypeProto, value: Value | None, spell: Callable[[Expr], str]) -> bool:
     match value:
         case SymbolicTensor(dtype=DType() as dtype, shape=shape):
             proto.tensor_type.elem_type = int(dtype)
             if shape is not None:
-                _fill_shape(proto.tensor_type.shape, shape)
+                _fill_shape(proto.tensor_type.shape, shape, spell)
             return True
         case SparseTensor(dtype=DType() as dtype, shape=shape):
             proto.sparse_tensor_type.elem_type = int(dtype)
             if shape is not None:
-                _fill_shape(proto.sparse_tensor_type.shape, shape)
+                _fill_shape(proto.sparse_tensor_type.shape, shape, spell)
             return True
         case SequenceType(element=element):
-            return _fill(proto.sequence_type.elem_type, element)
+            return _fill(proto.sequence_type.elem_type, element, spell)
         case OptionalType(element=element):
-            return _fill(proto.optional_type.elem_type, element)
+            return _fill(proto.optional_type.elem_type, element, spell)
         case MapType(key=DType() as key, value=element):
             proto.map_type.key_type = int(key)
-            return _fill(proto.map_type.value_type, element)
+            return _fill(proto.map_type.value_type, element, spell)
     return False
 
 
-def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape) -> None:
+def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape, spell: Callable[[Expr], str]) -> None:
     proto.SetInParent()  # the empty shape of a scalar is not a missing shape
     for dim in shape:
         entry = proto.dim.add()
         if isinstance(dim, int):
             if dim < 2**63:  # else no run gets that far, and no file can say it
                 entry.dim_value = dim
-        else:
-            entry.dim_param = to_dim_param(dim)
+        elif text := spell(dim):
+            entry.dim_param = text

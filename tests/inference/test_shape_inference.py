@@ -1,0 +1,237 @@
+"""`gather_infer.shape_inference` in the place of `onnx.shape_inference`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, parser
+
+from gather_infer import shape_inference
+from gather_infer.shape_inference import (
+    InferenceError,
+    infer_function_output_types,
+    infer_node_outputs,
+    infer_shapes,
+    infer_shapes_path,
+)
+
+
+def model(text: str, header: str = 'ir_version: 9, opset_import: ["" : 18]') -> ModelProto:
+    return parser.parse_model(f"<{header}>\n{text}")
+
+
+def dims(proto: TypeProto) -> list[int | str]:
+    return [d.dim_value if d.HasField("dim_value") else d.dim_param for d in proto.tensor_type.shape.dim]
+
+
+def shapes(proto: ModelProto) -> dict[str, list[int | str]]:
+    return {v.name: dims(v.type) for v in (*proto.graph.value_info, *proto.graph.output)}
+
+
+def tensor(*shape: int | str | None, dtype: int = TensorProto.FLOAT) -> TypeProto:
+    return helper.make_tensor_type_proto(dtype, shape)
+
+
+def test_the_import_can_be_switched() -> None:
+    proto = model("g (float[N, 3] x) => (float y) { z = Concat<axis = 0>(x, x) y = ReduceSum<keepdims = 0>(z) }")
+    found = {module: module.infer_shapes(proto, strict_mode=True) for module in (onnx.shape_inference, shape_inference)}
+    assert shapes(found[onnx.shape_inference])["z"] == ["unk__0", 3]
+    assert shapes(found[shape_inference])["z"] == ["2*N", 3]
+    assert shape_inference.InferenceError is onnx.shape_inference.InferenceError
+
+
+def test_bytes_are_a_model_too() -> None:
+    proto = model("g (float[2] x) => (y) { z = Relu(x) y = Relu(z) }")
+    assert infer_shapes(proto.SerializeToString()) == infer_shapes(proto)
+    assert shapes(infer_shapes(proto)) == {"z": [2], "y": [2]}
+    assert shapes(proto) == {"y": []}, "the argument stays as it is"
+    assert infer_shapes(b"") == ModelProto(graph={})
+
+
+def test_unknown_sizes_are_named_as_onnx_names_them() -> None:
+    proto = model(
+        'g (float[N, "unk__0"] x) => (int64[2, K] y) {'
+        " i = NonZero(x) y = Relu(i) twice = Concat<axis = 1>(i, i) j = NonZero(x) }"
+    )
+    found = shapes(infer_shapes(proto))
+    assert found["i"] == [2, "unk__1"]
+    assert found["twice"] == [2, "2*unk__1"]
+    assert found["j"] == [2, "unk__2"], "another node, another symbol"
+    assert found["y"] == [2, "K"], "what is declared stays"
+
+
+def test_declarations_are_completed() -> None:
+    proto = model(
+        "g (float[N, 3] x, float[4, ?] w) => (float[?, ?] y) <float[rows, ?] z, float[?, 9] v>"
+        " { z = Relu(x) v = Relu(w) y = Relu(z) }"
+    )
+    proto.graph.value_info[0].doc_string = "kept"
+    done = infer_shapes(proto)
+    assert shapes(done) == {"z": ["rows", 3], "v": [4, 9], "y": ["N", 3]}
+    assert done.graph.value_info[0].doc_string == "kept"
+    assert infer_shapes(done) == done
+
+
+def test_a_contradiction_is_an_error_of_strict_mode() -> None:
+    proto = model("g (float[2, 3] x) => (float[2, 3] y) <float[2, 4] z> { z = Relu(x) y = Relu(z) }")
+    assert shapes(infer_shapes(proto))["z"] == [2, 4]
+    with pytest.raises(InferenceError, match="z is declared"):
+        infer_shapes(proto, strict_mode=True)
+
+
+def test_a_node_in_error_is_an_error_of_strict_mode() -> None:
+    proto = model("g (float[2, 3] x) => (y) { z = MatMul(x, x) w = Relu(x) y = Relu(z) }")
+    assert shapes(infer_shapes(proto))["w"] == [2, 3]
+    with pytest.raises(InferenceError, match="MatMul"):
+        infer_shapes(proto, strict_mode=True)
+
+
+def test_element_types_are_checked_on_demand() -> None:
+    proto = model("g (int64[2] x) => (y) { y = Sigmoid(x) }")
+    for strict in (False, True):
+        assert shapes(infer_shapes(proto, strict_mode=strict))["y"] == [2]
+        with pytest.raises(InferenceError, match="Sigmoid-13 allows no int64"):
+            infer_shapes(proto, check_type=True, strict_mode=strict)
+
+
+def test_a_domain_that_is_not_imported_is_an_error_always() -> None:
+    with pytest.raises(InferenceError, match="imports no opset"):
+        infer_shapes(model("g (float[2] x) => (y) { y = far.Away(x) }"))
+
+
+def test_an_operator_of_nobody_is_no_error() -> None:
+    proto = model("g (float[2] x) => (float[2] y) { z = far.Away(x) y = Relu(z) }", 'ir_version: 9, opset_import: ["" : 18, "far" : 1]')  # fmt: skip
+    assert infer_shapes(proto, strict_mode=True) == proto
+
+
+def test_an_initializer_is_a_constant_even_if_it_is_an_input() -> None:
+    proto = model("g (float[N] x, int64[2] s = {3, -1}) => (y) { y = Reshape(x, s) }")
+    assert shapes(infer_shapes(proto)) == {"y": [3, "N//3"]}
+    assert [i.name for i in infer_shapes(proto).graph.input] == ["x", "s"]
+
+
+def test_subgraphs_are_filled_in() -> None:
+    proto = model(
+        "g (float[N, 3] x, bool c) => (y) { y = If (c)"
+        " <then_branch = a () => (u) { t = Relu(x) u = Relu(t) }, else_branch = b () => (v) { v = Relu(x) }> }"
+    )
+    branch = infer_shapes(proto).graph.node[0].attribute[0].g
+    assert [(v.name, dims(v.type)) for v in (*branch.value_info, *branch.output)] == [("t", ["N", 3]), ("u", ["N", 3])]
+
+
+@pytest.mark.parametrize("wrong", ["model.onnx", Path("model.onnx"), 3, None])
+def test_other_kinds_of_objects(wrong: object) -> None:
+    with pytest.raises(TypeError, match="only accepts ModelProto or bytes"):
+        infer_shapes(wrong)  # type: ignore[arg-type]
+
+
+def test_bytes_that_are_no_model() -> None:
+    with pytest.raises(ValueError, match="Unable to parse proto"):
+        infer_shapes(b"no model")
+
+
+def test_from_file_to_file(tmp_path: Path) -> None:
+    weight = numpy_helper.from_array(np.zeros((512, 1024), np.float32), "w")  # past what is parsed whole
+    proto = model("g (float[N, 512] x) => (y) { z = MatMul(x, w) y = Relu(z) }")
+    proto.graph.initializer.append(weight)
+    source, target = tmp_path / "source.onnx", tmp_path / "target.onnx"
+    source.write_bytes(proto.SerializeToString())
+    infer_shapes_path(source, str(target))
+    assert onnx.load(target) == infer_shapes(proto)
+    assert onnx.load(source) == proto
+    infer_shapes_path(str(source))
+    assert source.read_bytes() == target.read_bytes()
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    good = tmp_path / "good.onnx"
+    good.write_bytes(model("g (float[2] x) => (y) { y = Relu(x) }").SerializeToString())
+    with pytest.raises(onnx.checker.ValidationError, match="absent"):
+        infer_shapes_path(tmp_path / "absent.onnx")
+    with pytest.raises(onnx.checker.ValidationError):
+        infer_shapes_path(good, tmp_path / "absent" / "out.onnx")
+    with pytest.raises(TypeError, match="only accepts model Path"):
+        infer_shapes_path(onnx.load(good))
+    with pytest.raises(TypeError, match="incorrect model path type"):
+        infer_shapes_path(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="incorrect output path type"):
+        infer_shapes_path(good, 3)  # type: ignore[arg-type]
+
+
+def test_outputs_of_a_node() -> None:
+    node = helper.make_node("Gather", ["data", "indices"], ["result"], axis=1)
+    given = {"data": tensor("N", 7, None), "indices": tensor(2, dtype=TensorProto.INT64)}
+    found = infer_node_outputs(onnx.defs.get_schema("Gather", 13), node, given)
+    assert {name: dims(proto) for name, proto in found.items()} == {"result": ["N", 2, ""]}
+    index = numpy_helper.from_array(np.array([1, 7]), "indices")
+    with pytest.raises(InferenceError, match="index 7"):
+        infer_node_outputs(onnx.defs.get_schema("Gather", 13), node, given, {"indices": index})
+    with pytest.raises(KeyError):
+        infer_node_outputs(onnx.defs.get_schema("Gather", 13), node, {"data": given["data"]})
+
+
+def test_outputs_of_a_function() -> None:
+    function = parser.parse_function(
+        '<domain: "own", opset_import: ["" : 18]> pair <axis>(a, b) => (both, one)'
+        " { both = Concat<axis: int = @axis>(a, b) one = Relu(a) }"
+    )
+    axis = helper.make_attribute("axis", 0)
+    both, one = infer_function_output_types(function, [tensor("N", 3), tensor("N", 3)], [axis])
+    assert (dims(both), dims(one)) == (["2*N", 3], ["N", 3])
+    with pytest.raises(InferenceError):
+        infer_function_output_types(function, [tensor(2, 3), tensor(2, 4)], [axis])
+
+
+def test_a_name_that_means_two_sizes_is_no_error() -> None:
+    """Exporters reuse names of dims; onnx compares numbers only."""
+    proto = model("g (float[N, 3] x) => (float[N, 3] y) <float[N, 3] z> { z = Concat<axis = 0>(x, x, x) y = Relu(z) }")
+    assert shapes(infer_shapes(proto, strict_mode=True)) == {"z": ["N", 3], "y": ["N", 3]}
+    for declared in (proto.graph.value_info[0], proto.graph.output[0]):
+        declared.type.tensor_type.shape.dim[1].dim_value = 4
+        with pytest.raises(InferenceError, match=f"{declared.name} is declared"):
+            infer_shapes(proto, strict_mode=True)
+        declared.type.tensor_type.shape.dim[1].dim_value = 3
+
+
+def test_a_default_that_does_not_fit_is_an_error_always() -> None:
+    proto = model("g (float[2] x, float[2] w = {1, 2}) => (y) { y = Add(x, w) }")
+    proto.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 3
+    with pytest.raises(InferenceError, match="the default is"):
+        infer_shapes(proto)
+
+
+def test_a_function_that_calls_itself_is_an_error_always() -> None:
+    proto = model("g (float[2] x) => (y) { y = own.f(x) }", 'ir_version: 9, opset_import: ["" : 18, "own" : 1]')
+    proto.functions.append(parser.parse_function('<domain: "own", opset_import: ["own" : 1]> f (a) => (b) { b = own.f(a) }'))  # fmt: skip
+    with pytest.raises(onnx.checker.ValidationError, match="calls itself"):
+        infer_shapes(proto)
+
+
+def test_arity_is_part_of_the_types() -> None:
+    proto = model("g (float[2] x) => (y) { y = Sigmoid(x, x) }")
+    infer_shapes(proto)
+    with pytest.raises(InferenceError, match="takes 1 inputs"):
+        infer_shapes(proto, check_type=True)
+
+
+def test_schemas_of_ones_own_come_and_go() -> None:
+    proto = model("g (float[N, 3] x) => (y) { y = Twice(x) }", 'ir_version: 9, opset_import: ["" : 18]')
+    assert shapes(infer_shapes(proto))["y"] == []
+
+    def twice(context: onnx.shape_inference.InferenceContext) -> None:
+        given = context.get_input_type(0)
+        given.tensor_type.shape.dim.add().dim_value = 2
+        context.set_output_type(0, given)
+
+    formal = onnx.defs.OpSchema.FormalParameter
+    schema = onnx.defs.OpSchema("Twice", "", 1, inputs=[formal("a", "tensor(float)")], outputs=[formal("b", "tensor(float)")])  # fmt: skip
+    schema.set_type_and_shape_inference_function(twice)
+    onnx.defs.register_schema(schema)
+    try:
+        assert len(shapes(infer_shapes(proto))["y"]) == 3
+    finally:
+        onnx.defs.deregister_schema("Twice", 1, "")
+    assert shapes(infer_shapes(proto))["y"] == []
