@@ -35,7 +35,7 @@ model = onnx.parser.parse_model("""
 for finding in gather_infer.infer(model).diagnostics:
     print(finding.text("model.onnx"))
 # error[GI301]: index 9 is outside [-9, 8]
-#   --> model.onnx: node pick (Gather-17)
+#   --> model.onnx: node pick (Gather-13)
 #    |  data float32[9, 4], axis 0
 #    |  indices element [2]
 ```

@@ -24,7 +24,7 @@ class Location:
     node: str = ""  # "/encoder/Gather", or "If_3/then_branch/Gather_1"
     op_type: str = ""
     domain: str = ""
-    version: int = 0  # the opset version that the model imports for the domain
+    version: int = 0  # since_version of the operator; of one without a schema, the version imported for its domain
     value: str = ""  # the tensor, when the finding is about a value
 
     def __str__(self) -> str:
