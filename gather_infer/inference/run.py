@@ -291,6 +291,8 @@ class _Run:
             for declared, dim in zip(stated.shape or (), value.shape or (), strict=False):
                 if not isinstance(declared, Expr) or not declared.is_symbol or declared.name in walker.context.causes:
                     continue
+                if declared.name in self.known:
+                    continue  # a symbol of the inputs stands for itself
                 if declared == dim or not free_symbols(dim) <= self.known:
                     continue
                 first = aliases.setdefault(declared.name, dim)
@@ -298,7 +300,7 @@ class _Run:
                     message = f"{declared} = {dim}"
                     if all(d.message != message for d in found):
                         found.append(diagnostic("GI203", message, where))
-                elif declared.name not in self.known and known_eq(first, dim, scope) is False:
+                elif known_eq(first, dim, scope) is False:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where))
         return found
