@@ -8,14 +8,13 @@ from functools import partial
 import click
 
 from .console import Console
-from .options import Command, common, facts, option, output
+from .options import Command, common, facts, option, output, rules
 
 
 @click.command("infer", cls=Command, example="gather-infer infer fixtures/bert-torchscript.onnx --dim seq=1..512")
 @click.argument("model")
 @facts
-@option("--rules", section="Facts", multiple=True, metavar="FILE.py", help="Run FILE.py and use the RuleSets in it.")
-@option("--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0.")
+@rules
 @output(required=False, help="Write the model with value_info for every tensor.")
 @option("--in-place", section="Output", is_flag=True, help="Write to MODEL itself.")
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")

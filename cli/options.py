@@ -98,3 +98,13 @@ def facts(function: Decorated) -> Decorated:
         "--dim", "dims", section="Facts", multiple=True, metavar="NAME=VALUE",
         help="Size of a symbolic dim: seq=128, seq=1..512, total=past+seq.",
     )(function)  # fmt: skip
+
+
+def rules(function: Decorated) -> Decorated:
+    """--rules and --no-assume: how the inference judges, as `rules` and `no_assume`."""
+    function = option(
+        "--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0."
+    )(function)
+    return option(
+        "--rules", section="Facts", multiple=True, metavar="FILE.py", help="Run FILE.py and use the RuleSets in it."
+    )(function)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from gather_infer.folding import FoldResult, fold
-    from gather_infer.inference import GatherAccess, Inference, infer
+    from gather_infer.inference import Explanation, GatherAccess, Inference, explain, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.rules import OpCall, RuleSet
@@ -41,7 +41,7 @@ _HOME = {
         "SpecViolation", "UsageError",
     ),
     "folding": ("FoldResult", "fold"),
-    "inference": ("GatherAccess", "Inference", "infer"),
+    "inference": ("Explanation", "GatherAccess", "Inference", "explain", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
     "rules": ("OpCall", "RuleSet"),
@@ -56,6 +56,7 @@ __all__ = [
     "DType",
     "Diagnostic",
     "Dim",
+    "Explanation",
     "Expr",
     "FoldResult",
     "GatherAccess",
@@ -76,6 +77,7 @@ __all__ = [
     "SymbolicTensor",
     "UsageError",
     "convert",
+    "explain",
     "fold",
     "infer",
     "open_model",

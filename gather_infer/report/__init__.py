@@ -1,5 +1,6 @@
 """Results as text and JSON; knows the result dataclasses and nothing of files or terminals."""
 
+from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
 from gather_infer.report.json import SCHEMA, inference_json, summary_json
 from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
 from gather_infer.report.text import inference_text, summary_text
@@ -8,6 +9,10 @@ __all__ = [
     "SCHEMA",
     "ExternalFile",
     "ModelSummary",
+    "code_json",
+    "code_text",
+    "explanation_json",
+    "explanation_text",
     "inference_json",
     "inference_text",
     "summarize",

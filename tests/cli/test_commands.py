@@ -21,12 +21,13 @@ from gather_infer.errors import ModelWriteError
 from gather_infer.model import staging
 from tests.cli.conftest import Run
 
-COMMANDS = ("infer", "inspect", "fold", "convert")
+COMMANDS = ("infer", "inspect", "explain", "fold", "convert")
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
 
 
 def arguments(command: str, model: str) -> list[str]:
-    return [command, model, *(["-o", "out.onnx"] if command in ("fold", "convert") else [])]
+    more = {"fold": ["-o", "out.onnx"], "convert": ["-o", "out.onnx"], "explain": ["hidden"]}
+    return [command, model, *more.get(command, [])]
 
 
 BAD_FILES = {
@@ -80,8 +81,16 @@ USAGE = {
     "convert exported.onnx": "missing option",
     "convert exported.onnx -o o --gather-oob maybe": "'maybe' is not one of",
     "inspect": "missing argument",
+    "explain": "missing argument",
+    "explain embedding.onnx": "missing argument 'TENSOR': which tensor of embedding.onnx",
+    "explain embedding.onnx hiden": "did you mean 'hidden'",
+    "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
+    "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
+    "explain GI333": "no code 'GI333'; did you mean 'GI303'",
+    "explain Gather": "no code 'Gather'; there are GI101",
+    "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are convert, fold, infer, inspect",
+    "xyz": "there are convert, explain, fold, infer, inspect",
 }
 
 
@@ -286,6 +295,28 @@ def test_json_of_fold_and_convert(run: Run) -> None:
     assert [f["name"] for f in folded["folded"]] == ["width"]
     converted = run("convert", "exported.onnx", "-o", "o.onnx", "--gather-oob", "assume-valid", "--format", "json")
     assert [c["indices"] for c in json.loads(converted.stdout)["converted"]] == ["proved", "assumed"]
+
+
+def test_json_of_explain(run: Run) -> None:
+    found = json.loads(run("explain", "embedding.onnx", "hidden", "--format", "json").stdout)
+    assert (found["name"], found["type"]["shape"]) == ("hidden", ["batch", "seq", 8])
+    step = found["step"]
+    assert (step["op_type"], [o["label"] for o in step["operands"]]) == ("Reshape", ["data", "shape"])
+    assert step["sources"][0]["asked"] == [8, "batch", "seq"]
+    assert found["unknowns"] == []
+    assert json.loads(run("explain", "GI301", "--format", "json").stdout)["severity"] == "error"
+
+
+def test_explain_takes_what_infer_takes(run: Run) -> None:
+    model = onnx.load("embedding.onnx")
+    model.graph.node[5].op_type, model.graph.node[5].domain = "Twice", "com.example"
+    del model.graph.node[5].input[1:]
+    model.opset_import.add(domain="com.example", version=1)
+    onnx.save(model, "custom.onnx")
+    Path("mine.py").write_text(RULES)
+    assert "known with a rule for com.example.Twice" in run("explain", "custom.onnx", "sum").stdout
+    result = run("explain", "custom.onnx", "sum", "--rules", "mine.py", "--dim", "seq=4")
+    assert result.stdout.startswith("sum   float32[batch, 4, 8]\n")
 
 
 def test_standard_streams(run: Run) -> None:

@@ -1,0 +1,104 @@
+"""Why a tensor has the shape and values it has, as data: what `provenance` finds and the report prints."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gather_infer.diagnostic import Diagnostic
+from gather_infer.rules import Assumption, Cause, Constraint
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import Value
+
+
+class Facet(str, enum.Enum):
+    """What of a tensor matters to the one that asks."""
+
+    SHAPE = "shape"
+    VALUES = "values"
+
+
+class Origin(str, enum.Enum):
+    """Where a tensor comes from: a node, the caller, the file, the node around its graph; `undefined` from nowhere."""
+
+    NODE = "node"
+    INPUT = "input"
+    CONSTANT = "constant"
+    BODY_INPUT = "body input"
+    UNDEFINED = "undefined"
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An input of a node.
+
+    label     what the operator calls it, `data`; empty when it has no name for it
+    followed  it is explained by a source of the step
+    """
+
+    label: str
+    name: str
+    value: Value
+    followed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A tensor, what made it, and the inputs that its shape or values come from.
+
+    asked     the dims or elements that matter; empty when all do
+    scope     path of the graph that defines it, "" is the main graph
+    node      path of the node that makes it; of a body input the node around its graph; else empty
+    operands  the inputs of the node that matter
+    sources   their steps
+    passed    nodes left out between this tensor and the step above, all of which hand the same dims on
+    repeated  it stands further above with its sources
+    cut       it has sources, past the depth asked for
+    made      symbols that the node made up
+    """
+
+    facet: Facet
+    asked: tuple[Dim, ...]
+    scope: str
+    name: str
+    value: Value
+    origin: Origin
+    node: str = ""
+    op_type: str = ""
+    domain: str = ""
+    operands: tuple[Operand, ...] = ()
+    sources: tuple[Step, ...] = ()
+    passed: int = 0
+    repeated: bool = False
+    cut: bool = False
+    made: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A symbol that the run made up, with its cause and what would make it known."""
+
+    symbol: str
+    cause: Cause
+    remedies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a tensor has its shape and values.
+
+    step      the chain that leads to it, beginning with the tensor itself
+    unknowns  generated symbols in its shape or values
+    remedies  what would make its element type or rank known, where they are not
+    findings  diagnostics about nodes of the chain
+    """
+
+    scope: str
+    name: str
+    value: Value
+    step: Step
+    unknowns: tuple[Unknown, ...]
+    remedies: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+    constraints: tuple[Constraint, ...]
+    findings: tuple[Diagnostic, ...]

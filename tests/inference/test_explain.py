@@ -1,0 +1,212 @@
+"""Chains behind tensors, and remedies: what is said to make an unknown known does so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+
+from gather_infer import RuleSet, UsageError, infer
+from gather_infer.inference import explain
+from gather_infer.inference.explanation import Explanation, Facet, Origin, Step
+from gather_infer.tensor import DType, SymbolicTensor
+from tests.documents import REPO
+from tests.inference.models import model
+
+RESHAPE = model(
+    """(float[batch, seq, 64] x) => (y) <int64[1] four = {4}, int64[1] rest = {16}, int64 i = {0}, int64 j = {1},
+        int64[1] axis = {0}>
+    {
+        [shape] s = Shape (x)
+        [n] n = Gather (s, i)
+        [m] m = Gather (s, j)
+        [n1] n1 = Unsqueeze (n, axis)
+        [m1] m1 = Unsqueeze (m, axis)
+        [target] t = Concat <axis = 0> (n1, m1, four, rest)
+        [relu] r = Relu (x)
+        [neg] g = Neg (r)
+        [reshape] y = Reshape (g, t)
+    }"""
+)
+
+
+def steps(step: Step) -> Iterator[Step]:
+    yield step
+    for source in step.sources:
+        yield from steps(source)
+
+
+def nodes(explanation: Explanation) -> list[str]:
+    return [s.node or s.name for s in steps(explanation.step)]
+
+
+def test_sizes_are_followed_through_elements_and_not_through_data() -> None:
+    found = explain(RESHAPE, "y")
+    assert str(found.value) == "float32[batch, seq, 4, 16]"
+    assert nodes(found) == ["reshape", "target", "n1", "n", "shape", "x", "m1", "m", "shape"]
+    assert [(o.label, o.name, o.followed) for o in found.step.operands] == [("data", "g", False), ("shape", "t", True)]
+    shape = next(s for s in steps(found.step) if s.op_type == "Shape")
+    assert (shape.facet, shape.sources[0].facet, shape.sources[0].origin) == (Facet.VALUES, Facet.SHAPE, Origin.INPUT)
+    assert [s.repeated for s in steps(found.step) if s.op_type == "Shape"] == [False, True]
+
+
+def test_nodes_that_only_hand_dims_on_are_left_out_and_counted() -> None:
+    found = explain(RESHAPE, "g")
+    assert nodes(found) == ["neg", "relu", "x"]
+    longer = model("(float[n] x) => (y) { a = Relu (x) b = Neg (a) c = Abs (b) y = Exp (c) }")
+    assert [(s.op_type, s.passed) for s in steps(explain(longer, "y").step)] == [("Exp", 0), ("", 3)]
+    assert len(nodes(explain(longer, "y", every=True))) == 5
+
+
+def test_the_depth_is_bounded() -> None:
+    found = explain(RESHAPE, "y", depth=2)
+    assert nodes(found) == ["reshape", "target", "n1", "m1"]
+    assert [s.cut for s in steps(found.step)] == [False, False, True, True]
+    assert explain(RESHAPE, "y", depth=0).step.cut
+
+
+def test_ten_thousand_nodes_in_a_row() -> None:
+    body = "\n".join(f"x{i + 1} = Relu (x{i})" for i in range(10_000))
+    long = model(f"(float[n, 3] x0) => (x10000) {{ {body} }}")
+    found = explain(long, "x10000")
+    assert [(s.op_type, s.passed) for s in steps(found.step)] == [("Relu", 0), ("", 9999)]
+    assert len(list(steps(explain(long, "x10000", every=True, depth=500).step))) == 401  # MAX_STEPS and the cut
+
+
+def test_layers_that_share_everything_stay_small() -> None:
+    """Each sum has two ways up; the second is only mentioned."""
+    body = "\n".join(f"x{i + 1} = Concat <axis = 0> (x{i}, x{i})" for i in range(40))
+    doubled = model(f"(float[n] x0) => (x40) {{ {body} }}")
+    assert len(list(steps(explain(doubled, "x40", depth=100).step))) <= 82
+
+
+CONTROL = model(
+    """(float[n, 3] x, bool c, int64 trips) => (y, z) <float one = {1}>
+    {
+        [branch] y = If (c) <
+            then_branch = a () => (float[p, q] t) { [flip] t = Transpose (x) },
+            else_branch = b () => (float[p, q] e) { [keep] e = Transpose (x) }
+        >
+        [loop] z = Loop (trips, , x) <
+            body = l (int64 i, bool more, float[p, q] state) => (bool again, float[p, q] next) {
+                again = Identity (more)
+                [step] next = Add (state, one)
+            }
+        >
+        w = Identity (y)
+    }"""
+)
+
+
+def test_branches_and_loops() -> None:
+    assert nodes(explain(CONTROL, "w")) == ["Identity#2", "branch", "branch/then_branch/flip", "x",
+                                            "branch/else_branch/keep", "x"]  # fmt: skip
+    loop = explain(CONTROL, "z")
+    assert nodes(loop) == ["loop", "x", "loop/body/step", "loop", "x"]
+    inner = explain(CONTROL, "loop/body/next").step
+    assert [(s.scope, s.origin) for s in steps(inner)] == [
+        ("loop/body", Origin.NODE), ("loop/body", Origin.BODY_INPUT), ("", Origin.INPUT),
+    ]  # fmt: skip
+
+
+def test_functions() -> None:
+    called = model(
+        "(float[n, 3] x) => (y) { [call] y = local.Twice (x) z = LayerNormalization (y, y) [e] v = Celu (x) }",
+        functions='<opset_import: ["" : 17], domain: "local"> Twice (a) => (c) { [in] b = Neg (a) [out] c = Neg (b) }',
+        domains=', "local" : 1',
+    )
+    assert nodes(explain(called, "y", every=True)) == ["call", "call/out", "call/in", "call", "x"]
+    assert explain(called, "call/b").scope == "call"
+    for path, values in infer(called).scopes.items():
+        for name in values:
+            assert explain(called, f"{path}/{name}" if path else name).scope == path
+
+
+UNKNOWN_NAMES = {
+    # name: message
+    "yy": "did you mean 'y'?",
+    "reshape": "no tensor 'reshape'; the node of that name makes 'y'",
+    "loop/body/nxt": "did you mean 'loop/body/next'?",
+    "branch/then_branch/flip": "the node of that name makes 'branch/then_branch/t'",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN_NAMES)
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(UNKNOWN_NAMES[name])):
+        explain(RESHAPE if name in ("yy", "reshape") else CONTROL, name)
+
+
+# remedies
+
+UNRANKED = model("(float x) => (y) { y = Relu (x) }")
+UNRANKED.graph.input[0].type.tensor_type.ClearField("shape")
+TARGET = model("(float[n] x, int64[2] t) => (y) { y = Reshape (x, t) }")
+DERIVED = model("(float[n, 3] x, float[m, 3] w) => (y) { y = Add (x, w) z = NonZero (y) }")
+MYSTERY = model("(float[n] x) => (z) { y = local.Mystery (x) z = Relu (y) }", domains=', "local" : 1')
+DYNAMO = onnx.load(REPO / "fixtures" / "bert-dynamo.onnx")
+
+
+def test_a_constant_makes_a_target_known() -> None:
+    (first, second) = explain(TARGET, "y").unknowns
+    assert first.remedies == second.remedies == ("a constant in place of the input t, int64[2]",)
+    held = onnx.ModelProto()
+    held.CopyFrom(TARGET)
+    held.graph.input.pop()
+    held.graph.initializer.append(onnx.helper.make_tensor("t", 7, [2], [1, -1]))
+    assert explain(held, "y").unknowns == ()
+
+
+def test_a_type_makes_an_unranked_input_known() -> None:
+    found = explain(UNRANKED, "y")
+    assert found.remedies == ("--input 'x=float32[...]'",)
+    assert explain(UNRANKED, "y", inputs=["x=float32[a, 3]"]).remedies == ()
+
+
+def test_sizes_make_a_function_of_dims_known() -> None:
+    (unknown,) = explain(DERIVED, "y").unknowns
+    assert unknown.remedies == ("--dim m=SIZE", "--dim n=SIZE")
+    for remedy in unknown.remedies:
+        spec = remedy.removeprefix("--dim ").replace("SIZE", "7")
+        assert explain(DERIVED, "y", dims=[spec]).unknowns == ()
+
+
+def test_what_only_a_run_tells() -> None:
+    (unknown,) = (u for u in explain(DERIVED, "z").unknowns if u.symbol == "nonzero_0")
+    assert unknown.remedies == ("only a run tells: it depends on the elements of y",)
+
+
+def test_a_rule_makes_an_operator_known() -> None:
+    found = explain(MYSTERY, "z")
+    assert found.remedies == ("a rule for local.Mystery: --rules FILE.py",)
+    assert [d.code for d in found.findings] == ["GI105"]
+    rules = RuleSet("local")
+    rules.rule("Mystery")(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
+    assert explain(MYSTERY, "z", rules=[rules]).remedies == ()
+
+
+def test_what_an_assumption_would_tell() -> None:
+    (unknown,) = explain(DYNAMO, "view", assume=False).unknowns
+    assert unknown.remedies == ("--dim batch=1..", "the assumption: without --no-assume")
+    assert explain(DYNAMO, "view", assume=False, dims=["batch=1.."]).unknowns == ()
+    assert explain(DYNAMO, "view").unknowns == ()
+    (zero,) = explain(DYNAMO, "view", dims=["batch=0..8"]).unknowns
+    assert zero.remedies == ("--dim batch=1..",)
+
+
+def test_assumptions_and_constraints_of_its_symbols_are_listed() -> None:
+    found = explain(DYNAMO, "last_hidden_state")
+    assert [str(a.dim) for a in found.assumptions] == ["batch"]
+    assert [str(c) for c in found.constraints] == ["seq <= 64"]
+
+
+@pytest.mark.parametrize("path", sorted((REPO / "fixtures").glob("*.onnx")), ids=lambda p: p.stem)
+def test_every_output_of_the_fixtures(path: Path) -> None:
+    proto = onnx.load(path)
+    for name in infer(proto).outputs:
+        found = explain(proto, name)
+        assert all(u.remedies for u in found.unknowns)
+        assert len(list(steps(found.step))) < 60
