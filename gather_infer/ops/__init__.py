@@ -26,6 +26,16 @@ def standard_rules() -> dict[str, RuleSet]:
         matmul,
         ml,
         movement,
+        ms_attention,
+        ms_cache,
+        ms_conv,
+        ms_data,
+        ms_elementwise,
+        ms_generation,
+        ms_matmul,
+        ms_norm,
+        ms_position,
+        ms_quantized,
         ngram,
         norm,
         pad,
@@ -83,10 +93,26 @@ def standard_rules() -> dict[str, RuleSet]:
         vision,
     ):
         onnx_rules.update(module.rules)
+    onnx_rules.update(ms_norm.default_rules)
+    microsoft_rules = RuleSet("com.microsoft")
+    for contrib in (
+        ms_attention,
+        ms_cache,
+        ms_conv,
+        ms_data,
+        ms_elementwise,
+        ms_generation,
+        ms_matmul,
+        ms_norm,
+        ms_position,
+        ms_quantized,
+    ):
+        microsoft_rules.update(contrib.rules)
+    microsoft_rules.update(gather_contrib.microsoft)
     ml_rules = RuleSet("ai.onnx.ml")
     ml_rules.update(gather_contrib.ml)
     ml_rules.update(ml.rules)
-    domains = (ml_rules, gather_contrib.microsoft, training.rules, gather_openvino.rules)
+    domains = (ml_rules, microsoft_rules, training.rules, gather_openvino.rules)
     sets = {rules.domain: rules for rules in domains}
     sets[""] = onnx_rules
     return sets
