@@ -34,12 +34,14 @@ def examine(seed: int, runs: int, *, shrink: bool) -> Found:
     return counts, lost, [text_of(shrunk(mismatch) if shrink else mismatch)]
 
 
-def _serve(connection: Connection, runs: int, shrink: bool) -> None:
+def _serve(connection: Connection, runs: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     while True:
-        seed = connection.recv()
-        if seed is None:
+        request = connection.recv()
+        if request is None:
             return
+        seed, shrink = request
         try:
             found = examine(seed, runs, shrink=shrink)
         except Exception:  # noqa: BLE001  whatever the inference raises is a finding
@@ -57,24 +59,32 @@ class Child:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, self.runs, self.shrink), daemon=True)
+        self.process = context.Process(target=_serve, args=(other, self.runs), daemon=True)
         self.process.start()
         other.close()
 
     def examine(self, seed: int) -> Found:
-        self.connection.send(seed)
-        # a mismatch takes time to shrink, and a new process to start
-        patience = PATIENCE * (6 if self.shrink else 1)
+        found = self._ask(seed, shrink=False, patience=PATIENCE)
+        if found is None:
+            return Counter({"graphs that the runtime does not survive": 1}), Counter({f"seed {seed}": 1}), []
+        if found[2] and self.shrink:
+            smaller = self._ask(seed, shrink=True, patience=8 * PATIENCE)
+            return found if smaller is None else smaller
+        return found
+
+    def _ask(self, seed: int, *, shrink: bool, patience: float) -> Found | None:
+        """None when the process does not answer; there is a new one then."""
+        self.connection.send((seed, shrink))
         try:
             if self.connection.poll(patience):
                 found: Found = self.connection.recv()
                 return found
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             pass
         self.process.kill()
         self.process.join()
         self._start()
-        return Counter({"graphs that the runtime does not survive": 1}), Counter({f"seed {seed}": 1}), []
+        return None
 
     def close(self) -> None:
         self.connection.send(None)

@@ -16,7 +16,7 @@ import onnxruntime as ort
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from gather_infer.symbolic import evaluate, free_symbols, parse_dim
-from tests.oracle.runtime_faults import ABORTS_ON_EMPTY
+from tests.oracle.runtime_faults import aborts_on_empty
 
 Array = Any
 """A numpy array, or a list of them for a sequence."""
@@ -233,9 +233,7 @@ class Builder:
             feeds = {n: arrays[example] for n, arrays in known.items()}
             if any(array is None for array in feeds.values()):
                 continue
-            if node.op_type in ABORTS_ON_EMPTY and any(
-                np.size(a) == 0 for a in feeds.values() if not isinstance(a, list)
-            ):
+            if aborts_on_empty(node) and any(np.size(a) == 0 for a in feeds.values() if not isinstance(a, list)):
                 if example == 0:
                     return None
                 continue

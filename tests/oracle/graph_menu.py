@@ -578,7 +578,11 @@ def selected(b: Builder) -> str | None:
             return b.one("Compress", x, flat)
         at = axis_of(b, b.first(x).ndim)
         return b.one("Compress", x, b.pick(lambda a: is_bool(a) and a.ndim == 1) or flat, axis=at)
-    made = b.add("Unique", [x], 4) if roll < 0.8 else b.add("Unique", [x], 4, axis=axis_of(b, b.first(x).ndim))
+    made = (
+        b.add("Unique", [x], 4)
+        if roll < 0.8 or not b.world.aborting
+        else b.add("Unique", [x], 4, axis=axis_of(b, b.first(x).ndim))
+    )
     return made[0] if made else None
 
 

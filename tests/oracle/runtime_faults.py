@@ -69,10 +69,16 @@ ABORTS_ON_EMPTY = frozenset(
 """Operators that end the process, or never end, on some empty inputs."""
 
 
+def aborts_on_empty(node: NodeProto) -> bool:
+    return node.op_type in ABORTS_ON_EMPTY or (
+        node.op_type == "Unique" and any(a.name == "axis" for a in node.attribute)
+    )
+
+
 def has_aborting_node(nodes: Iterable[NodeProto]) -> bool:
     """Whether such an operator is among the nodes or in their subgraphs."""
     return any(
-        node.op_type in ABORTS_ON_EMPTY or any(has_aborting_node(a.g.node) for a in node.attribute if a.HasField("g"))
+        aborts_on_empty(node) or any(has_aborting_node(a.g.node) for a in node.attribute if a.HasField("g"))
         for node in nodes
     )
 

@@ -29,10 +29,10 @@ def _examine(seeds: range, runs: int) -> Counter[str]:
 
 
 def test_no_fact_of_a_sample_of_graphs_is_wrong() -> None:
-    counts = _examine(range(150), 8)
-    assert counts["graphs"] >= 130, counts
-    assert counts["runs"] >= 500, counts
-    assert counts["symbolic dims"] >= 3000, counts
+    counts = _examine(range(200), 8)
+    assert counts["graphs"] >= 185, counts
+    assert counts["runs"] >= 700, counts
+    assert counts["symbolic dims"] >= 4000, counts
 
 
 @pytest.mark.oracle
@@ -74,4 +74,3 @@ def test_the_oracle_sees_what_is_wrong_and_shrinks_it(where: Any, name: str, fau
         assert any(expected in text for text in found.texts), found.texts
         smaller = shrunk(found)
     assert len(smaller.graph.model.graph.node) < len(proto.graph.node)
-    assert "Reshape" in {n.op_type for n in smaller.graph.model.graph.node}
