@@ -14,7 +14,7 @@ from onnx import NodeProto
 
 from gather_infer.ops import spans
 from gather_infer.symbolic import Dim, Scope, known_le
-from gather_infer.tensor import DType, Span, SymbolicTensor, Value
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
 from .trace import Part, Test, Trace, one_element, part_of
 
@@ -68,11 +68,13 @@ def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[st
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
+    if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
+        return
+    if any(a.ref_attr_name for a in node.attribute):
+        return
     if result.dtype is DType.BOOL:
         if node.op_type in _TESTS or node.op_type == "Not":
             _test(Step(node, inputs, frame, scope, result))
-        return
-    if not result.dtype.is_integer:
         return
     if result.values is not None and all(element is not None for element in result.values.flat):
         return  # the elements say it all
@@ -190,6 +192,8 @@ def _concat(step: Step) -> Trace | None:
     parts: list[Part] = []
     for i in range(count):
         shape = step.tensor(i).shape
+        if shape is not None and 0 in shape:
+            continue
         own = step.parts(i)
         inhabited = shape is not None and all(known_le(1, d, step.scope) is True for d in shape)
         # Stacked single rows are empty together; else one part may be empty where another is not.
@@ -198,7 +202,7 @@ def _concat(step: Step) -> Trace | None:
         if is_row and len(own) > 1:
             own = (_merged(own, step.scope),)
         parts += [replace(p, direct=False, certain=p.certain and (inhabited or is_row)) for p in own]
-    return Trace(tuple(parts), axis if stacked else None)
+    return Trace(tuple(parts), axis if stacked else None) if parts else None
 
 
 def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
@@ -209,12 +213,17 @@ def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
 def _cast(step: Step) -> Trace | None:
     source, target = step.tensor(0).dtype, step.result.dtype
     trace = step.trace(0)
-    if trace is None or source is None or not source.is_integer or target is None:
+    if trace is None or source is None or not source.is_integer or target not in (DType.INT32, DType.INT64):
         return None
-    # int64 to int32: an element past 2^31 comes out as another one; no index is that large.
-    if target is DType.INT64 or (target is DType.INT32 and source is not DType.UINT32):
-        return trace
-    return None
+    parts: list[Part] = []
+    for part in trace.parts:
+        span = _fitting(step, part.span)
+        widens = source is not DType.UINT64 and (target is DType.INT64 or source not in (DType.INT64, DType.UINT32))
+        if widens or (span == part.span and span.lo is not None and span.hi is not None):
+            parts.append(part)
+        else:
+            parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=True))
+    return Trace(tuple(parts), trace.axis)
 
 
 def _added(step: Step) -> Trace | None:
@@ -235,16 +244,19 @@ def _added(step: Step) -> Trace | None:
 
 
 def _shifted(step: Step, part: Part, offset: Dim) -> Part:
-    span = _fitting(step, spans.add(part.span, Span(offset, offset), step.scope))
+    moved = spans.add(part.span, Span(offset, offset), step.scope)
+    span = _fitting(step, moved)
     if part.wrap is not None:
         return Part(span, certain=part.certain, whole=False)
+    is_closed = span == moved and span.lo is not None and span.hi is not None
     return replace(
         part,
         span=span,
         offset=part.offset + offset,
         lows=tuple(low + offset for low in part.lows),
         highs=tuple(high + offset for high in part.highs),
-        exact=part.exact and span.lo is not None and span.hi is not None,
+        exact=part.exact and is_closed,
+        wraps=part.wraps or not is_closed,
     )
 
 
@@ -288,8 +300,9 @@ def _limited(step: Step) -> Trace | None:
             span = spans.most(span, Span(low, low), step.scope)
         for high in highs:
             span = spans.least(span, Span(high, high), step.scope)
-        if part.wrap is not None:
-            part = Part(span, certain=part.certain, whole=False)
+        if part.wrap is not None or part.wraps:  # what x was is lost: a limit takes its signs away
+            parts.append(Part(span, certain=part.certain, whole=False))
+            continue
         parts.append(replace(part, span=span, exact=False, lows=(*part.lows, *lows), highs=(*part.highs, *highs)))
     return Trace(tuple(parts))
 
@@ -397,7 +410,7 @@ def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
     if test.limit != 0 or names[above] != test.base or shifted != test.base or trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]
-    if not part.input or part.offset != 0 or part.lows or part.highs or part.wrap is not None:
+    if not part.input or part.offset != 0 or part.lows or part.highs or part.wrap is not None or part.wraps:
         return None
     result = step.frame.values[step.node.output[0]]
     assert isinstance(result, SymbolicTensor), "only tensors are followed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -171,7 +172,8 @@ class _Run:
             scope = start.about(self.known)
             walker, outputs = self._walk(scope)
             if number == 0:
-                evidence = {(a.node, a.op_type): a.evidence for a in walker.accesses}
+                names = Counter(a.node for a in walker.accesses)
+                evidence = {a.node: a.evidence for a in walker.accesses if names[a.node] == 1}
             context = walker.context
             open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
             # Facts about generated symbols stay behind: the next pass may give their names to other dims.
@@ -179,7 +181,7 @@ class _Run:
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
-        accesses = [replace(a, evidence=evidence.get((a.node, a.op_type))) for a in walker.accesses]
+        accesses = [replace(a, evidence=evidence.get(a.node)) for a in walker.accesses]
         return self._result(walker, outputs, scope, accesses)
 
     def _declared_scope(self) -> Scope:

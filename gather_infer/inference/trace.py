@@ -25,6 +25,7 @@ class Part:
     certain  there are some whenever the tensor is not empty
     whole    every element of the input is among them
     direct   they stand where they stood in the input
+    wraps    an x that is too large for an index may have become another number
     """
 
     span: Span
@@ -37,6 +38,7 @@ class Part:
     certain: bool = True
     whole: bool = True
     direct: bool = False
+    wraps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

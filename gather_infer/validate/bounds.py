@@ -177,7 +177,7 @@ class _Judge:
             conditions.append(Condition(elements, ">=", simplify(first, scope)))
         if not is_below:
             conditions.append(Condition(elements, "<", simplify(size - part.offset, scope)))
-        shown = f"its elements are {'the indices' if part.whole else 'among the indices'}"
+        shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
         return _Finding(Kind.CONDITIONAL, tuple(conditions), f"{shown}, {self.rows()}")
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:

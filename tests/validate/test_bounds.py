@@ -202,6 +202,20 @@ CONDITIONAL = {
         "-9 <= i < 9",
         "i = 9",
     ),
+    "an input where it is not padding": (
+        "float[9] x, int64[N] i",
+        "p = Equal (i, minus) a = Where (p, zero, i) y = Gather (x, a)",
+        f"{ZERO}, {MINUS}",
+        "-9 <= i < 9",
+        "i = 9",
+    ),
+    "an input where it is not negative": (
+        "float[9] x, int64[N] i",
+        "p = Less (i, zero) a = Where (p, zero, i) y = Gather (x, a)",
+        ZERO,
+        "i < 9",
+        "i = 9",
+    ),
     "two inputs": (
         "float[9] x, int64[2] i, int64[3] j",
         "a = Concat <axis = 0> (i, j, k) y = Gather (x, a)",
@@ -314,6 +328,24 @@ def test_a_declared_bound_proves() -> None:
 
 
 UNDECIDED = {
+    "limited after it may have wrapped": (
+        "float[9] x, int64[N] i",
+        "a = Max (i, zero) b = Cast <to = 6> (a) c = Min (b, m) y = Gather (x, c)",
+        f"{ZERO}, int32 m = {{8}}",
+        "indices are computed from data; indices in [-2147483648, 8], the axis has 9 rows",
+    ),
+    "limited after a sum that may have wrapped": (
+        "float[9] x, int64[N] i",
+        "a = Add (i, one) c = Min (a, m) y = Gather (x, c)",
+        f"{ONE}, int64 m = {{8}}",
+        "indices are computed from data; indices in [..., 8], the axis has 9 rows",
+    ),
+    "uint64 that may have wrapped": (
+        "float[9] x, uint64[N] i",
+        "a = Cast <to = 7> (i) c = Min (a, m) y = Gather (x, c)",
+        "int64 m = {8}",
+        "indices are computed from data; indices in [..., 8], the axis has 9 rows",
+    ),
     # id: (inputs, body, constants, reason)
     "computed from data": (
         "float[9] x, int64[N] i",
