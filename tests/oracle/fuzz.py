@@ -66,7 +66,7 @@ class Child:
     def examine(self, seed: int) -> Found:
         found = self._ask(seed, shrink=False, patience=PATIENCE)
         if found is None:
-            return Counter({"graphs that the runtime does not survive": 1}), Counter({f"seed {seed}": 1}), []
+            return Counter({"graphs that the runtime does not survive": 1}), Counter(), []
         if found[2] and self.shrink:
             smaller = self._ask(seed, shrink=True, patience=8 * PATIENCE)
             return found if smaller is None else smaller
@@ -119,6 +119,7 @@ def main() -> None:
     arguments = parser.parse_args()
     counts: Counter[str] = Counter()
     lost: Counter[str] = Counter()
+    examples: dict[str, int] = {}
     last = arguments.seed
     for seed, (more, causes, texts) in examined(
         _until(arguments.seed, arguments.seconds), arguments.runs, shrink=not arguments.no_shrink
@@ -126,6 +127,8 @@ def main() -> None:
         counts += more
         lost += causes
         last = seed
+        for cause in causes:
+            examples.setdefault(cause, seed)
         for text in texts:
             counts["mismatches"] += 1
             print(text, flush=True)
@@ -134,7 +137,7 @@ def main() -> None:
         print(f"{number:9} {what}")
     print("dims that are expressions but were not found:")
     for cause, number in lost.most_common(40):
-        print(f"{number:9} {cause}")
+        print(f"{number:9} {cause}, as in seed {examples[cause]}")
 
 
 if __name__ == "__main__":

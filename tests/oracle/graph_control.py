@@ -235,7 +235,7 @@ def function(b: Builder) -> object:
 def _with_attribute(body: FunctionProto) -> list[AttributeProto]:
     """An `axis` in the body becomes an attribute of the function; what the call has to pass."""
     for node in body.node:
-        for attribute in node.attribute:
+        for attribute in node.attribute if not node.op_type.startswith("Arg") else ():
             if attribute.name == "axis" and attribute.type == AttributeProto.INT:
                 value = attribute.i
                 attribute.CopyFrom(AttributeProto(name="axis", type=AttributeProto.INT, ref_attr_name="axis"))

@@ -499,6 +499,8 @@ def best_of(b: Builder) -> str | None:
     if x is None:
         return None
     at = axis_of(b, b.first(x).ndim)
+    if b.depth:
+        at %= b.first(x).ndim  # what onnxruntime does wrong with a negative axis would go unseen in a subgraph
     if b.rng.random() < 0.5:
         found = b.one(b.rng.choice(("ArgMax", "ArgMin")), x, axis=at, keepdims=b.rng.randint(0, 1))
     else:
