@@ -127,7 +127,8 @@ def infer_node_outputs(
     input_types   of the inputs, and of what subgraphs of the node read from outside
     input_data    the inputs that are known
 
-    Raises InferenceError, KeyError for an input without a type.
+    Raises InferenceError, onnx.checker.ValidationError for a wrong number or type of inputs, KeyError for an input
+    without a type.
     """
     imports = list(opset_imports or [onnx.helper.make_opsetid(schema.domain, schema.since_version)])
     version = max((e.version for e in imports if _same_domain(e.domain, schema.domain)), default=0)
@@ -151,6 +152,9 @@ def infer_node_outputs(
         graph.sparse_initializer[-1].values.name = name
     model = ModelProto(ir_version=ir_version, graph=graph, opset_import=imports)
     inference = infer_like_onnx(ModelFile.from_proto(model), check_types=True)
+    misused = [d.message for d in inference.diagnostics if d.code in _TYPES]
+    if misused:
+        raise ValidationError("; ".join(misused))
     _raise_errors(inference, check_type=True, strict_mode=True)
     return {name: stated for name, stated in _stated(inference, node.output).items() if stated is not None}
 

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol, so that growth stays linear in the model."""
 
+MAX_SIZE: Final = 2**63 - 1
+"""The largest size that a model file can state."""
+
 MAX_CONSTANT_BYTES: Final = 64 << 20
 """Bytes of a constant index that are read to check every element."""
 
@@ -232,6 +235,7 @@ class Walker:
             context.addressed.clear()
         try:
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
+            _check_sizes(results)
         except SpecViolation as violation:
             if violation.code not in CODES:
                 raise UsageError(f"the rule of {node.op_type} gives the unknown code {violation.code}") from violation
@@ -331,6 +335,7 @@ class Walker:
             node = function.resolved(node, frame)
             body = function.schema_body(schema, node, inputs, entry.version, frame.opsets.versions)
             if body is not None:
+                onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)  # what onnx rejects
                 return function.call(self, body, node, inputs, attributes, frame)
             return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
         known = f" in opset {entry.version}" if entry.version else ""
@@ -615,6 +620,15 @@ class Walker:
         if is_dead:
             self.diagnostics[mark.diagnostics :] = filter(_is_structural, self.diagnostics[mark.diagnostics :])
             del self.accesses[mark.accesses :]
+
+
+def _check_sizes(results: Sequence[Value | None]) -> None:
+    """Raise SpecViolation for a size that no tensor can have."""
+    for value in results:
+        if isinstance(value, SymbolicTensor) and value.shape is not None:
+            for dim in value.shape:
+                if type(dim) is int and dim > MAX_SIZE:
+                    raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}")
 
 
 def _is_structural(finding: Diagnostic) -> bool:

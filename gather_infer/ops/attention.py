@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_le
+from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
 
 from .demand import (
@@ -63,6 +63,9 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     """
     q, k, v, mask = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
     past_key, past_value, lengths = op.optional_tensor(4), op.optional_tensor(5), op.optional_tensor(6)
+    for name in ("left_window_size", "right_window_size"):
+        if op.attr(name, -1) < -1:
+            raise SpecViolation(f"{name} must be -1 or more, is {op.attr(name)}")
     if (past_key is None) != (past_value is None):
         raise SpecViolation("past_key and past_value must be given together")
     if past_key is not None and lengths is not None:
@@ -121,6 +124,8 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     beta           [B, S, Hk] or [B, S, 1]
     output         [B, S, Hq*Ev]
     present_state  [B, Hk, E, Ev]
+
+    Raises SpecViolation when an update rule lacks its decay or beta, or `linear` has one.
     """
     names = ("query", "key", "value", "decay", "beta")
     q, k, v, past = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
@@ -128,6 +133,7 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     dtype = require_same_dtype(", ".join(names), q, k, v, decay, beta)
     for name, tensor in zip(names, (q, k, v, decay, beta), strict=True):
         require_rank(None if tensor is None else tensor.shape, 3, name)
+    _check_update_rule(op.attr("update_rule", "gated_delta"), decay is not None, beta is not None)
     b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "query")
     require_divisible(op, op.attr("q_num_heads"), op.attr("kv_num_heads"), "q_num_heads")
     b, hk, s, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "key"), (b, None, s, e), "key")
@@ -135,10 +141,34 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     if past is not None:
         b, hk, e, ev = merge_shape(op, past.shape, (b, hk, e, ev), "past_state")
     b, hq, hk, s, e, ev = fill(op, (b, hq, hk, s, e, ev), "the shape of an input is not known")
+    for name, tensor, lengths in (("decay", decay, (hk * e, hk)), ("beta", beta, (hk, 1))):
+        if tensor is not None and tensor.shape is not None:
+            last = tensor.shape[2]
+            if all(known_eq(last, length, op.scope) is False for length in lengths):
+                raise SpecViolation(f"the last dim of {name} must be {lengths[0]} or {lengths[1]}, is {last}", "GI212")
     return [
         SymbolicTensor(dtype, (b, s, hq * ev)),
         SymbolicTensor(dtype if past is None else past.dtype, (b, hk, e, ev)),
     ]
+
+
+_UPDATE_RULES = {
+    # update_rule: (needs decay, needs beta)
+    "linear": (False, False),
+    "gated": (True, False),
+    "delta": (False, True),
+    "gated_delta": (True, True),
+}
+
+
+def _check_update_rule(rule: str, has_decay: bool, has_beta: bool) -> None:
+    if rule not in _UPDATE_RULES:
+        raise SpecViolation(f"update_rule = {rule!r} is not one of {', '.join(_UPDATE_RULES)}")
+    for name, needed, given in zip(("decay", "beta"), _UPDATE_RULES[rule], (has_decay, has_beta), strict=True):
+        if needed and not given:
+            raise SpecViolation(f"update_rule = {rule!r} needs {name}", "GI107")
+        if given and rule == "linear":
+            raise SpecViolation(f"update_rule = {rule!r} takes no {name}", "GI107")
 
 
 @rules.rule("RotaryEmbedding", since=23)

@@ -191,7 +191,12 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     past_state     [N, C, k - 1]
     output         [N, C, L]
     present_state  [N, C, k - 1]
+
+    Raises SpecViolation for an activation that is not none, silu or swish, and for an empty kernel.
     """
+    activation = op.attr("activation", "none")
+    if activation not in ("none", "silu", "swish"):
+        raise SpecViolation(f"activation = {activation!r} is not one of none, silu, swish")
     x, w, b, past = op.tensor(0), op.tensor(1), op.optional_tensor(2), op.optional_tensor(3)
     dtype = require_same_dtype("input, weight, bias and past_state", x, w, b, past)
     require_rank(x.shape, 3, "input")
@@ -202,6 +207,8 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     if w.shape is not None:
         (c,) = merge_shape(op, (c,), w.shape[:1], "the channels of input and weight")
         op.require_equal(w.shape[1], 1, "the middle dim of weight and 1")
+        if w.shape[2] == 0:
+            raise SpecViolation("the kernel must have 1 or more elements, has 0")
         carried = w.shape[2] - 1
         op.imply(carried)
     if b is not None:

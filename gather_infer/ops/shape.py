@@ -98,7 +98,10 @@ def constant(name: str, value: object) -> SymbolicTensor:
 @rules.rule("ConstantOfShape", since=9)
 def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html"""
-    return [constant_of_shape(op, op.tensor(0), op.attr("value"))]
+    shape = op.tensor(0)
+    if shape.dtype not in (None, DType.INT64):
+        raise SpecViolation(f"the input must be int64, is {shape.dtype}", "GI211")
+    return [constant_of_shape(op, shape, op.attr("value"))]
 
 
 def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor | None) -> SymbolicTensor:

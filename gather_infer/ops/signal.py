@@ -52,7 +52,8 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
             with d[axis] = n//2 + 1                          onesided
             [d0, ..., dr-2, 1] with d[axis] = n              onesided and inverse; n is dft_length or 2*(d[axis] - 1)
 
-    Raises SpecViolation when axis is not a signal axis or the last dim is not 1 or 2.
+    Raises SpecViolation when axis is not a signal axis, the last dim is not 1 or 2, or a onesided transform is asked
+    for of complex input (of real input, for the inverse).
     """
     onesided, inverse = bool(op.attr("onesided", 0)), bool(op.attr("inverse", 0))
     shape = require_min_rank(x.shape, 2, "input")
@@ -62,9 +63,14 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     parts = shape[-1]
     if isinstance(parts, int) and parts not in (1, 2):
         raise SpecViolation(f"the last dim of input must be 1 (real) or 2 (complex), is {parts}: {format_shape(shape)}")
+    if onesided and parts == (1 if inverse else 2):
+        transform, found = ("inverse", "real") if inverse else ("forward", "complex")
+        raise SpecViolation(f"a onesided {transform} transform takes no {found} input: {format_shape(shape)}")
     result = list(shape)
     result[-1] = 1 if onesided and inverse else 2
     if axis is None:
+        if not op.has(1) and not onesided:
+            return SymbolicTensor(x.dtype, tuple(result))  # whichever axis it is, it keeps its length
         result[:-1] = [op.fresh("the axis of the transform is not known") for _ in shape[:-1]]
         return SymbolicTensor(x.dtype, tuple(result))
     if not -rank <= axis < rank or axis % rank == rank - 1:

@@ -274,7 +274,7 @@ def test_a_default_is_no_constant() -> None:
 DIMS = {
     # id: (dim of x, fact of y = x)
     "-1 is unknown": (-1, "float32[x.0, 3]"),
-    "a very long axis": (2**63 - 1, f"float32[{2**63 - 1}, 3]"),
+    "a very long axis": (2**62 - 1, f"float32[{2**62 - 1}, 3]"),
     "a name with a space": ("batch size", "float32['batch size', 3]"),
     "an expression of unknown names": ("2*N", "float32['2*N', 3]"),
     "half a parenthesis": ("N)", "float32['N)', 3]"),

@@ -235,3 +235,35 @@ def test_schemas_of_ones_own_come_and_go() -> None:
     finally:
         onnx.defs.deregister_schema("Twice", 1, "")
     assert shapes(infer_shapes(proto))["y"] == []
+
+
+def test_misuse_of_a_node() -> None:
+    schema = onnx.defs.get_schema("Add", 14)
+    for inputs in (["a"], ["a", "b"]):
+        given = {"a": tensor(3), "b": tensor(3, dtype=TensorProto.INT64)}
+        with pytest.raises(onnx.checker.ValidationError):
+            infer_node_outputs(schema, helper.make_node("Add", inputs, ["c"]), {name: given[name] for name in inputs})
+
+
+@pytest.mark.parametrize(
+    "node",
+    ["Concat<axis = 0>(x, x)", "Pad(x, pads)", "Tile(x, repeats)"],
+)
+def test_a_size_that_no_tensor_can_have(node: str) -> None:
+    proto = model(
+        f"g (float[{2**62}] x) => (y) <int64[2] pads = {{{2**62}, 0}}, int64[1] repeats = {{3}}> {{ y = {node} }}"
+    )
+    assert not infer_shapes(proto).graph.output[0].type.HasField("tensor_type")
+    with pytest.raises(InferenceError, match=r"a size must be <= 2\^63 - 1"):
+        infer_shapes(proto, strict_mode=True)
+
+
+def test_what_onnx_rejects_of_an_operator_with_a_body() -> None:
+    proto = model(
+        "g (float[2, 3] x, float[4] s) => (y) { y = LayerNormalization(x, s) }",
+        'ir_version: 9, opset_import: ["" : 17]',
+    )
+    body = model("g (float[N, 3] x) => (y) { y = Celu(x) }", 'ir_version: 9, opset_import: ["" : 12]')
+    assert shapes(infer_shapes(body, strict_mode=True))["y"] == ["N", 3]
+    with pytest.raises(InferenceError):
+        infer_shapes(proto, strict_mode=True)

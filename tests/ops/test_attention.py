@@ -88,17 +88,62 @@ def test_attention_violations(inputs: Any, attributes: dict[str, Any], message: 
     assert message in caught.value.message
 
 
+LINEAR = {**HEADS, "update_rule": "linear"}
+
+
 def test_linear_attention() -> None:
     inputs = [(B, S, 8 * 16), (B, S, 4 * 16), (B, S, 4 * 12)]
-    y, state = call(rules, "LinearAttention", inputs, version=27, outputs=2, **HEADS)
+    y, state = call(rules, "LinearAttention", inputs, version=27, outputs=2, **LINEAR)
     assert (y.shape, state.shape) == ((B, S, 8 * 12), (B, 4, 16, 12))
     past = SymbolicTensor(DType.FLOAT16, (2, 4, 16, 12))
-    y, state = call(rules, "LinearAttention", [*inputs, past], version=27, outputs=2, **HEADS)
+    y, state = call(rules, "LinearAttention", [*inputs, past], version=27, outputs=2, **LINEAR)
     assert (y.shape, state) == ((2, S, 8 * 12), past)
     with pytest.raises(SpecViolation, match="axis 3 of past_state"):
-        call(rules, "LinearAttention", [*inputs, (2, 4, 16, 16)], version=27, outputs=2, **HEADS)
+        call(rules, "LinearAttention", [*inputs, (2, 4, 16, 16)], version=27, outputs=2, **LINEAR)
     with pytest.raises(SpecViolation, match="q_num_heads must be a multiple of 3, is 8"):
-        call(rules, "LinearAttention", inputs, version=27, outputs=2, q_num_heads=8, kv_num_heads=3)
+        call(
+            rules, "LinearAttention", inputs, version=27, outputs=2, q_num_heads=8, kv_num_heads=3, update_rule="linear"
+        )
+
+
+GATES = {
+    # id:          (decay,      beta,       update_rule,   violation)
+    "per key dim": ((2, 5, 64), (2, 5, 4), "gated_delta", None),
+    "per head":    ((2, 5, 4),  (2, 5, 1), "gated_delta", None),
+    "gated":       ((2, 5, 4),  None,      "gated",       None),
+    "delta":       (None,       (2, 5, 4), "delta",       None),
+    "no decay":    (None,       (2, 5, 4), "gated_delta", "update_rule = 'gated_delta' needs decay"),
+    "no beta":     ((2, 5, 4),  None,      "gated_delta", "update_rule = 'gated_delta' needs beta"),
+    "no gate":     ((2, 5, 4),  None,      "linear",      "update_rule = 'linear' takes no decay"),
+    "unknown":     (None,       None,      "cubic",       "update_rule = 'cubic' is not one of linear, gated, delta"),
+    "odd decay":   ((2, 5, 7),  None,      "gated",       "the last dim of decay must be 64 or 4, is 7"),
+    "odd beta":    (None,       (2, 5, 3), "delta",       "the last dim of beta must be 4 or 1, is 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("decay, beta, rule, violation", GATES.values(), ids=GATES)
+def test_gates_of_linear_attention(decay: Any, beta: Any, rule: str, violation: str | None) -> None:
+    inputs = [(2, 5, 128), (2, 5, 64), (2, 5, 48), None, decay, beta]
+    attributes = {**HEADS, "update_rule": rule}
+    if violation is None:
+        y, state = call(rules, "LinearAttention", inputs, version=27, outputs=2, **attributes)
+        assert (y.shape, state.shape) == ((2, 5, 96), (2, 4, 16, 12))
+    else:
+        with pytest.raises(SpecViolation) as caught:
+            call(rules, "LinearAttention", inputs, version=27, outputs=2, **attributes)
+        assert violation in caught.value.message
+
+
+def test_windows_of_attention() -> None:
+    inputs = [(2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6)]
+    assert call(rules, "Attention", inputs, version=25, left_window_size=-1, right_window_size=3)[0].shape == (
+        2,
+        4,
+        3,
+        6,
+    )
+    with pytest.raises(SpecViolation, match="right_window_size must be -1 or more, is -2"):
+        call(rules, "Attention", inputs, version=25, right_window_size=-2)
 
 
 POSITIONS = SymbolicTensor(DType.INT64, (2, 5))

@@ -169,3 +169,7 @@ def test_causal_conv_with_state() -> None:
     assert y.shape[1] == 8 and state.shape[1:] == (8, 3)
     with pytest.raises(SpecViolation, match="past_state"):
         call(rules, "CausalConvWithState", [(2, 8, 5), (8, 1, 4), None, (2, 8, 4)], version=27, outputs=2)
+    with pytest.raises(SpecViolation, match="the kernel must have 1 or more elements"):
+        call(rules, "CausalConvWithState", [(2, 8, 5), (8, 1, 0)], version=27, outputs=2)
+    with pytest.raises(SpecViolation, match="activation = 'gelu' is not one of none, silu, swish"):
+        call(rules, "CausalConvWithState", [(2, 8, 5), (8, 1, 4)], version=27, outputs=2, activation="gelu")

@@ -55,7 +55,9 @@ def test_dft_with_unknown_values() -> None:
     (found,) = call(signal.rules, "DFT", [(2, 9, 5, 1), UNKNOWN], version=20)
     assert found.shape[:2] == (2, 9) and found.shape[2].is_symbol and found.shape[3] == 2
     (found,) = call(signal.rules, "DFT", [(2, 9, 5, 1), None, UNKNOWN], version=20)
-    assert found.rank == 4 and found.shape[3] == 2
+    assert found.shape == (2, 9, 5, 2), "no axis changes its length"
+    (found,) = call(signal.rules, "DFT", [(2, 9, 5, 1), None, UNKNOWN], version=20, onesided=1)
+    assert found.rank == 4 and found.shape[0].is_symbol and found.shape[3] == 2
 
 
 DFT_BAD = {
@@ -66,6 +68,15 @@ DFT_BAD = {
     "dft_length": ([(2, 9, 1), scalar(0)], "dft_length must be 1 or more, is 0"),
     "not scalar": ([(2, 9, 1), SymbolicTensor(I64, (2, 2))], "dft_length must be a scalar"),
 }  # fmt: skip
+
+
+def test_a_onesided_dft_goes_between_real_and_complex() -> None:
+    for parts, inverse, what in (
+        (2, 0, "forward transform takes no complex"),
+        (1, 1, "inverse transform takes no real"),
+    ):
+        with pytest.raises(SpecViolation, match=f"a onesided {what} input"):
+            call(signal.rules, "DFT", [(2, 9, parts), None, scalar(1)], version=20, onesided=1, inverse=inverse)
 
 
 @pytest.mark.parametrize("inputs, message", DFT_BAD.values(), ids=DFT_BAD)
