@@ -16,6 +16,7 @@ from gather_infer.ops import spans
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
+from . import floats
 from .trace import Part, Test, Trace, one_element, part_of
 
 if TYPE_CHECKING:
@@ -63,12 +64,14 @@ class Step:
 def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, scope: Scope) -> None:
     """Note in `frame` where the elements of a node's outputs come from, as far as it can be told."""
     step_of = _STEPS.get(node.op_type)
-    if step_of is None or not outputs or not outputs[0] or any(a.ref_attr_name for a in node.attribute):
+    if (step_of is None and node.op_type not in floats.STEPS) or not outputs or not outputs[0]:
         return
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
     if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
+        if node.op_type in floats.STEPS:
+            floats.follow_float(node, inputs, result, frame, scope)
         return
     if any(a.ref_attr_name for a in node.attribute):
         return
@@ -78,6 +81,11 @@ def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[st
         return
     if result.values is not None and all(element is not None for element in result.values.flat):
         return  # the elements say it all
+    if node.op_type == "Cast" and (ends := frame.floats.get(node.input[0])) is not None:
+        sharpen(outputs[0], floats.truncated(ends), frame)
+        return
+    if step_of is None:
+        return
     step = Step(node, inputs, frame, scope, result)
     if node.op_type == "Split":
         _split(step, outputs)

@@ -51,6 +51,7 @@ class Frame:
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     traces      where the elements of integer tensors come from
     shifts      `y: (x, d)` for a tensor y that is x + d, element by element
+    floats      between which numbers floats are that have been integers
     tests       bools that say of each element of a tensor whether it is less than a number
     """
 
@@ -70,6 +71,7 @@ class Frame:
     traces: dict[str, Trace] = field(default_factory=dict)
     shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
     tests: dict[str, Test] = field(default_factory=dict)
+    floats: dict[str, tuple[float, float]] = field(default_factory=dict)
     depth: int = 0
 
     def find(self, name: str) -> Value | None:

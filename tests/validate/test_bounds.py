@@ -69,6 +69,12 @@ PROVED = {
         "i = Where (c, e, d) y = ai.onnx.ml.ArrayFeatureExtractor (t, i)",
         f"{ZERO}, int64 n = {{9}}",
     ),
+    "a quotient of floats, rounded down": (
+        "float[200] s, float[40] t",
+        "i = ArgMax <axis = 0> (s) f = Cast <to = 1> (i) q = Div (f, five) r = Floor (q) j = Cast <to = 7> (r) "
+        "y = Gather (t, j)",
+        "float five = {5.0}",
+    ),
     "NonZero of the tensor": (
         "float[A, B] x",
         "n = NonZero (x) i = Transpose <perm = [1, 0]> (n) y = GatherND (x, i)",
@@ -468,9 +474,6 @@ def test_texts() -> None:
 
 OPEN = {
     # fixture: {node: why it is open}
-    "detector-dynamo": dict.fromkeys(
-        ("node_gather", "node_gather_1", "node_index_select", "node_GatherND_156"), "a quotient of floats, rounded down"
-    ),
     "t5-encoder-dynamo": {"node_embedding_1": "buckets of relative positions: a logarithm of floats"},
     "t5-encoder-torchscript": {
         "/t5/encoder/block.0/layer.0/SelfAttention/relative_attention_bias/Gather": "as above",
