@@ -14,7 +14,7 @@ import click
 
 from gather_infer.errors import GatherInferError
 
-from . import convert, explain, fold, infer, inspect
+from . import convert, explain, fold, infer, inspect, ops
 from .console import announce
 from .rule_files import is_rule_file
 
@@ -155,5 +155,5 @@ def main() -> None:
     """Types and shapes of ONNX models in their own symbols, and what can be computed ahead of a run."""
 
 
-for command in (infer.command, inspect.command, explain.command, fold.command, convert.command):
+for command in (infer.command, inspect.command, explain.command, fold.command, convert.command, ops.command):
     main.add_command(command)

@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "openvino": (ENGINE | {"folding", "validate", "rewrite"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
     "report": (FACTS | {"inference"}, {"numpy"}),
 }
-RESULTS = {"gather_infer.inference.result", "gather_infer.inference.explanation"}
+RESULTS = {"gather_infer.inference.result", "gather_infer.inference.explanation", "gather_infer.inference.coverage"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 

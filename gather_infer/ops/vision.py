@@ -20,6 +20,7 @@ def max_roi_pool(op: OpCall) -> list[SymbolicTensor]:
     """
     x, rois = op.tensor(0), op.tensor(1)
     require_rank(x.shape, 4, "X")
+    require_rank(rois.shape, 2, "rois")
     (r,) = unknown_dims(op, 1, "the shape of rois is not known") if rois.shape is None else rois.shape[:1]
     require_shape(op, rois.shape, (r, 5), "rois")
     (c,) = unknown_dims(op, 1, "the shape of X is not known") if x.shape is None else x.shape[1:2]

@@ -2,6 +2,7 @@
 
 from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
 from gather_infer.report.json import SCHEMA, inference_json, summary_json
+from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
 from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
 from gather_infer.report.text import inference_text, summary_text
 
@@ -15,6 +16,10 @@ __all__ = [
     "explanation_text",
     "inference_json",
     "inference_text",
+    "operator_text",
+    "operators_json",
+    "operators_markdown",
+    "operators_text",
     "summarize",
     "summary_json",
     "summary_text",

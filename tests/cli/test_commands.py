@@ -22,6 +22,7 @@ from gather_infer.model import staging
 from tests.cli.conftest import Run
 
 COMMANDS = ("infer", "inspect", "explain", "fold", "convert")
+EVERY_COMMAND = (*COMMANDS, "ops")
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
 
 
@@ -88,9 +89,11 @@ USAGE = {
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
     "explain Gather": "no code 'Gather'; there are GI101",
+    "ops Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are convert, explain, fold, infer, inspect",
+    "xyz": "there are convert, explain, fold, infer, inspect, ops",
 }
 
 
@@ -307,6 +310,16 @@ def test_json_of_explain(run: Run) -> None:
     assert json.loads(run("explain", "GI301", "--format", "json").stdout)["severity"] == "error"
 
 
+def test_ops(run: Run) -> None:
+    lines = run("ops").stdout.splitlines()
+    assert lines[0].split() == ["ai.onnx", "since", "facts", "from", "values", "spans"]
+    assert ["Shape", "1,", "15", "ours", "yes"] in [line.split() for line in lines]
+    assert re.fullmatch(r"\d+ operators: 3 by the walk, \d+ by a rule of ours, .*", lines[-1])
+    found = json.loads(run("ops", "GatherND", "--format", "json").stdout)
+    first = found["operators"][0]
+    assert (first["domain"], [b["since"] for b in first["behaviours"]]) == ("", [11, 12, 13])
+
+
 def test_explain_takes_what_infer_takes(run: Run) -> None:
     model = onnx.load("embedding.onnx")
     model.graph.node[5].op_type, model.graph.node[5].domain = "Twice", "com.example"
@@ -353,12 +366,12 @@ def test_help_imports_nothing_heavy() -> None:
         "heavy = {'onnx', 'numpy', 'google.protobuf', 'onnx_graphsurgeon'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    for page in (["--help"], *([command, "--help"] for command in COMMANDS)):
+    for page in (["--help"], *([command, "--help"] for command in EVERY_COMMAND)):
         subprocess.run([sys.executable, "-c", code, *page], check=True, capture_output=True)
 
 
 def test_each_example_of_the_help_works(run: Run) -> None:
-    for command in COMMANDS:
+    for command in EVERY_COMMAND:
         example = main.commands[command].example  # type: ignore[attr-defined]
         assert example in run(command, "--help").stdout
         result = run(*shlex.split(example)[1:])

@@ -38,6 +38,8 @@ CASES = {
     "fold-out-of-bounds": "fold bad.onnx -o out.onnx",
     "convert": "convert exported.onnx -o out.onnx --gather-oob assume-valid",
     "convert-refused": "convert exported.onnx -o out.onnx",
+    "ops-gather": "ops ai.onnx.Gather",
+    "ops-unknown": "ops Gahter",
     "unknown-command": "infr embedding.onnx",
     "unknown-dim": "infer embedding.onnx --dim sequence=4",
     "unknown-option": "infer embedding.onnx --dims seq=4",
@@ -48,6 +50,7 @@ CASES = {
     "help-explain": "explain --help",
     "help-fold": "fold --help",
     "help-convert": "convert --help",
+    "help-ops": "ops --help",
 }
 
 

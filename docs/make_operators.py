@@ -1,0 +1,44 @@
+"""Writes docs/operators.md from the rule sets and onnx's schemas: `python docs/make_operators.py`. A test compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+from gather_infer.inference.operators import operators
+from gather_infer.report import operators_markdown
+
+PAGE = Path(__file__).with_name("operators.md")
+
+HEAD = f"""\
+<!-- made by docs/make_operators.py with onnx {onnx.__version__} -->
+
+# Operators
+
+`gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
+
+* **since**: the versions with which what we know of the operator changes.
+* **facts from**: a rule of *ours*; the *walk* itself, which enters bodies; the *function body* of the operator; or
+  *onnx*'s own inference, of which element type and rank are taken, and sizes when all of them are numbers.
+* **values**: elements of the result are known where those of the inputs are, as in `Shape -> Gather -> Concat`.
+* **spans**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
+
+Values and spans are found by calling the rules of the newest version with small inputs.
+
+```sh
+gather-infer ops
+gather-infer ops Gather
+gather-infer ops com.microsoft.Gelu --format json
+gather-infer ops Gahter   # exit 2
+```
+"""
+
+
+def page() -> str:
+    """The text of docs/operators.md."""
+    return "\n".join([HEAD, *operators_markdown(operators())]).replace("\n\n\n", "\n\n") + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,109 @@
+"""The operators that are known, as tables, JSON and a page of the documentation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from gather_infer.inference.coverage import Behaviour, Operator, Source
+from gather_infer.report.json import SCHEMA, Json
+from gather_infer.report.layout import Column, count, table
+
+ROOMS = "gather_infer"
+
+
+def operators_text(operators: Sequence[Operator], *, width: int | None = None) -> list[str]:
+    """What `gather-infer ops` prints: a table for each domain."""
+    lines: list[str] = []
+    for domain, found in groupby(operators, lambda operator: operator.domain):
+        columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
+        lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=width), ""]
+    return [*lines, _total(operators)]
+
+
+def operator_text(operators: Sequence[Operator]) -> list[str]:
+    """What `gather-infer ops OP` prints: each behaviour of the operators of one name."""
+    lines: list[str] = []
+    for operator in operators:
+        deprecated = ", deprecated" if operator.deprecated else ""
+        lines.append(f"{operator.op_type}   {operator.domain or 'ai.onnx'}{deprecated}")
+        for behaviour in operator.behaviours:
+            where = f", {ROOMS}/{behaviour.file}" if behaviour.file else ""
+            lines.append(f"  since {behaviour.since:<4}{behaviour.source.value}{where}")
+            lines += [f"            {text}" for text in (behaviour.summary, _told(behaviour), behaviour.spec) if text]
+    return lines
+
+
+def operators_markdown(operators: Sequence[Operator]) -> Iterator[str]:
+    """The tables of docs/operators.md, a line each."""
+    for domain, found in groupby(operators, lambda operator: operator.domain):
+        yield f"\n## {domain or 'ai.onnx'}\n"
+        yield "| operator | since | facts from | values | spans |"
+        yield "|---|---|---|---|---|"
+        for operator in found:
+            link = f"[{operator.op_type}]({operator.newest.spec})" if operator.newest.spec else operator.op_type
+            yield f"| {' | '.join(_row(operator, link))} |"
+    yield f"\n{_total(operators)}."
+
+
+def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
+    return {
+        "schema": SCHEMA,
+        "operators": [
+            {
+                "domain": o.domain,
+                "op_type": o.op_type,
+                "deprecated": o.deprecated,
+                "behaviours": [
+                    {
+                        "since": b.since,
+                        "source": b.source.value,
+                        "values": b.values,
+                        "spans": b.spans,
+                        "summary": b.summary,
+                        "spec": b.spec,
+                        "file": b.file,
+                    }
+                    for b in o.behaviours
+                ],
+            }
+            for o in operators
+        ],
+    }
+
+
+def _row(operator: Operator, name: str) -> tuple[str, ...]:
+    """The name, the versions, and what the newest of them tells; the older ones may differ in where that is from."""
+    sources = list(dict.fromkeys(b.source for b in operator.behaviours))
+    since = ", ".join(str(b.since) for b in operator.behaviours)
+    shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"
+    newest = operator.newest
+    deprecated = ", deprecated" if operator.deprecated else ""
+    return name, since, shown + deprecated, _answer(newest.values), _answer(newest.spans)
+
+
+def _answer(known: bool | None) -> str:
+    return "as its body" if known is None else "yes" if known else ""
+
+
+def _told(behaviour: Behaviour) -> str:
+    if behaviour.values is None:
+        return "tells elements and their bounds as its bodies do"
+    told = [text for text, known in (("elements", behaviour.values), ("bounds of elements", behaviour.spans)) if known]
+    return f"tells {' and '.join(told)}" if told else ""
+
+
+def _total(operators: Sequence[Operator]) -> str:
+    sources = Counter(operator.newest.source for operator in operators)
+    parts = [f"{sources[s]} {_WORDS[s]}" for s in Source if sources[s]]
+    return f"{count(len(operators), 'operator')}: {', '.join(parts)}"
+
+
+_WORDS = {
+    Source.WALK: "by the walk",
+    Source.RULE: "by a rule of ours",
+    Source.FUNCTION: "by their function body",
+    Source.ONNX: "by onnx's own inference",
+    Source.NONE: "not known",
+}
