@@ -1,15 +1,10 @@
-"""If, Loop and Scan.
-
-A loop is inferred by induction. A hypothesis gives every state as a function of the iteration `i`; the body is walked
-under it, and the hypothesis stands when the body turns the state of `i` into the state of `i + 1`. A dim that grows by
-the same amount each time becomes `d + i*step`; one that changes otherwise becomes a symbol about which nothing is said.
-"""
+"""If, Loop and Scan: their bodies walked, and what is known of them outside. Loops are inferred by `induction`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
@@ -20,16 +15,11 @@ from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, kn
 from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 from .frame import MAX_DEPTH, Frame
-from .join import escape, join
+from .induction import induction, is_invariant
+from .join import escape, fresh_dim, join
 
 if TYPE_CHECKING:
     from .walk import Mark, Walker
-
-MAX_TRIALS: Final = 6
-"""Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
-
-MAX_RETRIES: Final = 500
-"""Trials after the first in one pass: loops in loops multiply them. Then nothing is said about states."""
 
 UNKNOWN: Final = SymbolicTensor()
 TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
@@ -113,7 +103,7 @@ def _if(
         return results[taken]
     differ = "the branches of the If give it different sizes"
     pairs = zip(results[True], results[False], strict=True)
-    return [join(a, b, _fresh(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
+    return [join(a, b, fresh_dim(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
 
 
 def _scalar(value: Value | None) -> object:
@@ -121,10 +111,6 @@ def _scalar(value: Value | None) -> object:
     if isinstance(value, SymbolicTensor) and value.values is not None and value.values.size == 1:
         return value.values.flat[0]
     return None
-
-
-def _fresh(context: Context, reason: str) -> Any:
-    return lambda: context.fresh(reason)
 
 
 # Loop
@@ -178,7 +164,7 @@ def _loop(
 
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
-        state, results = _induction(walker, states, iteration, run, slice(1, 1 + n))
+        state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
         goes_on = _scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
         context.scope = scope  # the body may never run, so its facts say nothing of how often it does
@@ -259,7 +245,7 @@ def _counted(
         return None
     step = substitute(continues, {iteration.name: iteration + 1}) - continues
     base = substitute(continues, {iteration.name: 0})
-    if not isinstance(step, int) or step <= 0 or not _is_invariant(base, context, iteration):
+    if not isinstance(step, int) or step <= 0 or not is_invariant(base, context, iteration):
         return None
     if start is True:
         # iteration 0 runs, and each i >= 1 while base + (i - 1)*step < 0
@@ -294,7 +280,7 @@ def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: 
     elif isinstance(state, SequenceType) and state.length is not None:
         state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
     changes = "a loop changes it by amounts that are not known"
-    return escape(state, local, _fresh(context, DIFFERS if isinstance(state, SequenceType) else changes))
+    return escape(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
 
 
 def _stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
@@ -305,7 +291,7 @@ def _stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, loca
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
-    outside = escape(value.with_(values=None), local, _fresh(context, "a body computes it from data"))
+    outside = escape(value.with_(values=None), local, fresh_dim(context, "a body computes it from data"))
     assert isinstance(outside, SymbolicTensor), "escape keeps the kind of a value"
     if outside.shape is None:
         return SymbolicTensor(outside.dtype, span=outside.span)
@@ -321,185 +307,6 @@ def _stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, loca
         raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
     axis %= rank
     return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), span=outside.span)
-
-
-# induction
-
-
-def _induction(
-    walker: Walker, initial: list[Value], iteration: Expr, run: Any, part: slice
-) -> tuple[list[Value], list[Value]]:
-    """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
-
-    run    walks the body with given states
-    part   where the next states are among the body's outputs
-    """
-    context = walker.context
-    tried: dict[tuple[object, ...], str] = {}
-    state = initial
-    for _ in range(MAX_TRIALS):
-        if walker.retries >= MAX_RETRIES:
-            state = [UNKNOWN for _ in initial]
-            return state, run(state)
-        mark = walker.mark()
-        results: list[Value] = run(state)
-        revised = [
-            _revise(first, now, after, iteration, context, tried, (k,))
-            for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
-        ]
-        if revised == state:
-            return state, results
-        walker.rollback(mark)
-        walker.retries += 1
-        state = revised
-    state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
-    results = run(state)
-    after_all = zip(state, results[part], strict=True)
-    if any(
-        isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None)
-        for a, b in after_all
-    ):
-        state = [UNKNOWN for _ in state]
-        results = run(state)
-    return state, results
-
-
-def _revise(
-    first: Value,
-    now: Value,
-    after: Value,
-    iteration: Expr,
-    context: Context,
-    tried: dict[tuple[object, ...], str],
-    key: tuple[object, ...],
-) -> Value:
-    """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
-
-    first   the state before the loop
-    tried   what has been tried for each dim: "" -> affine in the iteration -> anything
-    """
-    if isinstance(now, SequenceType) and isinstance(after, SequenceType):
-        start = first.length if isinstance(first, SequenceType) else None
-        length = _element(start, now.length, after.length, iteration, context, tried, key)
-        assert length is None or isinstance(length, (int, Expr)), "a length is a Dim"
-        return SequenceType(_members(now, after, iteration, context), length)
-    if not (
-        isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)
-    ):
-        return now if now == after or type(now) is type(after) else UNKNOWN
-    step = {iteration.name: iteration + 1}
-    dtype = now.dtype if now.dtype == after.dtype else None
-    if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
-        return SymbolicTensor(dtype, span=_steady_span(now, after, context))
-
-    def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
-        if known_eq(d_after, substitute(d, step), context.scope):
-            return d
-        assert first.shape is not None, "checked above"
-        slot = (*key, axis)
-        attempt = tried.get(slot, "")
-        if attempt == "":
-            tried[slot] = "affine"
-            growth = d_after - d
-            if _is_invariant(growth, context, iteration):
-                return first.shape[axis] + iteration * growth
-        if attempt != "anything":
-            tried[slot] = "anything"
-            return context.fresh("it changes from iteration to iteration", stem="state")
-        return d  # a symbol about which nothing is said covers every size
-
-    shape = tuple(dim(axis, *pair) for axis, pair in enumerate(zip(now.shape, after.shape, strict=True)))
-    values = None
-    if now.values is not None and first.values is not None and shape == first.shape:
-        flat: list[object] = []
-        new = [None] * now.values.size if after.values is None else list(after.values.flat)
-        if len(new) != now.values.size:
-            new = [None] * now.values.size
-        for position, (base, element, element_after) in enumerate(
-            zip(first.values.flat, now.values.flat, new, strict=True)
-        ):
-            flat.append(_element(base, element, element_after, iteration, context, tried, (*key, "value", position)))
-        if any(e is not None for e in flat) or not flat:
-            values = make_values(flat, now.values.shape)
-    return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
-
-
-def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
-    """What holds of every member, in whichever iteration it was added."""
-    fresh = _fresh(context, DIFFERS)
-    element = after.element
-    if now.length != 0:  # else there is no member before the loop
-        element = None if now.element is None or element is None else join(now.element, element, fresh)
-    if element is None:
-        return None
-    element = escape(element, _made_since(iteration, context), fresh)
-    return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
-
-
-def _element(
-    base: object,
-    now: object,
-    after: object,
-    iteration: Expr,
-    context: Context,
-    tried: dict[tuple[object, ...], str],
-    key: tuple[object, ...],
-) -> object:
-    """The hypothesis of one element: unchanged, growing by the same amount each time, or unknown."""
-    if now is None or after is None:
-        return None
-    if isinstance(now, (bool, float)) or isinstance(after, (bool, float)):
-        return now if type(now) is type(after) and repr(now) == repr(after) else None
-    assert isinstance(now, (int, Expr)), "elements are numbers, expressions or None"
-    if not isinstance(after, (int, Expr)) or not isinstance(base, (int, Expr)):
-        return None
-    if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
-        return now
-    if key in tried:
-        return None
-    tried[key] = "affine"
-    growth = after - now
-    return base + iteration * growth if _is_invariant(growth, context, iteration) else None
-
-
-def _is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
-    """True when an amount is the same in every iteration: no symbol in it was made since the loop began."""
-    return _made_since(iteration, context).isdisjoint(free_symbols(growth))
-
-
-def _made_since(iteration: Expr, context: Context) -> set[str]:
-    """The symbols that the walks of the body have made, the iteration itself among them."""
-    names = list(context.causes)
-    return set(names[names.index(iteration.name) :])
-
-
-def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:
-    """The ends of the span that the body does not pass."""
-    if now.span is None or after.span is None:
-        return None
-    lo, hi = now.span.lo, now.span.hi
-    if lo is not None and (after.span.lo is None or known_le(lo, after.span.lo, context.scope) is not True):
-        lo = None
-    if hi is not None and (after.span.hi is None or known_le(after.span.hi, hi, context.scope) is not True):
-        hi = None
-    return None if lo is None and hi is None else Span(lo, hi)
-
-
-def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
-    """True when two element facts differ only in symbols of dims that differ: joining them again says no more."""
-
-    def blur(shape: Shape | None) -> object:
-        return None if shape is None else tuple("?" if is_member_dim(d) else d for d in shape)
-
-    def is_member_dim(dim: Dim) -> bool:
-        return any(n in context.causes and context.causes[n].reason == DIFFERS for n in free_symbols(dim))
-
-    return (
-        isinstance(a, SymbolicTensor)
-        and isinstance(b, SymbolicTensor)
-        and a.dtype == b.dtype
-        and blur(a.shape) == blur(b.shape)
-    )
 
 
 # Scan
@@ -581,7 +388,7 @@ def _scan(
             believed.update(context.assumptions)
         return results
 
-    state, results = _induction(walker, states, iteration, run, slice(0, n))
+    state, results = induction(walker, states, iteration, run, slice(0, n))
     context.scope, context.node, context.op_type = scope, path, "Scan"
     _leave(walker, mark, trips)
     local = _local_symbols(context, created) - free_symbols(trips)
@@ -592,7 +399,7 @@ def _scan(
     finals: list[Value] = []
     for s, after in zip(state, results, strict=False):
         if _is_open(s, local) and context.assume(trips, 1, "without an iteration the state is the initial one"):
-            finals.append(escape(after, local, _fresh(context, "a body computes it from data")))
+            finals.append(escape(after, local, fresh_dim(context, "a body computes it from data")))
         else:
             finals.append(_after(s, iteration, trips, local, context))
     axes = [0] * k if batched else out_axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gather_infer.ops.spans import hull, span_of, type_span
+from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import (
     DType,
@@ -20,6 +21,11 @@ from gather_infer.tensor import (
 )
 
 FreshDim = Callable[[], Dim]
+
+
+def fresh_dim(context: Context, reason: str) -> FreshDim:
+    """Makes a symbol for `reason` each time it is called."""
+    return lambda: context.fresh(reason)
 
 
 def join(a: Value, b: Value, fresh: FreshDim) -> Value:

@@ -45,7 +45,7 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
 def require_text(proto: ModelProto) -> None:
     """Raise ModelReadError when a name is no UTF-8; files are asked when they are read.
 
-    Protobuf hands such a text out as bytes. A large model is asked text by text rather than serialised with its weights.
+    Protobuf hands such a text out as bytes. A large model is asked text by text, not serialised with its weights.
     """
     if proto.ByteSize() <= MAX_SERIALIZED and texts_are_utf8(proto.SerializeToString()):
         return
