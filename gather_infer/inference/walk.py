@@ -19,19 +19,16 @@ from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope
 from gather_infer.tensor import (
-    DType,
-    MapType,
-    OptionalType,
-    SequenceType,
     Span,
-    SparseTensor,
     SymbolicTensor,
     Value,
     make_values,
 )
 
 from . import control, function
+from .attributes import read_attributes
 from .cache import RuleCache
+from .custom import require_facts
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
 from .follow import follow
@@ -39,7 +36,6 @@ from .frame import Frame, label_of, repeated_labels
 from .join import contradiction
 from .order import captured, topological
 from .result import Evidence, GatherAccess
-from .schema import attribute_type_name
 from .tensors import from_tensor, payload_fault, sparse_fault
 from .types import DimReader, dtype_of, from_type
 
@@ -283,7 +279,7 @@ class Walker:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
         effects = self.context.effects
-        attributes = self.attributes(node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
         key = None
         if entry.rule is not None:
             key = self.cache.key(entry, attributes, inputs, outputs)
@@ -365,7 +361,7 @@ class Walker:
                 "gather-infer convert rewrites it",), None)
         )  # fmt: skip
         entry = frame.opsets.entry("openvino", "Gather", "")
-        attributes = self.attributes(node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
         assert entry.rule is not None, "the OpenVINO rules cover Gather"
         call = OpCall(
             "Gather", inputs, attributes, (True,), entry.version, entry.domain, self.context,
@@ -379,80 +375,6 @@ class Walker:
         if tensor is None or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
             return None
         return self.model.tensor(tensor)
-
-    # attributes
-
-    def attributes(self, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
-        """The attributes of a node as a rule sees them, references to the attributes of a function resolved."""
-        decoded: dict[str, Attribute] = {}
-        schema = entry.schema
-        for proto in node.attribute:
-            name = proto.name
-            if proto.ref_attr_name:
-                if frame.parameters is None or proto.ref_attr_name not in frame.parameters:
-                    nobody = "there is no function around it" if frame.parameters is None else "the function has none"
-                    raise SpecViolation(
-                        f"attribute {name} refers to a function's attribute {proto.ref_attr_name}, {nobody}", "GI106"
-                    )
-                bound = frame.attributes.get(proto.ref_attr_name)
-                if bound is None:
-                    continue  # the call leaves it out, so the operator's default holds
-                proto = bound
-            kind = proto.type
-            if schema is not None:
-                expected = schema.attributes.get(name)
-                if expected is None:
-                    self.context.findings.append(
-                        ("GI106", f"attribute {name} is unknown to {entry.op_type}-{schema.since}", (), None)
-                    )
-                    continue
-                kind = kind or expected  # files of IR version 1 leave the type out
-                if kind != expected:
-                    raise SpecViolation(
-                        f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}",
-                        "GI106",
-                    )
-            if name in decoded:
-                raise SpecViolation(f"attribute {name} is given twice", "GI106")
-            decoded[name] = self.decode(proto, kind, frame)
-        return decoded
-
-    def decode(self, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
-        """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for broken tensors."""
-        if kind == _A.INT:
-            return int(proto.i)
-        if kind == _A.INTS:
-            return tuple(proto.ints)
-        if kind == _A.FLOAT:
-            return float(proto.f)
-        if kind == _A.STRING:
-            return proto.s.decode("utf-8", "backslashreplace")
-        if kind == _A.FLOATS:
-            return tuple(proto.floats)
-        if kind == _A.STRINGS:
-            return tuple(s.decode("utf-8", "backslashreplace") for s in proto.strings)
-        if kind == _A.TENSOR:
-            return self.decode_tensor(proto.name, proto.t)
-        if kind == _A.SPARSE_TENSOR:
-            fault = sparse_fault(proto.sparse_tensor)
-            if fault is not None:
-                raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
-            return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
-        if kind == _A.TYPE_PROTO:
-            return self.stated(proto.tp, frame, "the type attribute states no size")
-        if kind == _A.GRAPH:
-            return proto.g
-        if kind == _A.GRAPHS:
-            return tuple(proto.graphs)
-        if kind == _A.TENSORS:
-            return tuple(self.decode_tensor(proto.name, t) for t in proto.tensors)
-        return proto
-
-    def decode_tensor(self, name: str, tensor: TensorProto) -> SymbolicTensor:
-        fault = payload_fault(tensor, self.model)
-        if fault is not None:
-            raise SpecViolation(f"attribute {name}: {fault}", "GI204")
-        return from_tensor(tensor, self.model)
 
     def stated(self, proto: onnx.TypeProto, frame: Frame, reason: str) -> Value | None:
         """The fact that a type inside the model states, None when it states nothing.
@@ -634,33 +556,6 @@ def _check_sizes(results: Sequence[Value | None]) -> None:
 def _is_structural(finding: Diagnostic) -> bool:
     """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
     return finding.code < "GI200" or finding.code in ("GI204", "GI211")
-
-
-def require_facts(entry: Entry, results: object, outputs: int) -> None:
-    """Raise UsageError when a caller's rule does not return one fact per output."""
-
-    def fault(found: object) -> str | None:
-        if found is None or isinstance(found, (SequenceType, OptionalType, MapType, SparseTensor)):
-            return None
-        if not isinstance(found, SymbolicTensor):
-            return f"must be a fact or None, is {type(found).__name__}"
-        if found.dtype is not None and not isinstance(found.dtype, DType):
-            return f"has the dtype {found.dtype!r}, not a DType"
-        if found.shape is not None and not isinstance(found.shape, tuple):
-            return f"has the shape {found.shape!r}, not a tuple"
-        for dim in found.shape or ():
-            if not (isinstance(dim, Expr) or (type(dim) is int and dim >= 0)):
-                return f"has the dim {dim!r}, not an int >= 0 or an Expr"
-        return None
-
-    name = f"the rule of {entry.domain}.{entry.op_type}"
-    if not isinstance(results, (list, tuple)):
-        raise UsageError(f"{name} must return a list of facts, returns {type(results).__name__}")
-    if len(results) != outputs:
-        raise UsageError(f"{name} must return {outputs} facts, returns {len(results)}")
-    for position, found in enumerate(results):
-        if (text := fault(found)) is not None:
-            raise UsageError(f"{name}: output {position} {text}")
 
 
 def _arity(what: str, least: int, most: int, found: int) -> str:
