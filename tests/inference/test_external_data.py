@@ -32,7 +32,9 @@ def test_external_data_that_is_too_short_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(weighted(), path, save_as_external_data=True, location="m.bin", size_threshold=0)
     (tmp_path / "m.bin").write_bytes(bytes(100))
-    with pytest.raises(ModelReadError, match=r"tensor 'w': bytes \[0, 256\) are outside .*m\.bin, which has bytes \[0, 100\)"):
+    with pytest.raises(
+        ModelReadError, match=r"tensor 'w': bytes \[0, 256\) are outside .*m\.bin, which has bytes \[0, 100\)"
+    ):
         infer(path)
 
 
