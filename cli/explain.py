@@ -74,7 +74,7 @@ def _code(text: str) -> str:
     if code in CODES:
         return code
     if not _CODE.fullmatch(text) and (os.path.exists(text) or text == "-" or "." in text):
-        raise click.UsageError(f"missing argument 'TENSOR': which tensor of {text}?")
+        raise click.UsageError(f"missing argument 'TENSOR': which tensor of {'<stdin>' if text == '-' else text}?")
     near = difflib.get_close_matches(code, CODES, 1)
     raise UsageError(
         f"no code {text!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CODES)}")
