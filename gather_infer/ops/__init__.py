@@ -1,15 +1,15 @@
-"""The rule sets that ship with the package, listed one by one."""
+"""The rule sets that ship with the package, module by module; those of a domain are loaded when it is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from gather_infer.rules import RuleSet
 
 
 @cache
-def standard_rules() -> dict[str, RuleSet]:
-    """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
+def _onnx() -> RuleSet:
     from gather_infer.ops import (
         arithmetic,
         attention,
@@ -19,23 +19,11 @@ def standard_rules() -> dict[str, RuleSet]:
         einsum,
         expand,
         gather,
-        gather_contrib,
-        gather_openvino,
         logic,
         loss,
         matmul,
-        ml,
         movement,
-        ms_attention,
-        ms_cache,
-        ms_conv,
-        ms_data,
-        ms_elementwise,
-        ms_generation,
-        ms_matmul,
         ms_norm,
-        ms_position,
-        ms_quantized,
         ngram,
         norm,
         pad,
@@ -53,12 +41,11 @@ def standard_rules() -> dict[str, RuleSet]:
         signal,
         slice,
         strings,
-        training,
         unary,
         vision,
     )
 
-    onnx_rules = RuleSet("")
+    rules = RuleSet("")
     for module in (
         arithmetic,
         attention,
@@ -92,10 +79,29 @@ def standard_rules() -> dict[str, RuleSet]:
         unary,
         vision,
     ):
-        onnx_rules.update(module.rules)
-    onnx_rules.update(ms_norm.default_rules)
-    microsoft_rules = RuleSet("com.microsoft")
-    for contrib in (
+        rules.update(module.rules)
+    rules.update(ms_norm.default_rules)  # what onnxruntime adds to the default domain
+    return rules
+
+
+@cache
+def _microsoft() -> RuleSet:
+    from gather_infer.ops import (
+        gather_contrib,
+        ms_attention,
+        ms_cache,
+        ms_conv,
+        ms_data,
+        ms_elementwise,
+        ms_generation,
+        ms_matmul,
+        ms_norm,
+        ms_position,
+        ms_quantized,
+    )
+
+    rules = RuleSet("com.microsoft")
+    for module in (
         ms_attention,
         ms_cache,
         ms_conv,
@@ -107,12 +113,54 @@ def standard_rules() -> dict[str, RuleSet]:
         ms_position,
         ms_quantized,
     ):
-        microsoft_rules.update(contrib.rules)
-    microsoft_rules.update(gather_contrib.microsoft)
-    ml_rules = RuleSet("ai.onnx.ml")
-    ml_rules.update(gather_contrib.ml)
-    ml_rules.update(ml.rules)
-    domains = (ml_rules, microsoft_rules, training.rules, gather_openvino.rules)
-    sets = {rules.domain: rules for rules in domains}
-    sets[""] = onnx_rules
-    return sets
+        rules.update(module.rules)
+    rules.update(gather_contrib.microsoft)
+    return rules
+
+
+@cache
+def _ml() -> RuleSet:
+    from gather_infer.ops import gather_contrib, ml
+
+    rules = RuleSet("ai.onnx.ml")
+    rules.update(ml.rules)
+    rules.update(gather_contrib.ml)
+    return rules
+
+
+def _training() -> RuleSet:
+    from gather_infer.ops import training
+
+    return training.rules
+
+
+def _openvino() -> RuleSet:
+    from gather_infer.ops import gather_openvino
+
+    return gather_openvino.rules
+
+
+_DOMAINS: dict[str, Callable[[], RuleSet]] = {
+    "": _onnx,
+    "ai.onnx.ml": _ml,
+    "ai.onnx.preview.training": _training,
+    "com.microsoft": _microsoft,
+    "openvino": _openvino,
+}
+
+
+class _StandardRules(Mapping[str, RuleSet]):
+    def __getitem__(self, domain: str) -> RuleSet:
+        return _DOMAINS[domain]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_DOMAINS)
+
+    def __len__(self) -> int:
+        return len(_DOMAINS)
+
+
+@cache
+def standard_rules() -> Mapping[str, RuleSet]:
+    """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
+    return _StandardRules()

@@ -1,10 +1,28 @@
-"""Results as text and JSON; knows the result dataclasses and nothing of files or terminals."""
+"""Results as text and JSON; knows the result dataclasses and nothing of files or terminals.
 
-from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-from gather_infer.report.json import SCHEMA, inference_json, summary_json
-from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
-from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
-from gather_infer.report.text import inference_text, summary_text
+Names are resolved on first use: a summary of a file needs nothing of the inference.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
+    from gather_infer.report.json import SCHEMA, inference_json, summary_json
+    from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
+    from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
+    from gather_infer.report.text import inference_text, summary_text
+
+_HOME = {
+    "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
+    "json": ("SCHEMA", "inference_json", "summary_json"),
+    "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
+    "summary": ("ExternalFile", "ModelSummary", "summarize"),
+    "text": ("inference_text", "summary_text"),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "SCHEMA",
@@ -24,3 +42,10 @@ __all__ = [
     "summary_json",
     "summary_text",
 ]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
-from gather_infer.inference.result import Inference
 from gather_infer.report.summary import ModelSummary
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.result import Inference
 
 SCHEMA = 1
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.inference.result import GatherAccess, Inference
 from gather_infer.report.layout import Column, count, printable, size, table
 from gather_infer.report.summary import ExternalFile, ModelSummary
 from gather_infer.tensor import SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.result import GatherAccess, Inference
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
