@@ -1,8 +1,9 @@
-"""Inference in process, side by side with onnx's own C++ inference in the same run: ratios and how the time grows.
+"""Inference in process, side by side with the other tools in the same run: ratios, and how the time grows.
 
-    python benchmarks/infer.py [--runs N]
+    python benchmarks/infer.py [--runs N] [--nodes N ...]
 
-The tools take turns, so that a machine that slows down slows both; each ratio is that of the medians.
+Always onnx's own C++ inference; onnxruntime's symbolic_shape_infer and the package onnx-shape-inference when they are
+installed. The tools take turns, so that a machine that slows down slows all of them; each figure is a median.
 """
 
 from __future__ import annotations
@@ -11,40 +12,64 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import onnx
 from models import transformer
 
 import gather_infer
 
-
-def seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+Tool = Callable[[onnx.ModelProto], object]
 
 
-def measure(nodes: int, runs: int) -> tuple[int, float, float]:
-    """Nodes of the model and the median seconds of this tool and of onnx."""
-    model = transformer(nodes)
-    ours: list[float] = []
-    theirs: list[float] = []
-    gather_infer.infer(model)
-    for _ in range(runs):
-        ours.append(seconds(lambda: gather_infer.infer(model)))
-        theirs.append(seconds(lambda: onnx.shape_inference.infer_shapes(model, data_prop=True)))
-    return len(model.graph.node), statistics.median(ours), statistics.median(theirs)
+def tools() -> dict[str, Tool]:
+    """The tools to compare, ours first; each takes a ModelProto and infers with data propagation."""
+    found: dict[str, Tool] = {
+        "gather-infer": gather_infer.infer,
+        "onnx (C++)": lambda model: onnx.shape_inference.infer_shapes(model, data_prop=True),
+    }
+    if find_spec("onnxruntime") is not None and find_spec("sympy") is not None:
+        from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+
+        found["onnxruntime"] = lambda model: SymbolicShapeInference.infer_shapes(model, auto_merge=True)
+    if find_spec("onnx_shape_inference") is not None:
+        import onnx_ir
+        import onnx_shape_inference
+
+        found["onnx-shape-inf."] = lambda model: onnx_shape_inference.infer_symbolic_shapes(onnx_ir.from_proto(model))
+    return found
+
+
+def measure(model: onnx.ModelProto, runs: int) -> dict[str, float]:
+    """The median seconds of each tool."""
+    seconds: dict[str, list[float]] = {name: [] for name in tools()}
+    for number in range(runs + 1):
+        for name, tool in tools().items():
+            start = time.perf_counter()
+            tool(model)
+            if number > 0:  # the first turn warms up
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7)
-    runs = parser.parse_args().runs
-    print(f"{'nodes':>8} {'gather-infer':>14} {'onnx (C++)':>12} {'ratio':>7} {'us/node':>8}")
-    rows = [measure(size, runs if size < 10_000 else max(3, runs // 2)) for size in (2_000, 20_000)]
-    for nodes, ours, theirs in rows:
-        print(f"{nodes:8} {ours:13.3f}s {theirs:11.3f}s {ours / theirs:7.2f} {1e6 * ours / nodes:8.1f}")
-    print(f"20 000 nodes take {rows[1][1] / rows[0][1]:.1f} times as long as 2 000")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[2_000, 20_000])
+    options = parser.parse_args()
+    ours = {}
+    for nodes in options.nodes:
+        model = transformer(nodes)
+        count = len(model.graph.node)
+        found = measure(model, options.runs if nodes < 10_000 else max(2, options.runs // 2))
+        ours[nodes] = found["gather-infer"]
+        print(f"{count} nodes")
+        for name, seconds in found.items():
+            ratio = seconds / found["gather-infer"]
+            print(f"  {name:16} {seconds:8.3f} s {1e6 * seconds / count:8.1f} us/node {ratio:8.2f} of gather-infer")
+    first, last = options.nodes[0], options.nodes[-1]
+    if last > first:
+        print(f"gather-infer: {last} nodes take {ours[last] / ours[first]:.1f} times as long as {first}")
 
 
 if __name__ == "__main__":
