@@ -229,6 +229,7 @@ class Walker:
         if entry.in_family:
             before = context.scope.snapshot()
             context.addressed.clear()
+        is_inferred = True
         try:
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
             _check_sizes(results)
@@ -236,10 +237,10 @@ class Walker:
             if violation.code not in CODES:
                 raise UsageError(f"the rule of {node.op_type} gives the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
-            results = [None] * len(outputs)
+            results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
             self.report("GI213", "a dim grew past the size limit", self.location(node, index, frame))
-            results = [None] * len(outputs)
+            results, is_inferred = [None] * len(outputs), False
         if context.findings:
             self.take_findings(self.location(node, index, frame))
 
@@ -250,7 +251,7 @@ class Walker:
             self.bind_outputs(node, results, frame, index)
         if entry.in_family:
             self.record_access(entry, names, inputs, outputs, node, frame, before)
-        if entry.rule is not None and entry.domain == "":
+        if is_inferred and entry.rule is not None and entry.domain == "":
             follow(node, inputs, outputs, frame, context.scope)
         return True
 

@@ -60,3 +60,14 @@ def test_a_code_that_is_in_no_table_is_named() -> None:
 
     with pytest.raises(UsageError, match="unknown code GI999"):
         infer(model("(float[N, 3] x) => (float y) { y = my.Foo(x) }", domains=CUSTOM), rules=[rules])
+
+
+def test_the_elements_of_a_rejected_node_are_not_followed() -> None:
+    """A scalar cannot be concatenated; what is declared of the result stands in and must not be trusted further."""
+    proto = model("(int64 a, int64[2] b) => (int64[3] y) { c = Concat<axis=0>(a, b) y = Identity(c) }")
+    stated = proto.graph.value_info.add(name="c")
+    stated.type.tensor_type.elem_type = 7
+    stated.type.tensor_type.shape.dim.add(dim_value=3)
+    inference = infer(proto)
+    assert [d.severity for d in inference.diagnostics] == ["error"]
+    assert str(inference["y"]) == "int64[3]"
