@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gather_infer.folding import FoldResult
 
 
-@click.command("fold", cls=Command, example="gather-infer fold fixtures/gpt2-kv-torchscript.onnx -o folded.onnx")
+@click.command("fold", cls=Command, example="gather-infer fold fixtures/bert-torchscript.onnx -o folded.onnx")
 @click.argument("model")
 @output(required=False, help="Where to write the folded model.")
 @option("--dry-run", section="Output", is_flag=True, help="Print the edits and write nothing.")

@@ -68,6 +68,9 @@ def command(
     show()
     if written is not None:
         console.wrote(written)
+        fixed = [dim for dim in dims if ".." not in dim]
+        if fixed:
+            console.message(f"its value_info holds for {', '.join(fixed)} only, its inputs are declared as before")
     found = any(d.severity is not Severity.NOTE for d in inference.diagnostics)
     return 1 if strict and found else 0
 

@@ -70,7 +70,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
-    "GI203": (Severity.NOTE, "a declared symbol equals an expression in the input symbols"),
+    "GI203": (Severity.NOTE, "an output declares a symbol or a number where the inputs imply an expression"),
     "GI204": (Severity.ERROR, "an initializer contradicts itself: element type, dims and payload do not fit"),
     # operators
     "GI210": (Severity.ERROR, "the inputs break the operator's specification"),
@@ -115,7 +115,7 @@ ADVICE: dict[str, str] = {
     "GI110": "Give the body the inputs and outputs that its node passes and takes.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
-    "GI203": "Nothing; the declared name can be replaced by the expression.",
+    "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
     "GI204": "The file is damaged or was written wrongly; export it again.",
     "GI210": "Read the message against the operator's page: it names the clause, the allowed range and what was found.",
     "GI211": "Insert a Cast, or raise the opset where the operator allows the type.",

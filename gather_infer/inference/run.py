@@ -290,7 +290,10 @@ class _Run:
                 continue
             if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
                 continue
-            for declared, dim in zip(stated.shape or (), value.shape or (), strict=False):
+            for axis, (declared, dim) in enumerate(zip(stated.shape or (), value.shape or (), strict=False)):
+                if isinstance(declared, int) and isinstance(dim, Expr) and free_symbols(dim) <= self.known:
+                    message = f"dim {axis} is declared {declared}, the inputs imply {dim}"
+                    found.append(diagnostic("GI203", message, where))
                 if not isinstance(declared, Expr) or not declared.is_symbol or declared.name in walker.context.causes:
                     continue
                 if declared.name in self.known:

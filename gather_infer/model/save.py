@@ -350,6 +350,17 @@ def _check_data_target(model: ModelFile, proto: ModelProto, out: Path, data: Pat
     replaced = in_place and _is_same_file(out, model.path)
     if not replaced and (_is_data_file(model, model.proto, data) or _is_data_file(model, proto, data)):
         raise UsageError(f"{data}: is a data file of {model.name}; choose another name for the external data")
+    if data.exists() and not replaced and not _belongs_to(data, out):
+        raise UsageError(f"{data}: exists and is no data file of {out}; choose another name for the external data")
+
+
+def _belongs_to(data: Path, out: Path) -> bool:
+    """True when the model that `out` replaces keeps its external data in `data`."""
+    try:
+        existing = open_model(out)
+        return _is_data_file(existing, existing.proto, data)
+    except ModelReadError:
+        return False
 
 
 def _is_data_file(model: ModelFile, proto: ModelProto, path: Path) -> bool:

@@ -433,3 +433,14 @@ def test_open_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     save(model, model.proto, tmp_path / "copy.onnx")
     save(model, edited(model), path, in_place=True)
     assert opened and all(stream.closed for stream in opened)
+
+
+def test_the_data_file_of_another_model_is_not_overwritten(tmp_path: Path) -> None:
+    other = tmp_path / "other.data"
+    other.write_bytes(b"weights of another model")
+    model = open_model(write(everywhere(), tmp_path / "in.onnx"))
+    with pytest.raises(UsageError, match=r"other\.data: exists and is no data file of"):
+        save(model, edited(model), tmp_path / "out.onnx", external_data="other.data")
+    assert other.read_bytes() == b"weights of another model"
+    save(model, edited(model), tmp_path / "out.onnx", external_data="own.data")
+    save(model, edited(model), tmp_path / "out.onnx", external_data="own.data")
