@@ -86,6 +86,7 @@ def save(
     Nothing edited: the file is copied byte for byte. `external_data` names a file beside the output that takes all
     payloads above 1 KiB; an output past 2 GB goes to `OUT.data` by itself. Existing external data stays shared when
     the output is in the same directory, and is copied beside it when not; a stream takes it in as inline data.
+    Where a link stands in the place of a file, the file that it leads to is written.
     Neither argument is modified.
 
     Raises UsageError when the output would overwrite the input (unless `in_place`) or a data file in use,
@@ -108,6 +109,7 @@ def save(
         if external_data is not None or (original is None and (plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES)):
             data = out.parent / (external_data or f"{out.name}.data")
             _check_data_target(model, proto, out, data, in_place)
+            _check_home(data, out)
             moved = _move_payloads(model, proto, data, staging, everything=external_data is not None)
             if moved is None:
                 data = None
@@ -304,13 +306,19 @@ def _stage_data_files(
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ModelWriteError(f"{target.parent}: {error.strerror}") from error
-        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(out.parent)):
-            raise ModelWriteError(f"{target}: leads out of the directory of {out.name}")
+        _check_home(target, out)
         with staging.create(target) as file:
             for chunk in Region(source, 0, source.nbytes).chunks():
                 file.write(chunk)
         copied.append(target)
     return tuple(copied)
+
+
+def _check_home(data: Path, out: Path) -> None:
+    """Raise ModelWriteError for a data file in whose place a link leads to where nobody would read it."""
+    homes = (os.path.realpath(out.parent), os.path.dirname(os.path.realpath(out)))
+    if not any(Path(os.path.realpath(data)).is_relative_to(home) for home in homes):
+        raise ModelWriteError(f"{data}: leads out of the directory of {out.name}")
 
 
 def _locations(path: Path) -> set[str]:
@@ -337,7 +345,7 @@ def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
     if not out.parent.is_dir():
         raise ModelWriteError(f"{out.parent}: no such directory")
     if not in_place and _is_same_file(out, model.path):
-        raise UsageError(f"{out}: is the input; writing over it must be asked for")
+        raise UsageError(f"{out}: is the input, which only --in-place (in_place=True) writes over")
     if _is_data_file(model, model.proto, out):
         raise UsageError(f"{out}: is a data file of {model.name}")
 

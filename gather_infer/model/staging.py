@@ -1,7 +1,11 @@
-"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+"""Files that appear whole or not at all: written beside their place under another name, then renamed.
+
+A symbolic link stays one: the file that it leads to is replaced.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -36,8 +40,11 @@ class Staging:
         """A new file that `commit` will put at `path`.
 
         It has the mode of the file that it will replace, or that of any new file (umask).
-        Raises ModelWriteError for whatever the file system refuses.
+        Raises ModelWriteError for whatever the file system refuses, and when another new file goes to that place.
         """
+        path = _behind_links(path)
+        if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
+            raise ModelWriteError(f"{path}: two files of the output would be this one")
         temporary = path.parent / f".gather-infer-{secrets.token_hex(6)}.tmp"
         try:
             descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
@@ -68,3 +75,16 @@ class Staging:
             if is_new:
                 created.append(path)
             del self.pending[0]
+
+
+def _behind_links(path: Path) -> Path:
+    """The file that a link at `path` leads to, which need not exist; `path` itself when it is no link.
+
+    Raises ModelWriteError for a link that leads back to itself.
+    """
+    if not path.is_symlink():
+        return path
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        raise ModelWriteError(f"{path}: {os.strerror(errno.ELOOP)}")
+    return real

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from gather_infer.errors import GatherInferError, ModelReadError, ModelWriteError, UsageError
 from gather_infer.model import ModelFile, file, open_model, save
 from gather_infer.model.tensors import iter_tensors
 from tests.model.model_samples import (
     assert_same_tensors,
+    assert_same_values,
     everywhere,
     floats,
     load,
@@ -172,6 +173,87 @@ def test_modes(tmp_path: Path) -> None:
     path.chmod(0o600)
     save(model, edited(model), path, in_place=True)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+# Links
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A link `model.onnx` to `store/real.onnx`, a model of mode 640."""
+    (tmp_path / "store").mkdir()
+    write(everywhere(), tmp_path / "store" / "real.onnx").chmod(0o640)
+    try:
+        (tmp_path / "model.onnx").symlink_to(Path("store", "real.onnx"))
+    except OSError:
+        pytest.skip("the file system has no symbolic links")
+    return tmp_path / "model.onnx"
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_link_is_written_through(in_place: bool, linked: Path, tmp_path: Path) -> None:
+    model = open_model(linked if in_place else write(everywhere(), tmp_path / "in.onnx"))
+    report = save(model, edited(model), linked, in_place=in_place)
+    assert report.path == linked and linked.readlink() == Path("store", "real.onnx")
+    assert load(tmp_path / "store" / "real.onnx").producer_version == "edited"
+    assert (tmp_path / "store" / "real.onnx").stat().st_mode & 0o777 == 0o640
+    assert files(tmp_path) - {"in.onnx"} == {"model.onnx", "store/real.onnx"}
+
+
+def test_a_chain_of_links_and_one_to_no_file_yet(linked: Path, tmp_path: Path) -> None:
+    (tmp_path / "chain.onnx").symlink_to("model.onnx")
+    (tmp_path / "new.onnx").symlink_to("store/new.onnx")
+    for name in ("chain.onnx", "new.onnx"):
+        model = open_model(linked)
+        save(model, edited(model), tmp_path / name, in_place=True)
+    assert load(tmp_path / "store" / "real.onnx").producer_version == "edited"
+    assert load(tmp_path / "store" / "new.onnx").producer_version == "edited"
+    assert all((tmp_path / name).is_symlink() for name in ("model.onnx", "chain.onnx", "new.onnx"))
+
+
+def test_links_in_the_places_of_data_files(linked: Path, tmp_path: Path) -> None:
+    """The layout of download caches: both model and data are links into one directory."""
+    (tmp_path / "model.data").symlink_to("store/real.data")
+    model = open_model(write(everywhere(), tmp_path / "in.onnx"))
+    save(model, model.proto, linked, external_data="model.data")
+    first = (tmp_path / "store" / "real.data").read_bytes()
+    again = open_model(linked)
+    save(again, edited(again), linked, external_data="model.data", in_place=True)
+    assert (tmp_path / "model.data").is_symlink() and (tmp_path / "store" / "real.data").read_bytes() == first
+    after = open_model(linked)
+    assert after.proto.producer_version == "edited"
+    for was, now in zip(iter_tensors(load(tmp_path / "in.onnx")), iter_tensors(after.proto), strict=True):
+        assert_same_values(numpy_helper.to_array(was), after.tensor(now))
+
+
+def test_copied_data_goes_through_links(linked: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    model = open_model(write(with_external_data(everywhere(), tmp_path / "a"), tmp_path / "a" / "in.onnx"))
+    (tmp_path / "weights.bin").symlink_to("store/weights.bin")
+    save(model, edited(model), linked)
+    assert (tmp_path / "weights.bin").is_symlink()
+    assert (tmp_path / "store" / "weights.bin").read_bytes() == (tmp_path / "a" / "weights.bin").read_bytes()
+
+
+def test_links_that_lead_nowhere_good(linked: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b"
+    out.mkdir()
+    (out / "loop.onnx").symlink_to("loop.onnx")
+    (out / "far.data").symlink_to("../store/far.data")
+    (out / "nowhere.onnx").symlink_to("none/x.onnx")
+    (out / "same.data").symlink_to("m.onnx")
+    model = open_model(linked)
+    for name, external_data, message in [
+        ("loop.onnx", None, "loop.onnx: Too many levels of symbolic links"),
+        ("nowhere.onnx", None, "none/x.onnx: No such file"),
+        ("m.onnx", "far.data", "far.data: leads out of the directory of m.onnx"),
+        ("m.onnx", "same.data", "m.onnx: two files of the output would be this one"),
+    ]:
+        with pytest.raises(ModelWriteError, match=message):
+            save(model, edited(model), out / name, external_data=external_data)
+    with pytest.raises(UsageError, match="is the input, which only --in-place"):
+        save(model, edited(model), tmp_path / "store" / "real.onnx")
+    assert files(out) == set() and files(tmp_path / "store") == {"real.onnx"}
 
 
 # External data
