@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, symbol
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, reduced, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -163,9 +163,13 @@ class Context:
             self.scope.require(dim)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
-        """Record a constraint that validity implies, with the first node that does; the symbols stay as they are."""
+        """Record a constraint that validity implies, in few words, with the first node that does.
+
+        The symbols stay as they are.
+        """
         if isinstance(left, int) and isinstance(right, int):
             return
+        left, right = reduced(left, relation, right)
         constraint = Constraint(left, relation, right, self.node)
         if constraint not in self.constraints:
             self.effects += 1

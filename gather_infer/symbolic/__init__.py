@@ -10,6 +10,7 @@ from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
 from gather_infer.symbolic.rebuild import simplify, substitute
+from gather_infer.symbolic.relation import reduced
 from gather_infer.symbolic.scope import Scope
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "mod",
     "parse_dim",
     "product",
+    "reduced",
     "simplify",
     "substitute",
     "symbol",

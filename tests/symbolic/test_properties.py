@@ -16,6 +16,7 @@ from gather_infer.symbolic import (
     known_le,
     known_lt,
     parse_dim,
+    reduced,
     simplify,
     substitute,
     symbol,
@@ -110,6 +111,32 @@ def test_substitution_is_evaluation_in_two_steps() -> None:
                 expected = value_of(tree, bound)
                 if expected is not None:
                     assert evaluate(result, binding) == expected, (str(tree), str(part), binding)
+
+
+def test_reduced_relations_say_the_same() -> None:
+    rng = random.Random("reduced")
+    changed = 0
+    for _ in range(1500):
+        left, right = random_tree(rng, rng.randint(1, 5)), random_tree(rng, rng.randint(1, 5))
+        try:
+            sides = left.dim(), right.dim()
+            if rng.random() < 0.5:  # something to cancel
+                sides = 6 * sides[0] + sides[1], 3 * sides[1]
+        except ZeroDivisionError:
+            continue
+        for relation, holds in (("==", int.__eq__), ("<=", int.__le__)):
+            fewer = reduced(sides[0], relation, sides[1])
+            changed += fewer != sides
+            assert sum(len(str(d)) for d in fewer) <= sum(len(str(d)) for d in sides)
+            assert reduced(fewer[0], relation, fewer[1]) == fewer
+            for binding in rng.sample(BINDINGS, 8):
+                try:
+                    given = [evaluate(d, binding) for d in sides]
+                except ZeroDivisionError:
+                    continue
+                expected = holds(*given)
+                assert holds(*[evaluate(d, binding) for d in fewer]) == expected, (sides, relation, fewer, binding)
+    assert changed > 500
 
 
 def test_truncating_division() -> None:

@@ -1,0 +1,39 @@
+"""Relations of two dims, in few words."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from gather_infer.symbolic.dim import Dim, DimTooLarge, constant_term, from_terms
+
+__all__ = ["reduced"]
+
+
+def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
+    """Two dims of which `relation`, `==` or `<=`, says the same, without common terms and common factors.
+
+    Of several forms the shortest: `N % 2` and 0 for `6*N == 12*(N//2)`.
+    """
+    try:
+        gap = left - right
+    except DimTooLarge:
+        return left, right
+    if isinstance(gap, int):
+        return left, right
+    constant = constant_term(gap)
+    divisor = gcd(*(coefficient for monomial, coefficient in gap.terms if monomial))
+    if relation == "==" and constant % divisor:
+        return left, right  # never equal: the sides say more than what is left of them
+    # g*x + k <= 0  is  x + ceil(k/g) <= 0 for an integer x.
+    terms = {monomial: coefficient // divisor for monomial, coefficient in gap.terms} | {(): -(-constant // divisor)}
+    above = from_terms({monomial: c for monomial, c in terms.items() if c > 0})
+    below = from_terms({monomial: -c for monomial, c in terms.items() if c < 0})
+    zero: Dim = 0
+    if relation == "==":
+        # A number stands on the right, and sides that were in fewest words already stay in their places.
+        if isinstance(above, int) or (left, right) == (below, above):
+            above, below = below, above
+        forms = [(above, below), (above - below, zero), (below - above, zero), (left, right)]
+    else:
+        forms = [(above, below), (above - below, zero), (left, right)]
+    return min(forms, key=lambda sides: sum(len(str(side)) for side in sides))
