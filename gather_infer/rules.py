@@ -110,6 +110,7 @@ class Context:
         self._reserved = set(reserved)
         self._numbers: dict[str, int] = {}
         self._derived: dict[tuple[object, ...], Expr] = {}
+        self._derivations: dict[str, tuple[Any, ...]] = {}
 
     def fresh(self, reason: str, *, stem: str = "") -> Expr:
         """A new symbol >= 0, different from every other; for sizes that depend on data."""
@@ -154,7 +155,12 @@ class Context:
             found = self._derived[key] = self._generate(
                 operation, reason, data_dependent=False, operands=frozenset().union(*symbols), equals=equals
             )
+            self._derivations[found.name] = key
         return found
+
+    def derivation(self, name: str) -> tuple[Any, ...] | None:
+        """What a symbol was derived from, (operation, operands ...); None for a symbol that was not."""
+        return self._derivations.get(name)
 
     def imply(self, dim: Dim) -> None:
         """Learn `dim >= 0`: the node fails in every run where it does not hold."""

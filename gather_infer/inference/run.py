@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
 from gather_infer.ops.sequence import DIFFERS
-from gather_infer.rules import Assumption, Cause, Context, RuleSet
+from gather_infer.rules import Assumption, Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
     DimSyntaxError,
@@ -24,16 +24,16 @@ from gather_infer.symbolic import (
     free_symbols,
     known_eq,
     parse_dim,
-    simplify,
     substitute,
     symbol,
 )
-from gather_infer.tensor import Shape, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import Shape, SymbolicTensor, Value
 
 from .frame import Frame
-from .join import contradiction, symbols_of
+from .join import contradiction
 from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
 from .result import GatherAccess, Inference
+from .settle import Settling, causes_of
 from .structure import default_finding, imports_of, require_text, structural_findings
 from .trace import of_input
 from .types import DimReader, from_type
@@ -167,22 +167,27 @@ class _Run:
                 bind(self.dim_specs, name, dim)
 
     def run(self) -> Inference:
-        start = self._declared_scope()
+        declared = start = self._declared_scope()
+        assumed: dict[Assumption, None] = {}
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
-            walker, outputs = self._walk(scope)
+            walker, outputs = self._walk(scope, assume=self.assume)
             if number == 0:
                 names = Counter(a.node for a in walker.accesses)
                 evidence = {a.node: a.evidence for a in walker.accesses if names[a.node] == 1}
             context = walker.context
+            assumed |= dict.fromkeys(context.assumptions.values())
             open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
-            # Facts about generated symbols stay behind: the next pass may give their names to other dims.
+            # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
+            # may be taken along that rests on an assumption about one.
+            if not all(free_symbols(a.dim) <= self.known for a in assumed):
+                break
             start, before = scope.about(self.known), start
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
         accesses = [replace(a, evidence=evidence.get(a.node)) for a in walker.accesses]
-        return self._result(walker, outputs, scope, accesses)
+        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
 
     def _declared_scope(self) -> Scope:
         """What the caller says of the inputs' symbols. Raises UsageError when it cannot be true."""
@@ -202,9 +207,31 @@ class _Run:
                 raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
         return scope
 
-    def _walk(self, scope: Scope) -> tuple[Walker, list[Value]]:
+    def _independent(self, assumed: Collection[Assumption], declared: Scope, learnt: Scope) -> tuple[Assumption, ...]:
+        """The assumptions that neither the nodes nor those before them prove.
+
+        What a node implied after an assumption was made may itself rest on the assumption. So one that the run seems to
+        have learnt counts as learnt only if a walk that assumes nothing learns it too.
+        """
+        known = declared
+        if any(assumption.is_known(learnt) for assumption in assumed):
+            known = declared.about(self.known)
+            self._walk(known, assume=False)
+        kept: list[Assumption] = []
+        known = known.child()
+        for assumption in assumed:
+            if assumption.is_known(known):
+                continue
+            kept.append(assumption)
+            if assumption.least is not None:
+                known.require(assumption.dim - assumption.least)
+            if assumption.most is not None:
+                known.require(assumption.most - assumption.dim)
+        return tuple(kept)
+
+    def _walk(self, scope: Scope, *, assume: bool) -> tuple[Walker, list[Value]]:
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
-        context = Context(scope, reserved=self.known, may_assume=self.assume, zero_dims=zero)
+        context = Context(scope, reserved=self.known, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
         walker = Walker(self.model, context, reader, self.rule_sets, check_types=self.check_types)
         frame = Frame(walker.opsets(imports_of(self.model.proto)))
@@ -255,24 +282,31 @@ class _Run:
         return declared
 
     def _result(
-        self, walker: Walker, outputs: list[Value], scope: Scope, accesses: Iterable[GatherAccess]
+        self,
+        walker: Walker,
+        outputs: list[Value],
+        accesses: Iterable[GatherAccess],
+        assumptions: Iterable[Assumption],
     ) -> Inference:
         context = walker.context
+        settled = Settling(context)
         for values in walker.scopes.values():
             for name, value in values.items():
-                values[name] = _simplified(value, scope)
-        notes = self._declared_outputs(walker, [_simplified(v, scope) for v in outputs], scope)
-        assumptions = _independent(context.assumptions.values(), scope)
+                values[name] = settled.value(value)
+        notes = self._declared_outputs(walker, [settled.value(v) for v in outputs], context.scope)
+        constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
+        assumptions = tuple(map(settled.assumption, assumptions))
+        facts = (value for values in walker.scopes.values() for value in values.values())
         return Inference(
             self.model,
             walker.scopes,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
             diagnostics=(*self.early, *walker.diagnostics, *notes),
-            constraints=tuple(context.constraints),
+            constraints=constraints,
             assumptions=assumptions,
-            causes=_causes_of(walker),
-            accesses=tuple(accesses),
+            causes=causes_of(facts, constraints, assumptions, context.causes),
+            accesses=tuple(map(settled.access, accesses)),
         )
 
     def _declared_outputs(self, walker: Walker, outputs: list[Value], scope: Scope) -> list[Diagnostic]:
@@ -309,42 +343,6 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where))
         return found
-
-
-def _independent(assumptions: Iterable[Assumption], scope: Scope) -> tuple[Assumption, ...]:
-    """The assumptions that neither the run nor those before them prove."""
-    assumed = scope.child()
-    kept: list[Assumption] = []
-    for assumption in assumptions:
-        if assumption.is_known(assumed):
-            continue
-        kept.append(assumption)
-        if assumption.least is not None:
-            assumed.require(assumption.dim - assumption.least)
-        if assumption.most is not None:
-            assumed.require(assumption.most - assumption.dim)
-    return tuple(kept)
-
-
-def _causes_of(walker: Walker) -> dict[str, Cause]:
-    """The causes of the generated symbols that occur in some fact, or that such a symbol is a function of."""
-    causes = walker.context.causes
-    if not causes:
-        return {}
-    used: set[str] = set()
-    for values in walker.scopes.values():
-        for value in values.values():
-            used |= symbols_of(value)
-    for constraint in walker.context.constraints:
-        used |= free_symbols(constraint.left) | free_symbols(constraint.right)
-    for assumption in walker.context.assumptions.values():
-        used |= free_symbols(assumption.dim)
-    pending = [name for name in used if name in causes]
-    while pending:
-        operands = causes[pending.pop()].operands - used
-        used |= operands
-        pending += [name for name in operands if name in causes]
-    return {name: cause for name, cause in causes.items() if name in used}
 
 
 def _is_name(text: str) -> bool:
@@ -391,25 +389,3 @@ def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Di
     if contradiction(declared, given, Scope()):
         raise UsageError(f"input {name!r} is declared {declared}, which {given} contradicts")
     return given
-
-
-def _simplified(value: Value, scope: Scope) -> Value:
-    """The value with what the whole run has learnt: a fact implied by a late node simplifies an early dim."""
-    if not isinstance(value, SymbolicTensor):
-        return value
-    shape, values, span = value.shape, value.values, value.span
-    changed = False
-    if shape is not None and any(_is_compound(d) for d in shape):
-        simpler = tuple(simplify(d, scope) if _is_compound(d) else d for d in shape)
-        changed, shape = simpler != shape, simpler
-    if values is not None and any(_is_compound(v) for v in values.flat):
-        flat = [simplify(v, scope) if _is_compound(v) else v for v in values.flat]
-        changed, values = True, make_values(flat, values.shape)
-    if span is not None and (_is_compound(span.lo) or _is_compound(span.hi)):
-        ends = [simplify(e, scope) if isinstance(e, Expr) else e for e in (span.lo, span.hi)]
-        changed, span = True, Span(*ends)
-    return SymbolicTensor(value.dtype, shape, values, span) if changed else value
-
-
-def _is_compound(dim: object) -> bool:
-    return isinstance(dim, Expr) and not dim.is_symbol

@@ -7,6 +7,8 @@ A run is legal only if the two dims of an axis are equal or one of them is 1. Ev
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import (
@@ -18,6 +20,7 @@ from gather_infer.symbolic import (
     known_le,
     maximum,
     minimum,
+    product,
     substitute,
     symbol,
 )
@@ -68,9 +71,9 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     a, 1                           a
     a, b    a is not 1             a, for b is 1 or a
     a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind
-    a, b    a is b broadcast with another dim: a
+    a, b    a is b broadcast with other dims: a
     a, b    both >= 1              max(a, b)
-    a, b    otherwise              a symbol, the same for every broadcast of a with b; it equals min(max(a, b), a*b)
+    a, b    otherwise              a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
 
     What a legal run needs is recorded: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
     """
@@ -89,37 +92,35 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
             if _implies_not_one(op, x, y):
                 _constrain_equal(op, x, y)
             return x
-    for x, y in ((a, b), (b, a)):
-        if _is_broadcast_of(op, x, y):
+    parts = {*_parts(op, a), *_parts(op, b)}
+    for x in (a, b):
+        if len(_parts(op, x)) == len(parts):
             return x
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
         return maximum(a, b, scope=scope)
-    return _derived(op, a, b)
+    return _symbol(op, parts)
 
 
-def _derived(op: OpCall, a: Dim, b: Dim) -> Expr:
-    a, b = sorted((a, b), key=str)
+def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
+    """The symbol for what `dims`, in any order, broadcast to: broadcasting is associative."""
+    parts = sorted(dict.fromkeys(dims), key=str)
     equals: Dim | None
     try:
-        # legal dims are equal or one is 1: then the max is right but for 0 and 1, where the product is
-        equals = minimum(maximum(a, b), a * b)
+        # legal dims are all n or 1: then the max is right but for n = 0, where the product is
+        equals = minimum(maximum(*parts), product(parts))
     except DimTooLarge:
         equals = None
-    return op.derived("broadcast", a, b, reason=_reason(a, b), equals=equals)
+    reason = f"{' broadcast with '.join(map(str, parts))}: which of them is 1?"
+    return op.derived("broadcast", *parts, reason=reason, equals=equals)
 
 
-def _reason(a: Dim, b: Dim) -> str:
-    return "{} broadcast with {}: which of them is 1?".format(*sorted(map(str, (a, b))))
-
-
-def _is_broadcast_of(op: OpCall, result: Dim, b: Dim) -> bool:
-    """True when `result` is the symbol that stands for `b` broadcast with another symbol."""
-    if isinstance(result, int) or isinstance(b, int) or not (result.is_symbol and b.is_symbol):
-        return False
-    cause = op.context.causes.get(result.name)
-    if cause is None or b.name not in cause.operands:
-        return False
-    return any(cause.reason == _reason(b, symbol(name)) for name in cause.operands - {b.name})
+def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
+    """The dims that `dim` stands for the broadcast of; itself, if it is none."""
+    if isinstance(dim, Expr) and dim.is_symbol:
+        operation, *dims = op.context.derivation(dim.name) or (None,)
+        if operation == "broadcast":
+            return tuple(dims)
+    return (dim,)
 
 
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:

@@ -21,6 +21,7 @@ from gather_infer.symbolic import (
     free_symbols,
     known_eq,
     known_le,
+    maximum,
     mod,
     product,
     substitute,
@@ -173,8 +174,10 @@ class _Entries:
             return entry
         if self.shape is None:
             return self.op.fresh("the rank of the input is not known")
-        reason = f"entry {i} of the target, {entry}, copies {self.shape[i]} where it is 0"
-        return self.op.derived("reshape", entry, self.shape[i], reason=reason)
+        dim = self.shape[i]
+        reason = f"entry {i} of the target, {entry}, copies {dim} where it is 0"
+        equals = entry + dim * maximum(0, 1 - entry)
+        return self.op.derived("reshape", entry, dim, reason=reason, equals=equals)
 
     def copies_only_zero(self, i: int, entry: Expr) -> bool:
         """True when no legal run has an entry of 0 that copies a dim other than 0.

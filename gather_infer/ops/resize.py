@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -119,6 +120,25 @@ def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | No
 _EXACT = 256
 """Up to this numerator and denominator a scale times a dim is exact in float32, for dims up to 2^16."""
 
+_LONGEST = 2**16
+"""Up to this dim another scale is compared with a ratio."""
+
+
+@cache
+def _ratio_of(scale: float) -> Fraction | None:
+    """p/q with `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None when there is none.
+
+    A scale of 0.7 is 0.69999999 in float32, yet times 10 it rounds to 7: it acts as 7/10.
+    """
+    sizes = np.arange(_LONGEST + 1)
+    products = np.floor(np.float32(scale) * sizes.astype(np.float32))
+    for ratio in (Fraction(scale).limit_denominator(1000), Fraction(scale)):
+        if max(ratio.numerator, ratio.denominator) < 2**31 and np.array_equal(
+            products, sizes * ratio.numerator // ratio.denominator
+        ):
+            return ratio
+    return None
+
 
 def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
     match scale:
@@ -131,6 +151,10 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
             exact = Fraction(scale)
             if exact.numerator <= _EXACT and exact.denominator <= _EXACT:
                 return floordiv(dim * exact.numerator, exact.denominator, op.scope)
+            ratio = _ratio_of(scale)
+            rounds_alike = f"floor({dim} * {float(scale):.6g}), taken in float32, is floor({dim} * {ratio})"
+            if ratio is not None and op.context.assume_at_most(dim, _LONGEST, rounds_alike):
+                return floordiv(dim * ratio.numerator, ratio.denominator, op.scope)
             return op.derived("resize", dim, scale, reason=f"floor({dim} * {scale}) depends on rounding")
         case Expr():
             op.imply(scale - 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import Dim, Expr, ceildiv, floordiv, known_le, minimum
+from gather_infer.symbolic import Dim, Expr, ceildiv, floordiv, known_le, maximum, minimum
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
@@ -128,7 +128,9 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     if isinstance(size, Expr) and isinstance(least, int) and op.assume(size, least, fits):
         op.imply(room + stride)  # weaker than what is assumed
         return _divide_down(op, room, stride) + 1
-    return op.derived("pool", room, stride, reason=f"is the pooling window longer than the padded axis {size}?")
+    truncated = floordiv(maximum(0, room), stride) - floordiv(maximum(0, -room), stride)
+    reason = f"is the pooling window longer than the padded axis {size}?"
+    return op.derived("pool", room, stride, reason=reason, equals=None if truncated is None else truncated + 1)
 
 
 def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:

@@ -9,9 +9,9 @@ The tool is told of a model what an exporter writes into one:
 * the dims of an input that decide a rank (`RANK_DIMS`), as numbers in both modes.
 
 It is not told the types of the outputs, nor the sizes of the members of a sequence input. An answer is `exact` when
-element type and rank are right and every dim is an expression that has the recorded size, or a symbol that is said to
-equal one (`Cause.equals`); an axis in `DATA_DEPENDENT` may have any symbol. It is `open` when something is left unsaid,
-and `wrong` when anything said is false.
+element type and rank are right and every dim is an expression in the input symbols that has the recorded size; an axis
+in `DATA_DEPENDENT` may have any symbol. It is `open` when something is left unsaid, and `wrong` when anything said is
+false.
 """
 
 from __future__ import annotations
@@ -172,10 +172,6 @@ def _array(value: Any) -> Any:
 
 def verdicts(case: Case, inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """(`exact` | `open` | `wrong`, why) for each output of the recorded run."""
-    sizes = dict(sizes)
-    for name, cause in inference.causes.items():  # in the order of their making
-        if cause.equals is not None and free_symbols(cause.equals) <= sizes.keys():
-            sizes[name] = evaluate(cause.equals, sizes)
     for proto, value in zip(case.model.graph.output, case.outputs, strict=False):
         fact = inference.get(proto.name)
         if fact is None:

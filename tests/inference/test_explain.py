@@ -145,7 +145,10 @@ def test_unknown_names(name: str) -> None:
 UNRANKED = model("(float x) => (y) { y = Relu (x) }")
 UNRANKED.graph.input[0].type.tensor_type.ClearField("shape")
 TARGET = model("(float[n] x, int64[2] t) => (y) { y = Reshape (x, t) }")
-DERIVED = model("(float[n, 3] x, float[m, 3] w) => (y) { y = Add (x, w) z = NonZero (y) }")
+DERIVED = model(
+    """(float[n, 3] x) => (y) {
+      scales = Constant <value = float[2] {0.123456, 1.0}> () y = Resize (x, , scales) z = NonZero (y) }"""
+)
 MYSTERY = model("(float[n] x) => (z) { y = local.Mystery (x) z = Relu (y) }", domains=', "local" : 1')
 DYNAMO = onnx.load(REPO / "fixtures" / "bert-dynamo.onnx")
 
@@ -168,10 +171,8 @@ def test_a_type_makes_an_unranked_input_known() -> None:
 
 def test_sizes_make_a_function_of_dims_known() -> None:
     (unknown,) = explain(DERIVED, "y").unknowns
-    assert unknown.remedies == ("--dim m=SIZE", "--dim n=SIZE")
-    for remedy in unknown.remedies:
-        spec = remedy.removeprefix("--dim ").replace("SIZE", "7")
-        assert explain(DERIVED, "y", dims=[spec]).unknowns == ()
+    assert unknown.remedies == ("--dim n=SIZE",)
+    assert explain(DERIVED, "y", dims=["n=7"]).unknowns == ()
 
 
 def test_what_only_a_run_tells() -> None:

@@ -78,6 +78,21 @@ def test_a_broadcast_symbol_absorbs_its_operands() -> None:
     assert broadcast(op, first, (A,)) == broadcast(op, (B,), first) == first
 
 
+def test_broadcasting_is_associative() -> None:
+    op = OpCall("Add", [])
+    first = broadcast(op, (A,), (B,))
+    assert first is not None
+    (result,) = broadcast(op, first, (C,)) or ()
+    assert isinstance(result, Expr)
+    assert (result,) == broadcast(op, (A,), broadcast(op, (C,), (B,))) == broadcast(op, (result,), first)
+    equals = op.context.causes[result.name].equals
+    assert equals is not None
+    for sizes in itertools.product(range(4), repeat=3):
+        others = set(sizes) - {1}
+        if len(others) < 2:
+            assert evaluate(equals, dict(zip("ABC", sizes, strict=True))) == max(others, default=1), sizes
+
+
 DIMS: list[Dim] = [
     0, 1, 2, 3, A, B, A + 1, B + 1, A + 2, 2 * A, A + B, minimum(A, 2), minimum(A, B), minimum(A, 1), maximum(A, 1),
     maximum(A, B), minimum(A + B, 3), minimum(A + B, 3) - minimum(A, 3), A * B, A // 2, A // 2 + 1,

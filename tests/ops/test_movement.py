@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from call import UNRANKED, call
 
@@ -13,7 +14,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops import concat, movement, pad, resize
 from gather_infer.ops import slice as slicing
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, maximum, minimum, symbol
+from gather_infer.symbolic import Dim, evaluate, maximum, minimum, symbol
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 
 B, S, N, H, P = map(symbol, ["B", "S", "N", "H", "P"])
@@ -221,9 +222,19 @@ def test_compress_of_an_unknown_condition_is_not_longer_than_the_axis() -> None:
 
 def test_inexact_scales_of_a_symbol_give_one_symbol() -> None:
     context = Context()
-    scales = floats(1, 0.6000000238418579)
+    scales = floats(1, 0.1234560012817383)
     first, again = (call(resize.rules, "Resize", [(B, H), None, scales], context=context)[0] for _ in range(2))
     assert first.shape == again.shape and first.shape[1].is_symbol and first.shape[1] != H
+
+
+@pytest.mark.parametrize("scale", [0.7, 4 / 3, 2 / 3, 0.3, 2.2, 0.1, 16 / 9, 1 / 7, 0.9])
+def test_a_scale_that_acts_as_a_ratio(scale: float) -> None:
+    """The spec takes floor(size * scale); the product is one of float32."""
+    context = Context()
+    (y,) = call(resize.rules, "Resize", [(H,), None, floats(float(np.float32(scale)))], context=context)
+    for size in range(1, 3000):
+        assert evaluate(y.shape[0], {"H": size}) == int(np.float32(scale) * np.float32(size)), size
+    assert [(a.dim, a.most) for a in context.assumptions.values()] == [(H, 65536)]
 
 
 VIOLATIONS = {

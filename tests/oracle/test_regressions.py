@@ -23,6 +23,15 @@ CASES: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "1 N M"},
         [{"N": 0, "M": 3}, {"N": 2, "M": 3}, {"N": 5, "M": 6}],
     ),
+    # Where N is 0 the slice starts at the front and has an element to gather, as it has where N >= 1.
+    "Slice from -N, then an index that needs an element": (
+        """(float[N] x) => (float[p] y) {
+            n = Shape(x) start = Neg(n) zero = Constant<value = int64[1] {0}>() one = Constant<value = int64[1] {1}>()
+            data = Constant<value = float[1] {7.0}>() part = Slice(data, start, one, zero, one) y = Gather(part, zero)
+        }""",
+        {"x": "N"},
+        [{"N": 0}, {"N": 1}, {"N": 5}],
+    ),
 }
 
 
@@ -42,6 +51,11 @@ def test_nothing_is_wrong(name: str, assume: bool) -> None:
         result = compare(inference, runtime.run(feeds), binding)
         assert result.assumption_fails or result.wrong == [], binding
         assert assume or not result.assumption_fails
+
+
+def test_an_assumption_stays_listed_when_what_rests_on_it_implies_it() -> None:
+    inference = infer(model(CASES["Slice from -N, then an index that needs an element"][0]))
+    assert [str(a) for a in inference.assumptions] == ["N >= 1 (node Slice#5)"]
 
 
 def test_an_entry_that_may_copy_a_dim_is_assumed_not_implied() -> None:

@@ -1,0 +1,128 @@
+"""The facts as a run returns them: simplified with all that it has learnt, symbols written out where they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gather_infer.rules import Assumption, Cause, Constraint, Context
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
+from gather_infer.tensor import OptionalType, SequenceType, Span, SparseTensor, SymbolicTensor, Value, make_values
+
+from .join import symbols_of
+from .result import GatherAccess
+
+MAX_WRITTEN = 40
+"""Nodes of an expression that replaces a symbol; a larger one would say less than the symbol does."""
+
+
+class Settling:
+    """What a fact becomes at the end of a run.
+
+    A fact implied by a late node simplifies an early dim, and a symbol that equals an expression in the inputs
+    (`Cause.equals`) is written as that expression. During the run it stays a symbol: proofs take it as it is, where
+    the expression would split them into cases.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.scope = context.scope
+        self.meanings = _meanings(context.causes)
+        self._settled: dict[Expr, Dim] = {}
+
+    def value(self, value: Value) -> Value:
+        match value:
+            case SymbolicTensor():
+                return self._tensor(value)
+            case SparseTensor(dtype=dtype, shape=shape) if shape is not None:
+                return SparseTensor(dtype, tuple(map(self.dim, shape)))
+            case SequenceType(element=element, length=length):
+                return SequenceType(
+                    None if element is None else self.value(element), None if length is None else self.dim(length)
+                )
+            case OptionalType(element=element, present=present) if element is not None:
+                return OptionalType(self.value(element), present)
+        return value
+
+    def access(self, access: GatherAccess) -> GatherAccess:
+        return replace(
+            access,
+            data_type=self.value(access.data_type),
+            indices_type=self.value(access.indices_type),
+            result_type=self.value(access.result_type),
+        )
+
+    def constraint(self, constraint: Constraint) -> Constraint:
+        return replace(constraint, left=self.written(constraint.left), right=self.written(constraint.right))
+
+    def assumption(self, assumption: Assumption) -> Assumption:
+        return replace(assumption, dim=self.written(assumption.dim))
+
+    def _tensor(self, value: SymbolicTensor) -> SymbolicTensor:
+        shape, values, span = value.shape, value.values, value.span
+        changed = False
+        if shape is not None and any(isinstance(d, Expr) for d in shape):
+            settled = tuple(map(self.dim, shape))
+            changed, shape = settled != shape, settled
+        if values is not None and any(isinstance(v, Expr) for v in values.flat):
+            flat = [self.dim(v) if isinstance(v, Expr) else v for v in values.flat]
+            changed, values = True, make_values(flat, values.shape)
+        if span is not None and (isinstance(span.lo, Expr) or isinstance(span.hi, Expr)):
+            ends = [self.dim(e) if isinstance(e, Expr) else e for e in (span.lo, span.hi)]
+            changed, span = True, Span(*ends)
+        return SymbolicTensor(value.dtype, shape, values, span) if changed else value
+
+    def dim(self, dim: Dim) -> Dim:
+        if isinstance(dim, int):
+            return dim
+        found = self._settled.get(dim)
+        if found is None:
+            simpler = dim if dim.is_symbol else simplify(dim, self.scope)
+            found = self._settled[dim] = self.written(simpler)
+        return found
+
+    def written(self, dim: Dim) -> Dim:
+        """The dim without the symbols that have a meaning, as far as it stays readable."""
+        written = _written(dim, self.meanings)
+        return dim if written is None else written
+
+
+def _meanings(causes: Mapping[str, Cause]) -> dict[str, Dim]:
+    """What the symbols that equal an expression stand for, in symbols that do not."""
+    meanings: dict[str, Dim] = {}
+    for name, cause in causes.items():  # in the order of their making: what a symbol equals is made of earlier ones
+        if cause.equals is not None and (written := _written(cause.equals, meanings)) is not None:
+            meanings[name] = written
+    return meanings
+
+
+def _written(dim: Dim, meanings: Mapping[str, Dim]) -> Dim | None:
+    """The dim in symbols that have no meaning; None when that is not possible or too large to read."""
+    try:
+        written = substitute(dim, meanings)
+    except (DimTooLarge, ZeroDivisionError):
+        return None
+    return written if isinstance(written, int) or written is dim or written.size <= MAX_WRITTEN else None
+
+
+def causes_of(
+    values: Iterable[Value],
+    constraints: Iterable[Constraint],
+    assumptions: Iterable[Assumption],
+    causes: Mapping[str, Cause],
+) -> dict[str, Cause]:
+    """The causes of the generated symbols that occur somewhere, or that such a symbol is a function of."""
+    if not causes:
+        return {}
+    used: set[str] = set()
+    for value in values:
+        used |= symbols_of(value)
+    for constraint in constraints:
+        used |= free_symbols(constraint.left) | free_symbols(constraint.right)
+    for assumption in assumptions:
+        used |= free_symbols(assumption.dim)
+    pending = [name for name in used if name in causes]
+    while pending:
+        operands = causes[pending.pop()].operands - used
+        used |= operands
+        pending += [name for name in operands if name in causes]
+    return {name: cause for name, cause in causes.items() if name in used}
