@@ -37,7 +37,15 @@ def to_float(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CategoryMapper")
 def category_mapper(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: strings to integers or integers to strings"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: strings to integers or integers to strings
+
+    Raises SpecViolation unless `cats_int64s` and `cats_strings` are given and have one length.
+    """
+    integers, strings = op.attr("cats_int64s", ()), op.attr("cats_strings", ())
+    if not integers or len(integers) != len(strings):
+        raise SpecViolation(
+            f"cats_int64s and cats_strings must be pairs, have {len(integers)} and {len(strings)} elements", "GI106"
+        )
     return [_mapped(op.tensor(0))]
 
 
@@ -56,7 +64,8 @@ def label_encoder_1(op: OpCall) -> list[SymbolicTensor]:
 def label_encoder(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values; 4 has them as tensors too)
 
-    Raises SpecViolation unless exactly one `values_*` attribute is given.
+    Raises SpecViolation unless exactly one `values_*` attribute is given, and `default_tensor` has the type of
+    `values_tensor`.
     """
     x = op.tensor(0)
     values = op.attr("values_tensor")
@@ -65,6 +74,9 @@ def label_encoder(op: OpCall) -> list[SymbolicTensor]:
     if len(given) != 1:
         raise SpecViolation(f"exactly one values attribute must be given, found {', '.join(given) or 'none'}", "GI106")
     dtype = values.dtype if isinstance(values, SymbolicTensor) else types.get(given[0])
+    default = op.attr("default_tensor")
+    if isinstance(default, SymbolicTensor) and dtype is not None and default.dtype != dtype:
+        raise SpecViolation(f"default_tensor must be {dtype} like the values, is {default.dtype}", "GI106")
     return [SymbolicTensor(dtype, x.shape)]
 
 
@@ -130,12 +142,36 @@ def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
 
     X       [N, F]
     result  [N, n_targets], element type of X
+
+    Raises SpecViolation when the attributes of the nodes, or those of the leaves, differ in length, or the splits or
+    weights have another type than X.
     """
     x = op.tensor(0)
     n = rows(op, x)
+    _same_length(op, "nodes_splits", "nodes_featureids", "nodes_modes", "nodes_truenodeids", "nodes_falsenodeids",
+                 "nodes_trueleafs", "nodes_falseleafs")  # fmt: skip
+    _same_length(op, "leaf_targetids", "leaf_weights")
+    for name in ("nodes_splits", "leaf_weights"):
+        numbers = op.attr(name)
+        if isinstance(numbers, SymbolicTensor) and x.dtype is not None and numbers.dtype != x.dtype:
+            raise SpecViolation(f"{name} must be {x.dtype} like X, is {numbers.dtype}", "GI106")
     targets = op.attr("n_targets")
     size: Dim = op.fresh("n_targets is not given") if targets is None else max(0, targets)
     return [SymbolicTensor(x.dtype, (n, size))]
+
+
+def _same_length(op: OpCall, *names: str) -> None:
+    """Raises SpecViolation when two of the given attributes, lists or 1-D tensors, have different lengths."""
+    lengths: dict[str, object] = {}
+    for name in names:
+        given = op.attr(name)
+        if isinstance(given, SymbolicTensor) and given.shape is not None and len(given.shape) == 1:
+            lengths[name] = given.shape[0]
+        elif isinstance(given, tuple):
+            lengths[name] = len(given)
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise SpecViolation(f"the attributes must have one length, have {listed}", "GI106")
 
 
 @rules.rule("LinearClassifier")
@@ -146,17 +182,34 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
 
     X       [N, C]
     labels  [N], strings with classlabels_strings, else int64
-    scores  [N, number of classes], float32
+    scores  [N, K], float32, see `_scores`
     """
     n = rows(op, op.tensor(0))
     integers = op.attr("classlabels_ints", ()) or op.attr("classlabels_int64s", ())
     strings = op.attr("classlabels_strings", ())
-    count = len(strings) or len(integers)
-    # A binary model may have one row of coefficients; a support vector machine without probabilities scores pairs.
-    sure = op.op_type == "TreeEnsembleClassifier" and count > 1
-    classes: Dim = count if sure else op.fresh("how many scores there are depends on the kind of model")
+    scores = _scores(op, len(strings) or len(integers))
+    columns = op.fresh("how many scores there are depends on the kind of model") if scores is None else scores
     labels = SymbolicTensor(DType.STRING if strings else DType.INT64, (n,))
-    return [labels, SymbolicTensor(DType.FLOAT32, (n, classes))][: len(op.outputs)]
+    return [labels, SymbolicTensor(DType.FLOAT32, (n, columns))][: len(op.outputs)]
+
+
+def _scores(op: OpCall, labels: int) -> int | None:
+    """The number of scores of a row; None where the pages leave it open and onnxruntime rejects the model.
+
+    Trees         one per label, for 2 labels and more
+    Linear        one per intercept; two for two labels with one intercept
+    SVM           of C classes with vectors: C with probabilities, else one per pair of classes; 2 for C = 2
+    """
+    match op.op_type:
+        case "TreeEnsembleClassifier":
+            return labels if labels > 1 else None
+        case "LinearClassifier":
+            rows = len(op.attr("intercepts", ()))
+            return 2 if rows == 1 and labels == 2 else rows or None
+    classes = len(op.attr("vectors_per_class", ()))
+    if classes <= 2 or op.attr("prob_a", ()):
+        return classes if classes > 1 else None
+    return classes * (classes - 1) // 2
 
 
 # maps and vectors

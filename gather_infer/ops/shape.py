@@ -24,6 +24,9 @@ from gather_infer.tensor import (
 
 rules = RuleSet("")
 
+_ADDRESSES = 1 << 62
+"""More elements than any runtime can hold; such a size comes from arithmetic that wrapped around."""
+
 
 @rules.rule("Shape", since=1)
 def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
@@ -111,7 +114,8 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
     value   one element, float32 0 when absent
     result  [shape[0], ..., shape[r-1]]
 
-    Raises SpecViolation when an element of `shape` is negative, or `value` has not one element.
+    Raises SpecViolation when an element of `shape` is negative, `value` has not one element, or the result has more
+    elements than there are addresses.
     """
     fill = SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])) if value is None else value
     if fill.shape is not None and product(fill.shape) != 1:
@@ -120,6 +124,9 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
     if elements is None:
         return SymbolicTensor(fill.dtype, span=_span_of_fill(fill))
     dims = tuple(element_dim(op, e, f"element {i} of the input") for i, e in enumerate(elements))
+    static = static_shape(dims)
+    if static is not None and size_of(static) >= _ADDRESSES:
+        raise SpecViolation(f"a tensor has fewer than 2^62 elements, {format_shape(dims)} has {size_of(static)}")
     return _filled(fill, dims)
 
 

@@ -25,7 +25,7 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any], list[tuple[DType, Sh
     "Imputer":               ("Imputer", 1, [SymbolicTensor(F64, (N, C))], {}, [(F64, (N, C))]),
     "Normalizer":            ("Normalizer", 1, [SymbolicTensor(I64, (N, C))], {}, [(F32, (N, C))]),
     "Scaler, unranked":      ("Scaler", 1, [SymbolicTensor(I64)], {}, [(F32, None)]),
-    "CategoryMapper":        ("CategoryMapper", 1, [WORDS], {}, [(I64, (N,))]),
+    "CategoryMapper":        ("CategoryMapper", 1, [WORDS], {"cats_int64s": (1, 2), "cats_strings": ("a", "b")}, [(I64, (N,))]),
     "LabelEncoder-1":        ("LabelEncoder", 1, [SymbolicTensor(I64, (N,))], {}, [(STRING, (N,))]),
     "LabelEncoder-2":        ("LabelEncoder", 2, [WORDS], {"values_floats": (1.0,)}, [(F32, (N,))]),
     "LabelEncoder-4":        ("LabelEncoder", 4, [WORDS], {"values_tensor": SymbolicTensor(DType.INT16, (3,))},
@@ -60,6 +60,25 @@ def test_ml(
     assert [(fact.dtype, fact.shape) for fact in found] == results
 
 
+# (operator, attributes, columns of the scores that onnxruntime 1.31 gives)
+SCORES = {
+    "one row, two labels": ("LinearClassifier", {"intercepts": (0.1,), "classlabels_ints": (0, 1)}, 2),
+    "one row, no label": ("LinearClassifier", {"intercepts": (0.1,)}, 1),
+    "two rows, three labels": ("LinearClassifier", {"intercepts": (0.1,) * 2, "classlabels_ints": (0, 1, 2)}, 2),
+    "three rows": ("LinearClassifier", {"intercepts": (0.1,) * 3, "classlabels_strings": ("a", "b", "c")}, 3),
+    "two classes": ("SVMClassifier", {"vectors_per_class": (2, 2)}, 2),
+    "pairs of three": ("SVMClassifier", {"vectors_per_class": (2,) * 3}, 3),
+    "pairs of four": ("SVMClassifier", {"vectors_per_class": (2,) * 4}, 6),
+    "four with probabilities": ("SVMClassifier", {"vectors_per_class": (2,) * 4, "prob_a": (-1.0,) * 6}, 4),
+}
+
+
+@pytest.mark.parametrize("op_type, attributes, columns", SCORES.values(), ids=SCORES)
+def test_the_scores_of_a_classifier(op_type: str, attributes: dict[str, Any], columns: int) -> None:
+    _, scores = call(ml.rules, op_type, [(N, C)], version=1, outputs=2, **attributes)
+    assert scores.shape == (N, columns)
+
+
 @pytest.mark.parametrize("op_type", ["LinearClassifier", "SVMClassifier"])
 def test_a_classifier_may_score_other_than_its_labels(op_type: str) -> None:
     labels, scores = call(ml.rules, op_type, [(N, C)], version=1, outputs=2, classlabels_ints=(0, 1))
@@ -79,6 +98,16 @@ VIOLATIONS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
     "no map":        ("CastMap", [(N,)], {}, "input 0 must be a map, is float32[N]"),
     "cast":          ("CastMap", [ENTRIES], {"cast_to": "TO_INT8"}, "cast_to must be one of TO_FLOAT, TO_STRING, TO_INT64, is 'TO_INT8'"),
     "widths":        ("FeatureVectorizer", [(N, 2)], {"inputdimensions": (2, 3)}, "inputdimensions must have 1 elements, has 2"),
+    "categories":    ("CategoryMapper", [WORDS], {"cats_int64s": (1, 2), "cats_strings": ("a",)},
+                      "cats_int64s and cats_strings must be pairs, have 2 and 1 elements"),
+    "default":       ("LabelEncoder", [WORDS], {"values_tensor": SymbolicTensor(I64, (3,)),
+                      "default_tensor": SymbolicTensor(F32, (1,))},
+                      "default_tensor must be int64 like the values, is float32"),
+    "lengths":       ("TreeEnsemble", [SymbolicTensor(F64, (N, C))],
+                      {"nodes_splits": SymbolicTensor(F64, (3,)), "nodes_featureids": (0, 0)},
+                      "the attributes must have one length, have nodes_splits 3, nodes_featureids 2"),
+    "splits":        ("TreeEnsemble", [SymbolicTensor(F64, (N, C))], {"nodes_splits": SymbolicTensor(F32, (3,))},
+                      "nodes_splits must be float64 like X, is float32"),
     "values":        ("LabelEncoder", [WORDS], {}, "exactly one values attribute must be given, found none"),
 }  # fmt: skip
 
@@ -86,7 +115,7 @@ VIOLATIONS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize("op_type, inputs, attributes, message", VIOLATIONS.values(), ids=VIOLATIONS)
 def test_ml_violations(op_type: str, inputs: list[Any], attributes: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecViolation) as raised:
-        call(ml.rules, op_type, inputs, version=4, **attributes)
+        call(ml.rules, op_type, inputs, version=5, **attributes)
     assert raised.value.message == message
 
 
