@@ -80,9 +80,11 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     # One dim is left over: an entry of -1, or the only one about which nothing is known.
     wanted = dims.index(None)
     total = None if shape is None else product(shape)
+    rest = product(others)
     is_inferred = isinstance(target[wanted], int)
+    inferred_from = _unrepeated(shape, dims, op.scope) if is_inferred and allowzero else None
     if is_inferred:
-        for other in others:
+        for other in others if inferred_from is None else ():
             if not allowzero:
                 # The runtimes divide by the other dims; a 0 among them fails, also one that was copied. Nothing follows
                 # for an entry that is assumed to be >= 1: where it is 0, the dim that it copies may be >= 1.
@@ -92,21 +94,37 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
                 entries.assumed.append(other)  # a run is legal without it where a runtime defines it
         if any(known_eq(other, 0, op.scope) is True for other in others):
             raise SpecViolation(f"an entry of -1 cannot be inferred when another dim is 0, target is {_text(target)}")
-    rest = product(others)
     scope = entries.scope()
-    divides = (is_inferred and not allowzero) or known_le(1, rest, scope) is True
+    divides = (is_inferred and not allowzero) or inferred_from is not None or known_le(1, rest, scope) is True
     if total is None or not divides:
         dims[wanted] = op.fresh(f"entry {wanted} of the target is not known")
-    elif known_eq(mod(total, rest, scope), 0, op.scope) is False and not entries.assumed:
+        return tuple(d for d in dims if d is not None)
+    dividend, divisor = inferred_from or (total, rest)
+    if known_eq(mod(dividend, divisor, scope), 0, op.scope) is False and not entries.assumed:
         raise SpecViolation(
             f"the input {format_shape(shape)} has {total} elements, which {rest} does not divide, "
             f"target is {_text(target)}"
         )
-    else:
-        dims[wanted] = dim = floordiv(total, rest, scope)
-        if total != dim * rest:
-            op.context.constrain(total, "==", dim * rest)
+    dims[wanted] = dim = floordiv(dividend, divisor, scope)
+    if total != dim * rest:
+        op.context.constrain(total, "==", dim * rest)
     return tuple(d for d in dims if d is not None)
+
+
+def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
+    """The products of the dims and of the known entries without those that repeat the dim of their axis.
+
+    Of these -1 is inferred with allowzero: the specification leaves open what a 0 beside it means, but where a repeated
+    dim is 0 the runtimes take it out on both sides. None when a 0 could be left, in which they differ.
+    """
+    if shape is None:
+        return None
+    repeated = {
+        i for i, (d, e) in enumerate(zip(shape, dims, strict=False)) if e is not None and known_eq(d, e, scope) is True
+    }
+    left = product([d for i, d in enumerate(shape) if i not in repeated])
+    right = product([e for i, e in enumerate(dims) if i not in repeated and e is not None])
+    return (left, right) if known_le(1, left, scope) is True and known_le(1, right, scope) is True else None
 
 
 def _check_target(target: Sequence[Dim | None], shape: Shape | None, allowzero: bool) -> None:

@@ -27,7 +27,7 @@ CASES = {
     "inspect-json": "inspect exported.onnx --format json",
     "explain": "explain embedding.onnx hidden",
     "explain-values": "explain embedding.onnx target --dim seq=1..16",
-    "explain-unknown": "explain fixtures/bert-dynamo.onnx view --no-assume --depth 1",
+    "explain-unknown": "explain fixtures/gpt2-kv-dynamo.onnx view_1 --no-assume --depth 1",
     "explain-verbose": "explain embedding.onnx hidden -v --depth 2",
     "explain-bert": "explain fixtures/bert-torchscript.onnx last_hidden_state --depth 6",
     "explain-code": "explain GI301",

@@ -237,6 +237,29 @@ def test_allowzero_forbids_zero_beside_minus_one() -> None:
         call(reshape.rules, "Reshape", [(0, 3), ints(0, -1)], version=14, allowzero=1)
 
 
+ALLOWZERO_AND_MINUS_ONE = {
+    # id:                (data,         target,             result,             assumptions, constraints)
+    "split heads":       ((B, S, 64),   ints(B, S, -1, 8),  (B, S, 8, 8),       [],          []),
+    "merge heads":       ((B, 4, 8),    ints(B, -1),        (B, 32),            [],          []),
+    "after the -1":      ((2, 3, S),    ints(-1, 3, S),     (2, 3, S),          [],          []),
+    "not divisible":     ((B, N + 1),   ints(B, -1, 2),     (B, (N + 1)//2, 2), [],          ["B*N + B == 2*B*((N + 1)//2)"]),
+    # at B = S = 0 onnxruntime gives 1 for -1, as if each were 1; see tests/oracle/test_regressions.py for the others
+    "a 0 may be left":   ((B, S),       ints(B, -1),        (B, S),             ["B >= 1"],  []),
+    "on another axis":   ((2, B, S),    ints(B, 2, -1),     (B, 2, S),          ["B >= 1"],  []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALLOWZERO_AND_MINUS_ONE.values(), ids=ALLOWZERO_AND_MINUS_ONE)
+def test_allowzero_and_minus_one(case: Any) -> None:
+    data, target, result, assumptions, constraints = case
+    context = Context()
+    (found,) = call(reshape.rules, "Reshape", [data, target], version=14, allowzero=1, context=context)
+    assert found.shape == result
+    assert [f"{a.dim} >= {a.least}" for a in context.assumptions.values()] == assumptions
+    assert [str(c) for c in context.constraints] == constraints
+    assert context.scope.bounds(B).lo == 0
+
+
 MOVES = {
     # id:                       (op,          version, inputs,               attributes,        result)
     "flatten":                  ("Flatten",   13, [(B, S, 4)],               {},                (B, 4 * S)),

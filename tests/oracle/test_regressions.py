@@ -32,6 +32,23 @@ CASES: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "N"},
         [{"N": 0}, {"N": 1}, {"N": 5}],
     ),
+    # Where N or M is 0, it is taken out of the input and of the target, and -1 is still 16//8.
+    "Reshape with allowzero, a repeated dim of 0 next to -1": (
+        """(float[N, M, 16] x) => (float[p, q, r, s] y) {
+            dims = Shape<start = 0, end = 2>(x) rest = Constant<value = int64[2] {-1, 8}>()
+            target = Concat<axis = 0>(dims, rest) y = Reshape<allowzero = 1>(x, target)
+        }""",
+        {"x": "N M 16"},
+        [{"N": 0, "M": 3}, {"N": 2, "M": 0}, {"N": 0, "M": 0}, {"N": 5, "M": 1}],
+    ),
+    "Reshape with allowzero, a repeated dim of 0 and -1 for the rest": (
+        """(float[N, 2, 8] x) => (float[p, q] y) {
+            dims = Shape<start = 0, end = 1>(x) rest = Constant<value = int64[1] {-1}>()
+            target = Concat<axis = 0>(dims, rest) y = Reshape<allowzero = 1>(x, target)
+        }""",
+        {"x": "N 2 8"},
+        [{"N": 0}, {"N": 3}],
+    ),
 }
 
 
