@@ -114,11 +114,11 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def faulty_node(model: ModelProto, values: Mapping[str, Any]) -> str | None:
+def faulty_node(model: ModelProto, values: Mapping[str, Any], faults: Mapping[str, Fault] = FAULTS) -> str | None:
     """The operator of a node of the main graph whose known fault shows in a run."""
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     for node in model.graph.node:
-        fault = FAULTS.get(node.op_type)
+        fault = faults.get(node.op_type)
         if fault is None or node.domain:
             continue
         inputs = [values.get(n, constants.get(n)) if n else None for n in node.input]
