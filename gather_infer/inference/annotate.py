@@ -13,7 +13,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
-from .frame import label_of, repeated_labels
+from .frame import labels_of
 from .types import DimReader, from_type, to_dim_param, to_type
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
     interface |= {t.values.name for t in graph.sparse_initializer}
     declared = {v.name: v for v in graph.value_info}
     entries: list[ValueInfoProto] = []
-    repeated = repeated_labels(graph.node)
-    for index, node in enumerate(graph.node):
+    for label, node in zip(labels_of(graph.node), graph.node, strict=True):
         for name in node.output:
             if not name or name in interface:
                 continue
@@ -111,10 +110,9 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
             if entry is not None:
                 entries.append(entry)
         for attribute in node.attribute:
-            label = f"{label_of(node, index, repeated)}/{attribute.name}"
-            below = f"{path}/{label}" if path else label
             if attribute.HasField("g"):
-                _annotate_graph(attribute.g, below, scopes, style)
+                below = f"{label}/{attribute.name}"
+                _annotate_graph(attribute.g, f"{path}/{below}" if path else below, scopes, style)
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]

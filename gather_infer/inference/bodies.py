@@ -10,7 +10,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 from gather_infer.tensor import Value
 
 from .dispatch import Entry, Opsets
-from .frame import Frame, label_of, repeated_labels
+from .frame import Frame, labels_of
 from .function import resolved, schema_body
 from .result import Inference
 from .structure import imports_of
@@ -60,14 +60,13 @@ class Body:
 
     def __post_init__(self) -> None:
         nodes = tuple(self.proto.node)
-        repeated = repeated_labels(nodes)
         producers: dict[str, tuple[int, int]] = {}
         for position, node in enumerate(nodes):
             for slot, name in enumerate(node.output):
                 if name and name not in producers:
                     producers[name] = position, slot
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "labels", tuple(label_of(n, i, repeated) for i, n in enumerate(nodes)))
+        object.__setattr__(self, "labels", tuple(labels_of(nodes)))
         object.__setattr__(self, "producers", producers)
 
     @property

@@ -19,6 +19,7 @@ MAX_INTERNED_VALUES: Final = 16
 """Elements of a tensor whose facts are compared element by element; a larger one is only ever equal to itself."""
 
 Key: TypeAlias = tuple[object, ...]
+_HASHED: Final = (int, float, str)
 
 
 class RuleCache:
@@ -29,7 +30,7 @@ class RuleCache:
         self._results: dict[Key, Sequence[Value | None]] = {}
         self.addressed: dict[Key, tuple[Addressing, ...]] = {}  # of the gather family
         self._canonical: dict[Key, Value] = {}
-        self._alive: dict[int, Value] = {}  # holding them keeps an id from being given to another fact
+        self._alive: dict[int, Value | None] = {id(None): None}  # so that no id is given to another fact
 
     def key(
         self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
@@ -38,19 +39,19 @@ class RuleCache:
         if entry.op_type == "Constant" or (entry.schema is None and attributes):
             return None  # without a schema an attribute of 1 may be 1.0, which is equal and different
         for position, value in enumerate(inputs):
-            if value is not None and id(value) not in self._alive:
+            if id(value) not in self._alive and value is not None:
                 inputs[position] = self.canonical(value)
         for attribute in attributes.values():
-            items = attribute if isinstance(attribute, tuple) else (attribute,)
-            if not all(isinstance(item, (int, float, str)) for item in items):
+            if not isinstance(attribute, _HASHED) and not (
+                isinstance(attribute, tuple) and all(isinstance(item, _HASHED) for item in attribute)
+            ):
                 return None
         scope = self._context.scope
         return (
             entry,
             *map(id, inputs),
             *attributes.items(),
-            len(outputs),
-            "" in outputs and tuple(map(bool, outputs)),
+            tuple(map(bool, outputs)) if "" in outputs else len(outputs),
             scope,
             scope.version,
         )

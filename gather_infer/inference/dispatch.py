@@ -12,6 +12,7 @@ from onnx import FunctionProto
 from gather_infer.rules import Rule, RuleSet
 from gather_infer.tensor import DType
 
+from .follow import FOLLOWED
 from .schema import NEWEST_OPSET, Schema, schema_of
 
 _OPENVINO = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
@@ -42,6 +43,7 @@ class Entry:
     domain     canonical
     version    the opset version in force, 0 when the model does not import the domain
     custom     the rule is one of the caller's
+    is_followed  see `follow`
     checked    tuples of input element types that were found legal
     """
 
@@ -54,6 +56,7 @@ class Entry:
     control: bool
     in_family: bool
     custom: bool
+    is_followed: bool
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
 
 
@@ -112,4 +115,5 @@ class Opsets:
             control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
             in_family=(name, op_type) in GATHER_FAMILY and function is None,
             custom=custom,
+            is_followed=name == "" and op_type in FOLLOWED and function is None and rule is not None,
         )

@@ -39,7 +39,7 @@ def follow_float(
     if node.op_type == "Cast" and source.dtype.is_integer:
         ends = _integers(span_of(source, scope), scope)
     else:
-        ends = frame.floats.get(node.input[0])
+        ends = frame.floats.get(node.input[0]) if frame.floats else None
         if ends is None or source.dtype is not result.dtype:
             return
         if node.op_type in ("Floor", "Ceil"):

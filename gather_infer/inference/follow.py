@@ -62,9 +62,8 @@ class Step:
 
 
 def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, scope: Scope) -> None:
-    """Note in `frame` where the elements of a node's outputs come from, as far as it can be told."""
-    step_of = _STEPS.get(node.op_type)
-    if (step_of is None and node.op_type not in floats.STEPS) or not outputs or not outputs[0]:
+    """Note in `frame` where the elements of the outputs of a node, one of `FOLLOWED`, come from, if it can be told."""
+    if not outputs or not outputs[0]:
         return
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
@@ -73,17 +72,19 @@ def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[st
         if node.op_type in floats.STEPS:
             floats.follow_float(node, inputs, result, frame, scope)
         return
+    values = result.values
+    if values is not None and result.dtype is not DType.BOOL and None not in values.flat:
+        return  # the elements say it all
     if any(a.ref_attr_name for a in node.attribute):
         return
     if result.dtype is DType.BOOL:
         if node.op_type in _TESTS or node.op_type == "Not":
             _test(Step(node, inputs, frame, scope, result))
         return
-    if result.values is not None and all(element is not None for element in result.values.flat):
-        return  # the elements say it all
     if node.op_type == "Cast" and (ends := frame.floats.get(node.input[0])) is not None:
         sharpen(outputs[0], floats.truncated(ends), frame)
         return
+    step_of = _STEPS.get(node.op_type)
     if step_of is None:
         return
     step = Step(node, inputs, frame, scope, result)
@@ -442,3 +443,5 @@ _STEPS: Final[dict[str, Callable[[Step], Trace | None]]] = {
     "NonMaxSuppression": _boxes,
     "Where": _chosen,
 }
+FOLLOWED: Final = _STEPS.keys() | floats.STEPS
+"""Operators of ai.onnx that move, shift or limit elements."""

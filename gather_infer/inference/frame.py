@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,18 +21,13 @@ MAX_DEPTH: Final = 40
 """Subgraphs and function calls inside each other."""
 
 
-def label_of(node: NodeProto, index: int, repeated: Set[str]) -> str:
-    """What paths call a node: its name, or operator and position when it has none, or shares it with another node."""
-    label = node.name or f"{node.op_type}#{index}"
-    return f"{label}#{index}" if label in repeated else label
-
-
-def repeated_labels(nodes: Iterable[NodeProto]) -> frozenset[str]:
-    """The labels that several of the nodes would have."""
+def labels_of(nodes: Iterable[NodeProto]) -> list[str]:
+    """What paths call the nodes: by name, or operator and position where there is none, or several have the same."""
     labels = [node.name or f"{node.op_type}#{index}" for index, node in enumerate(nodes)]
     if len(set(labels)) == len(labels):
-        return frozenset()
-    return frozenset(label for label, count in Counter(labels).items() if count > 1)
+        return labels
+    count = Counter(labels)
+    return [f"{label}#{index}" if count[label] > 1 else label for index, label in enumerate(labels)]
 
 
 @dataclass(slots=True)
@@ -46,7 +41,7 @@ class Frame:
     attributes  of the call, in a function body and its subgraphs
     parameters  the attributes that the function has; None outside functions
     reader      of dims declared in this body: a name that no input has means something else in every body and call
-    repeated    labels that several nodes of this graph have
+    paths       of the nodes: their labels below the path of this graph
     absent      inputs of a function that the call leaves out
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     traces      where the elements of integer tensors come from
@@ -65,7 +60,7 @@ class Frame:
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     parameters: frozenset[str] | None = None
     reader: DimReader | None = None
-    repeated: frozenset[str] = frozenset()
+    paths: Sequence[str] = ()
     absent: frozenset[str] = frozenset()
     negative: dict[str, Dim] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)

@@ -27,9 +27,16 @@ class Settling:
     def __init__(self, context: Context) -> None:
         self.scope = context.scope
         self.meanings = _meanings(context.causes)
-        self._settled: dict[Expr, Dim] = {}
+        self._dims: dict[Expr, Dim] = {}
+        self._values: dict[int, tuple[Value, Value]] = {}  # by identity: many tensors share one fact
 
     def value(self, value: Value) -> Value:
+        found = self._values.get(id(value))
+        if found is None:
+            found = self._values[id(value)] = value, self._value(value)
+        return found[1]
+
+    def _value(self, value: Value) -> Value:
         match value:
             case SymbolicTensor():
                 return self._tensor(value)
@@ -74,10 +81,10 @@ class Settling:
     def dim(self, dim: Dim) -> Dim:
         if isinstance(dim, int):
             return dim
-        found = self._settled.get(dim)
+        found = self._dims.get(dim)
         if found is None:
             simpler = dim if dim.is_symbol else simplify(dim, self.scope)
-            found = self._settled[dim] = self.written(simpler)
+            found = self._dims[dim] = self.written(simpler)
         return found
 
     def written(self, dim: Dim) -> Dim:
@@ -114,7 +121,7 @@ def causes_of(
     if not causes:
         return {}
     used: set[str] = set()
-    for value in values:
+    for value in {id(value): value for value in values}.values():
         used |= symbols_of(value)
     for constraint in constraints:
         used |= free_symbols(constraint.left) | free_symbols(constraint.right)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from .custom import require_facts
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
 from .follow import follow
-from .frame import Frame, label_of, repeated_labels
+from .frame import Frame, labels_of
 from .join import contradiction
 from .order import captured, topological
 from .result import Evidence, GatherAccess
@@ -146,8 +147,8 @@ class Walker:
 
     def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame) -> None:
         """Visit nodes in an order in which every input comes before its use; theirs when that is one."""
-        nodes = list(nodes)
-        frame.repeated = repeated_labels(nodes)
+        labels = labels_of(nodes)
+        frame.paths = [f"{frame.path}/{label}" for label in labels] if frame.path else labels
         for index, node in enumerate(nodes):
             if not self.visit(node, index, frame, final=False):
                 rest = range(index, len(nodes))
@@ -158,7 +159,7 @@ class Walker:
         for position in order:
             self.visit(nodes[rest[position]], rest[position], frame, final=True)
         if blocked:
-            names = [self.path_of(nodes[rest[i]], rest[i], frame) for i in cycle]
+            names = [frame.paths[rest[i]] for i in cycle]
             shown = " -> ".join([*names[:6], *(["..."] if len(names) > 6 else []), names[0]])
             waiting = f"; {len(blocked)} nodes wait for it" if len(blocked) > len(cycle) else ""
             self.report(
@@ -166,17 +167,12 @@ class Walker:
             )
             for position in blocked:
                 node = nodes[rest[position]]
-                self.bind_outputs(node, [UNKNOWN] * len(node.output), frame, rest[position])
+                self.bind_outputs(node, node.output, [UNKNOWN] * len(node.output), frame, rest[position])
 
     # nodes
 
-    def path_of(self, node: NodeProto, index: int, frame: Frame) -> str:
-        """The path of a node: its label below the path of its graph."""
-        name = label_of(node, index, frame.repeated)
-        return f"{frame.path}/{name}" if frame.path else name
-
     def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
-        return self.location_at(self.path_of(node, index, frame), node, frame, value)
+        return self.location_at(frame.paths[index], node, frame, value)
 
     def location_at(self, path: str, node: NodeProto, frame: Frame, value: str = "") -> Location:
         entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
@@ -199,31 +195,29 @@ class Walker:
         Returns False, with nothing done, when an input is not defined yet; with `final` it is reported instead.
         """
         inputs: list[Value | None] = []
-        names = list(node.input)
+        names = node.input[:]  # a slice of a protobuf list takes half the time of list()
         for name in names:
-            if not name:
-                inputs.append(None)
-                continue
-            value = frame.find(name)
-            if value is None:
-                if frame.is_absent(name):
-                    inputs.append(None)
-                    continue
-                if not final:
-                    return False
-                self.report("GI103", f"input {name} is not defined", self.location(node, index, frame, f"input {name}"))
-                value = UNKNOWN
+            value = frame.values.get(name) if name else None
+            if value is None and name:
+                value = frame.find(name)
+                if value is None and not frame.is_absent(name):
+                    if not final:
+                        return False
+                    where = self.location(node, index, frame, f"input {name}")
+                    self.report("GI103", f"input {name} is not defined", where)
+                    value = UNKNOWN
             inputs.append(value)
 
-        entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
+        op_type = node.op_type
+        entry = frame.opsets.entry(node.domain, op_type, node.overload)
         if entry.control and not final:
             missing = [name for name in captured(node) if frame.find(name) is None]
             if missing and not all(map(frame.is_absent, missing)):
                 return False
         context = self.context
-        context.node = self.path_of(node, index, frame)
-        context.op_type = node.op_type
-        outputs = list(node.output)
+        context.node = frame.paths[index]
+        context.op_type = op_type
+        outputs = node.output[:]
         results: Sequence[Value | None]
         before = context.scope
         if entry.in_family:
@@ -232,10 +226,9 @@ class Walker:
         is_inferred = True
         try:
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
-            _check_sizes(results)
         except SpecViolation as violation:
             if violation.code not in CODES:
-                raise UsageError(f"the rule of {node.op_type} gives the unknown code {violation.code}") from violation
+                raise UsageError(f"the rule of {op_type} gives the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
             results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
@@ -244,14 +237,10 @@ class Walker:
         if context.findings:
             self.take_findings(self.location(node, index, frame))
 
-        only = results[0] if len(outputs) == 1 and len(results) == 1 else None
-        if only is not None and outputs[0] and not frame.declared and outputs[0] not in frame.values:
-            frame.values[outputs[0]] = self.limited(only)  # the common case of bind_outputs, without its questions
-        else:
-            self.bind_outputs(node, results, frame, index)
+        self.bind_outputs(node, outputs, results, frame, index)
         if entry.in_family:
             self.record_access(entry, names, inputs, outputs, node, frame, before)
-        if is_inferred and entry.rule is not None and entry.domain == "":
+        if is_inferred and entry.is_followed:
             follow(node, inputs, outputs, frame, context.scope)
         return True
 
@@ -264,7 +253,10 @@ class Walker:
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs; None where nothing is known. Raises SpecViolation, DimTooLarge."""
+        """The facts of a node's outputs, each `limited`; None where nothing is known.
+
+        Raises SpecViolation, DimTooLarge.
+        """
         if entry.version <= 0 and entry.function is None:
             raise SpecViolation(f"the model imports no opset for domain {node.domain or 'ai.onnx'}", "GI104")
         schema = entry.schema
@@ -289,6 +281,27 @@ class Walker:
                 if entry.in_family and key is not None:
                     self.context.addressed += self.cache.addressed.get(key, ())
                 return remembered
+        results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
+        is_pure = self.context.effects == effects
+        results = [None if value is None else self.limited(value) for value in results]
+        if key is not None and is_pure:
+            results = self.cache.put(key, results)
+            if entry.in_family:
+                self.cache.addressed[key] = tuple(self.context.addressed)
+        return results
+
+    def infer_anew(
+        self,
+        node: NodeProto,
+        entry: Entry,
+        names: list[str],
+        inputs: list[Value | None],
+        attributes: Mapping[str, Attribute],
+        outputs: list[str],
+        frame: Frame,
+    ) -> Sequence[Value | None]:
+        """The facts of a node's outputs by its rule, its body or onnx's inference."""
+        schema = entry.schema
         if schema is not None:
             for name in schema.required:
                 if name not in attributes:
@@ -319,10 +332,6 @@ class Walker:
             results: Sequence[Value | None] = entry.rule(call)
             if entry.custom:
                 require_facts(entry, results, len(outputs))
-            if key is not None and self.context.effects == effects:
-                results = self.cache.put(key, [None if v is None else self.limited(v) for v in results])
-                if entry.in_family:
-                    self.cache.addressed[key] = tuple(self.context.addressed)
             if entry.op_type in control.COMPARISONS and entry.domain == "":
                 difference = control.compared(entry.op_type, inputs)
                 if difference is not None:
@@ -368,7 +377,7 @@ class Walker:
             "Gather", inputs, attributes, (True,), entry.version, entry.domain, self.context,
             lambda i: self.load_constant(names[i], frame),
         )  # fmt: skip
-        return entry.rule(call)
+        return [None if value is None else self.limited(value) for value in entry.rule(call)]
 
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
@@ -396,19 +405,19 @@ class Walker:
     def bind_outputs(
         self,
         node: NodeProto,
+        outputs: Sequence[str],
         results: Sequence[Value | None],
         frame: Frame,
         index: int,
     ) -> None:
         """Bind the outputs of a node to what was inferred, compared with what the model declares."""
-        for position, name in enumerate(node.output):
+        for name, inferred in zip_longest(outputs, results):
             if not name:
                 continue
-            inferred = results[position] if position < len(results) else None
-            value = UNKNOWN if inferred is None else self.limited(inferred)
+            value = UNKNOWN if inferred is None else inferred
             declared = frame.declared.get(name)
-            if declared is None and value is UNKNOWN:
-                declared = frame.outputs.get(name)
+            if declared is None and name in frame.outputs and value == UNKNOWN:
+                declared = frame.outputs[name]
             if declared is not None:
                 value = self.compare(declared, value, node, index, frame)
             if name in frame.values:
@@ -450,15 +459,19 @@ class Walker:
                 self.context.imply(dim)
 
     def limited(self, value: Value) -> Value:
-        """`value` with every dim within the size cap and no element that is larger."""
+        """`value` with every dim within the size cap and no element that is larger.
+
+        Raises SpecViolation for a size that no tensor can have.
+        """
         if not isinstance(value, SymbolicTensor):
             return value
         shape = value.shape
         if shape is not None:
-            for dim in shape:
-                if type(dim) is not int and dim.size > MAX_DIM_SIZE:  # type: ignore[union-attr]
-                    value = value.with_(shape=tuple(map(self.capped, shape)))
-                    break
+            too_large = next((d for d in shape if isinstance(d, int) and d > MAX_SIZE), None)
+            if too_large is not None:
+                raise SpecViolation(f"a size must be <= 2^63 - 1, is {too_large}")
+            if any(isinstance(d, Expr) and d.size > MAX_DIM_SIZE for d in shape):
+                value = value.with_(shape=tuple(map(self.capped, shape)))
         values = value.values
         if values is not None:
             for element in values.flat:
@@ -543,15 +556,6 @@ class Walker:
         if is_dead:
             self.diagnostics[mark.diagnostics :] = filter(_is_structural, self.diagnostics[mark.diagnostics :])
             del self.accesses[mark.accesses :]
-
-
-def _check_sizes(results: Sequence[Value | None]) -> None:
-    """Raise SpecViolation for a size that no tensor can have."""
-    for value in results:
-        if isinstance(value, SymbolicTensor) and value.shape is not None:
-            for dim in value.shape:
-                if type(dim) is int and dim > MAX_SIZE:
-                    raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}")
 
 
 def _is_structural(finding: Diagnostic) -> bool:

@@ -17,6 +17,11 @@ def test_a_declared_output_stands_in_for_an_unknown_operator() -> None:
     assert str(inference["y"]) == "float32[N, 4]"
 
 
+def test_a_declared_output_stands_in_after_an_unknown_operator() -> None:
+    inference = infer(model("(float[N, 3] x) => (float[N, 4] y) { h = my.Foo(x) y = Identity(h) }", domains=CUSTOM))
+    assert [str(inference[name]) for name in ("h", "y")] == ["?[...]", "float32[N, 4]"]
+
+
 def test_a_declared_value_stands_in_for_an_unknown_operator() -> None:
     proto = model("(float[N, 3] x) => (float[M] y) { h = my.Foo(x) s = Shape(h) y = Expand(x, s) }", domains=CUSTOM)
     stated = proto.graph.value_info.add(name="h")

@@ -21,11 +21,11 @@ def test_facts_of_a_loop_body_say_nothing_of_how_often_it_runs() -> None:
 
 def test_a_sequence_of_which_nothing_is_known_decides_for_both_branches() -> None:
     proto = model(
-        """(bool c, float[3] x) => (float[r] y) {
+        """(bool c, float[3] x) => (float[r] z) {
           zero = Constant<value = int64 {0}>()
           s = If(c) <then_branch = t () => (seq(float[r]) p) { p0 = foo.Bar(x) p = SequenceInsert(p0, x) },
                      else_branch = e () => (seq(float[r]) q) { q = SequenceConstruct(x) }>
-          y = SequenceAt(s, zero) }""",
+          y = SequenceAt(s, zero) z = Identity(y) }""",
         domains=', "foo" : 1',
     )
     assert infer(proto)["y"].shape is None  # type: ignore[union-attr]
