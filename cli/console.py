@@ -61,6 +61,12 @@ class Console:
             if path is not None:
                 self.message(f"wrote {path}")
 
+    def holds_for(self, what: str, facts: Iterable[str]) -> None:
+        """Says that the written file is right only for what was declared; nothing when nothing was."""
+        given = ", ".join(facts)
+        if given:
+            self.message(f"{what} holds for {given} only; the inputs are declared as before")
+
     def message(self, text: str) -> None:
         """Something the user may like to know, on standard error; not with --quiet."""
         if not self.quiet:

@@ -12,7 +12,7 @@ from gather_infer.diagnostic import CODES
 from gather_infer.errors import UsageError
 
 from .console import Console
-from .options import Command, common, facts, option, rules
+from .options import Command, assumptions, common, facts, option
 
 _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 
@@ -21,10 +21,10 @@ _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 @click.argument("subject", metavar="MODEL TENSOR | CODE")
 @click.argument("tensor", metavar="", required=False)
 @facts
-@rules
+@assumptions
 @option("--depth", section="Report", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
         help="Steps below each other at most.")  # fmt: skip
-@common
+@common(verbose="Print every node of the chain.")
 def command(
     subject: str,
     tensor: str | None,
@@ -35,9 +35,9 @@ def command(
     depth: int,
     console: Console,
 ) -> int:
-    """Print why a tensor has its shape and values, or what a diagnostic code means.
+    """Print why a tensor has its shape, or what a code means.
 
-    A tensor of a subgraph is named below its path: If_3/then_branch/y. With -v the chain has every node.
+    MODEL is an ONNX file; - is standard input. A tensor of a subgraph is named below its path: If_3/then_branch/y.
     """
     if tensor is None:
         given = [name for name, values in (("--dim", dims), ("--input", inputs), ("--rules", rules)) if values]

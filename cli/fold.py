@@ -8,51 +8,84 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gather_infer.diagnostic import has_faults
+
 from .console import Console
-from .options import Command, common, option, output
+from .options import Command, common, facts, option, output, strict
+from .target import target_of
 
 if TYPE_CHECKING:
+    from gather_infer.diagnostic import Diagnostic
     from gather_infer.folding import FoldResult
 
 
 @click.command("fold", cls=Command, example="gather-infer fold fixtures/bert-torchscript.onnx -o folded.onnx")
 @click.argument("model")
-@output(required=False, help="Where to write the folded model.")
+@facts
+@output("Where to write the folded model.")
 @option("--dry-run", section="Output", is_flag=True, help="Print the edits and write nothing.")
 @option("--max-bytes", section="Folding", type=click.IntRange(min=0), default=1 << 20, show_default=True,
         metavar="N", help="Size of a new constant at most.")  # fmt: skip
-@common
+@strict("Write nothing and exit with 1 when there are errors or warnings.")
+@common(verbose="Print each folded node, and why others were left alone.")
 def command(
-    model: str, output: str | None, external_data: str | None, dry_run: bool, max_bytes: int, console: Console
+    model: str,
+    dims: tuple[str, ...],
+    inputs: tuple[str, ...],
+    rules: tuple[str, ...],
+    output: str | None,
+    external_data: str | None,
+    in_place: bool,
+    dry_run: bool,
+    max_bytes: int,
+    strict: bool,
+    console: Console,
 ) -> int:
-    """Replace the Gathers whose result is known by constants."""
-    if output is None and not dry_run:
+    """Replace the Gathers whose result is known by constants.
+
+    MODEL is an ONNX file; - is standard input.
+    """
+    target = target_of(model, output, external_data, in_place)
+    if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
     started = time.monotonic()
 
     from gather_infer.folding import fold
 
-    result = fold(model, max_bytes=max_bytes)
+    from .rule_files import load_rules
+
+    result = fold(model, max_bytes=max_bytes, dims=dims, inputs=inputs, rules=load_rules(rules))
+    refused = strict and has_faults(result.diagnostics)
     if console.json:
         show = partial(console.result_json, _json(result, dry_run))
-    elif dry_run:
-        show = partial(console.result, result.journal.describe(result.source.proto) or ["nothing to fold"])
     else:
-        show = partial(console.result, _table(result, console))
+        show = partial(console.result, _edits(result) if dry_run else _table(result, console))
     # The report is made before anything is written: a command that fails writes nothing.
-    written = None if dry_run or output is None else result.save(output, external_data=external_data)
+    written = None
+    if target is not None and not dry_run and not refused:
+        written = result.save(target.path, external_data=target.external_data, in_place=target.in_place)
     show()
     if written is not None:
         console.wrote(written)
+        if result.folded:
+            console.holds_for("what was folded", (*dims, *inputs))
         console.message(f"{time.monotonic() - started:.2f} s")
-    return 0
+    elif refused and not dry_run:
+        console.message("nothing written")
+    return 1 if refused else 0
+
+
+def _edits(result: FoldResult) -> list[str]:
+    from gather_infer.report.text import findings_text
+
+    edits = result.journal.describe(result.source.proto) or ["nothing to fold"]
+    return [*edits, *findings_text(_found(result), result.source.name)]
 
 
 def _table(result: FoldResult, console: Console) -> list[str]:
-    """Before and after, then what could not be folded."""
-    from gather_infer.diagnostic import Severity
+    """Before and after, then what could not be folded and what is wrong with the model."""
     from gather_infer.report.layout import Column, count, size, table
-    from gather_infer.report.text import diagnostics_text
+    from gather_infer.report.text import findings_text
 
     before, after = result.before, result.after
     changed = [op for op, n in before.operators.most_common() if after.operators[op] != n or "Gather" in op]
@@ -69,11 +102,15 @@ def _table(result: FoldResult, console: Console) -> list[str]:
     lines.append(f"  folded {count(len(result.folded), 'node')}")
     if console.verbose:
         lines += [f"    {f.node}: {f.reason}" for f in result.folded]
-    left = [d for d in result.diagnostics if d.code == "GI401"]
+    left = sum(d.code == "GI401" for d in result.diagnostics)
     if left and not console.verbose:
-        lines.append(f"  left alone: {len(left)}, --verbose lists them")
-    shown = [d for d in result.diagnostics if d.code.startswith("GI3") and d.severity is Severity.ERROR]
-    return [*lines, *diagnostics_text([*shown, *(left if console.verbose else ())], result.source.name)]
+        lines.append(f"  left alone: {left}, --verbose lists them")
+    return [*lines, *findings_text(result.diagnostics if console.verbose else _found(result), result.source.name)]
+
+
+def _found(result: FoldResult) -> list[Diagnostic]:
+    """What the inference found; not the nodes that were left alone."""
+    return [d for d in result.diagnostics if d.code != "GI401"]
 
 
 def _json(result: FoldResult, dry_run: bool) -> dict[str, Any]:

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 @click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
 @click.argument("models", nargs=-1, required=True)
-@common
+@common(verbose="Print every initializer and the values of the metadata.")
 def command(models: tuple[str, ...], console: Console) -> int:
-    """Print what is in model files, several side by side."""
+    """Print what is in model files, several side by side.
+
+    MODELS are ONNX files; - is standard input.
+    """
+    if models.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+
     from gather_infer.report import SCHEMA, summary_json, summary_text
 
     summaries = []
@@ -35,7 +41,7 @@ def command(models: tuple[str, ...], console: Console) -> int:
     if console.json:
         console.result_json({"schema": SCHEMA, "models": [summary_json(s) for s in summaries]})
     elif summaries:
-        console.result(summary_text(summaries, width=console.width))
+        console.result(summary_text(summaries, everything=console.verbose, width=console.width))
     return unreadable
 
 
@@ -45,8 +51,7 @@ def _summary(path: str) -> ModelSummary:
     from gather_infer.report import summarize
 
     file = open_model(path)
-    name = "<stdin>" if path == "-" else path
-    return summarize(file.proto, name=name, nbytes=file.size, external=_external_files(file))
+    return summarize(file.proto, name=file.name, nbytes=file.size, external=_external_files(file))
 
 
 def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import click
 
 from .console import Console
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Function: TypeAlias = Callable[..., int]
+"""The function of a command; what it returns is the exit code."""
 
 
 class Option(click.Option):
@@ -44,52 +45,64 @@ class Command(click.Command):
             formatter.write(f"  {self.example}\n")
 
 
-def option(*names: str, section: str, **settings: Any) -> Callable[[Decorated], Decorated]:
+def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:
     """click.option under the heading `section`."""
     return click.option(*names, cls=Option, section=section, **settings)
 
 
-def common(function: Decorated) -> Decorated:
-    """--format, -q, -v, --debug and --no-color; they reach the command as one argument, `console`."""
+def common(*, verbose: str) -> Callable[[Function], Function]:
+    """--format, -q, -v, --debug and --no-color; they reach the command as one argument, `console`.
 
-    @functools.wraps(function)
-    def run(*args: Any, quiet: bool, verbose: bool, debug: bool, no_color: bool, form: str, **rest: Any) -> Any:
-        console = Console(
-            quiet=quiet,
-            verbose=verbose,
-            colour=not no_color,
-            json=form == "json",
-            results_to_stderr=rest.get("output") == "-",
-        )
-        return function(*args, console=console, **rest)
+    verbose   what -v does
+    """
 
-    flags = [
-        option("--format", "form", section="Common", type=click.Choice(["text", "json"]), default="text",
-               show_default=True, help="Form of the results."),
-        option("-q", "--quiet", section="Common", is_flag=True, help="Print results and errors only."),
-        option("-v", "--verbose", section="Common", is_flag=True, help="Print more."),
-        option("--no-color", section="Common", is_flag=True, help="No colours, also on a terminal."),
-        option("--debug", section="Common", is_flag=True, help="Print a traceback when something fails."),
-    ]  # fmt: skip
-    for flag in reversed(flags):
-        run = flag(run)
-    return run  # type: ignore[return-value]
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def run(*args: Any, quiet: bool, verbose: bool, debug: bool, no_color: bool, form: str, **rest: Any) -> int:
+            console = Console(
+                quiet=quiet,
+                verbose=verbose,
+                colour=not no_color,
+                json=form == "json",
+                results_to_stderr=rest.get("output") == "-",
+            )
+            return function(*args, console=console, **rest)
 
-
-def output(*, required: bool, help: str) -> Callable[[Decorated], Decorated]:
-    """-o OUT and --external-data FILE."""
-
-    def decorate(function: Decorated) -> Decorated:
-        function = option(
-            "--external-data", section="Output", metavar="FILE", help="Write large tensors to FILE, beside OUT."
-        )(function)
-        return option("-o", "--output", section="Output", metavar="OUT", required=required, help=help)(function)
+        flags = [
+            option("--format", "form", section="Common", type=click.Choice(["text", "json"]), default="text",
+                   show_default=True, help="Form of the results."),
+            option("-q", "--quiet", section="Common", is_flag=True, help="Print results and errors only."),
+            option("-v", "--verbose", section="Common", is_flag=True, help=verbose),
+            option("--no-color", section="Common", is_flag=True, help="No colours, also on a terminal."),
+            option("--debug", section="Common", is_flag=True, help="Print a traceback when something fails."),
+        ]  # fmt: skip
+        decorated: Function = run
+        for flag in reversed(flags):
+            decorated = flag(decorated)
+        return decorated
 
     return decorate
 
 
-def facts(function: Decorated) -> Decorated:
-    """--dim and --input: what the user knows about the inputs, as `dims` and `inputs`."""
+def output(help: str) -> Callable[[Function], Function]:
+    """-o OUT, --external-data FILE and --in-place; see `target_of`."""
+
+    def decorate(function: Function) -> Function:
+        function = option("--in-place", section="Output", is_flag=True, help="Write to MODEL itself.")(function)
+        function = option(
+            "--external-data", section="Output", metavar="FILE", help="Write large tensors to FILE, beside OUT."
+        )(function)
+        text = f"{help} - is standard output."
+        return option("-o", "--output", section="Output", metavar="OUT", help=text)(function)
+
+    return decorate
+
+
+def facts(function: Function) -> Function:
+    """--dim, --input and --rules: what the user knows of the inputs and of operators, as `dims`, `inputs`, `rules`."""
+    function = option(
+        "--rules", section="Facts", multiple=True, metavar="FILE.py", help="Run FILE.py and use the RuleSets in it."
+    )(function)
     function = option(
         "--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
         help="Type of an input: 'ids=int64[batch, seq]'.",
@@ -100,11 +113,13 @@ def facts(function: Decorated) -> Decorated:
     )(function)  # fmt: skip
 
 
-def rules(function: Decorated) -> Decorated:
-    """--rules and --no-assume: how the inference judges, as `rules` and `no_assume`."""
-    function = option(
+def assumptions(function: Function) -> Function:
+    """--no-assume, as `no_assume`."""
+    return option(
         "--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0."
     )(function)
-    return option(
-        "--rules", section="Facts", multiple=True, metavar="FILE.py", help="Run FILE.py and use the RuleSets in it."
-    )(function)
+
+
+def strict(help: str) -> Callable[[Function], Function]:
+    """--strict: errors and warnings in the model make a difference to the exit code."""
+    return option("--strict", section="Report", is_flag=True, help=help)

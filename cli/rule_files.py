@@ -25,7 +25,7 @@ def load_rules(files: Iterable[str]) -> list[RuleSet]:
     found: list[RuleSet] = []
     for file in files:
         if not Path(file).is_file():
-            raise UsageError(f"--rules {file}: no such file")
+            raise UsageError(f"--rules {file}: {'not a file' if Path(file).exists() else 'no such file'}")
         _running.add(file)
         sets = [value for value in runpy.run_path(file).values() if isinstance(value, RuleSet)]
         if not sets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -139,6 +140,11 @@ def diagnostic(code: str, message: str, location: Location = Location(), *, deta
                severity: Severity | None = None) -> Diagnostic:  # fmt: skip
     """A Diagnostic whose severity comes from the table unless given."""
     return Diagnostic(severity or CODES[code][0], code, message, location, detail)
+
+
+def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether there is an error or a warning among them."""
+    return any(d.severity is not Severity.NOTE for d in diagnostics)
 
 
 def group_of(code: str) -> str:

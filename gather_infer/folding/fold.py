@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,8 @@ def fold(
     model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> FoldResult:
     """Nodes of the gather family whose result is the same in every run, replaced by constants; `gather_infer.fold`.
@@ -89,15 +91,15 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_bytes   of a new constant; a node with a larger result is left alone and reported
-    rules       rule sets of the caller for the inference
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them as before
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
-    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_bytes`.
+    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_bytes` and as `infer`.
     """
     if max_bytes < 0:
         raise UsageError(f"max_bytes must be >= 0, is {max_bytes}")
     source = to_model_file(model)
-    inference = infer(source, rules=rules, assume=False)
+    inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     plan = plan_folds(inference, max_bytes=max_bytes)
     journal = _journal(plan)
     proto = apply(journal, source.proto)

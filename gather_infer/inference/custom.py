@@ -26,7 +26,7 @@ def require_facts(entry: Entry, results: object, outputs: int) -> None:
                 return f"has the dim {dim!r}, not an int >= 0 or an Expr"
         return None
 
-    name = f"the rule of {entry.domain}.{entry.op_type}"
+    name = f"the rule of {entry.domain or 'ai.onnx'}.{entry.op_type}"
     if not isinstance(results, (list, tuple)):
         raise UsageError(f"{name} must return a list of facts, returns {type(results).__name__}")
     if len(results) != outputs:

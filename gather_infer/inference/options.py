@@ -6,10 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gather_infer.errors import UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, Interval, free_symbols, parse_dim, substitute
 from gather_infer.tensor import DType, Shape
+
+MAX_SIZE: Final = 2**63 - 1
+"""The largest size that a model file can state."""
 
 _RANGE = re.compile(r"(\d*)\s*\.\.\s*(\d*)")
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
@@ -55,11 +59,13 @@ def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str])
             raise UsageError(f"no input dim {name!r}{suggestion(name, names)}")
         if name in found.bound or name in found.bounds:
             raise UsageError(f"dim {name!r} is given twice")
-        interval = _interval(name, text)
-        if interval is not None:
-            found.bounds[name] = interval
-        else:
+        interval = _interval(name, text, names)
+        if interval is None:
             bind(found, name, _dim(name, text, names))
+        elif interval.lo is not None and interval.lo == interval.hi:
+            bind(found, name, interval.lo)
+        else:
+            found.bounds[name] = interval
     return found
 
 
@@ -77,32 +83,43 @@ def _entries(specs: Mapping[str, object] | Iterable[str]) -> Iterable[tuple[str,
     for text in specs:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise UsageError(f"dim {text!r} must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION")
+            raise UsageError(f"a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found {text!r}")
         yield name.strip(), value.strip()
 
 
-def _interval(name: str, text: str) -> Interval | None:
+def _interval(name: str, text: str, names: set[str]) -> Interval | None:
+    """The bounds `LOW..HIGH`, None when the text is of another form."""
+    if ".." not in text or text in names:
+        return None
     match = _RANGE.fullmatch(text)
     if match is None:
-        return None
-    low = int(match[1]) if match[1] else 0
-    high = int(match[2]) if match[2] else None
+        raise UsageError(
+            f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
+        )
+    low = _size(name, int(match[1])) if match[1] else 0
+    high = _size(name, int(match[2])) if match[2] else None
     if high is not None and low > high:
-        raise UsageError(f"dim {name!r}: the bounds {text} are empty")
+        raise UsageError(f"dim {name!r}: no size is in the bounds {text}")
     return Interval(low, high)
 
 
 def _dim(name: str, text: str, names: set[str]) -> Dim:
-    if text.startswith("-") and text[1:].isdecimal():
-        raise UsageError(f"dim {name!r} must be >= 0, is {text}")
     try:
         dim = parse_dim(text)
     except DimSyntaxError as error:
-        raise UsageError(f"dim {name!r}: {error}") from error
+        raise UsageError(
+            f"dim {name!r} must be a size, bounds LOW..HIGH or an expression in other dims: {error}"
+        ) from error
     for other in free_symbols(dim):
         if other not in names:
             raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}")
-    return dim
+    return _size(name, dim) if isinstance(dim, int) else dim
+
+
+def _size(name: str, size: int) -> int:
+    if not 0 <= size <= MAX_SIZE:
+        raise UsageError(f"dim {name!r} must be in [0, 2^63 - 1], is {size}")
+    return size
 
 
 def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
@@ -130,7 +147,7 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
             raise UsageError(f"input {name!r} is given twice")
         match = _TENSOR.fullmatch(text.strip())
         if match is None:
-            raise UsageError(f"input {name!r} must read TYPE[DIM, ...], is {text!r}")
+            raise UsageError(f"input {name!r} must read NAME=TYPE[DIM, ...] or NAME=[DIM, ...], found {text!r}")
         if match[1] and match[1] not in _DTYPES:
             raise UsageError(f"input {name!r}: no element type {match[1]!r}{suggestion(match[1], _DTYPES)}")
         found[name] = InputSpec(_DTYPES[match[1]] if match[1] else None, _shape(name, match[2]))
@@ -140,7 +157,7 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
 def _split(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UsageError(f"input {text!r} must read NAME=TYPE[DIM, ...]")
+        raise UsageError(f"an input must read NAME=TYPE[DIM, ...], found {text!r}")
     return name.strip(), value
 
 
@@ -150,9 +167,11 @@ def _shape(name: str, text: str) -> Shape:
         try:
             dim = parse_dim(part)
         except DimSyntaxError as error:
-            raise UsageError(f"input {name!r}: {error}") from error
-        if isinstance(dim, int) and dim < 0:
-            raise UsageError(f"input {name!r}: a dim must be >= 0, is {dim}")
+            raise UsageError(
+                f"input {name!r}: a dim must be a size, a name or an expression, found {part!r}: {error}"
+            ) from error
+        if isinstance(dim, int) and not 0 <= dim <= MAX_SIZE:
+            raise UsageError(f"input {name!r}: a dim must be in [0, 2^63 - 1], is {dim}")
         dims.append(dim)
     return tuple(dims)
 

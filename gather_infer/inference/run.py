@@ -385,6 +385,8 @@ def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Di
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
     shape: Shape = tuple(substitute(d, bound) for d in spec.shape)
+    if spec.dtype is not None and declared.dtype not in (None, spec.dtype):
+        raise UsageError(f"input {name!r} is declared {declared.dtype}, not {spec.dtype}")
     given = SymbolicTensor(spec.dtype or declared.dtype, shape)
     if contradiction(declared, given, Scope()):
         raise UsageError(f"input {name!r} is declared {declared}, which {given} contradicts")

@@ -35,6 +35,7 @@ from .fallback import onnx_inference
 from .follow import follow
 from .frame import Frame, labels_of
 from .join import contradiction
+from .options import MAX_SIZE
 from .order import captured, topological
 from .result import Evidence, GatherAccess
 from .tensors import from_tensor, payload_fault, sparse_fault
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol, so that growth stays linear in the model."""
-
-MAX_SIZE: Final = 2**63 - 1
-"""The largest size that a model file can state."""
 
 MAX_CONSTANT_BYTES: Final = 64 << 20
 """Bytes of a constant index that are read to check every element."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -55,6 +55,8 @@ def convert(
     model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
     *,
     gather_oob: Literal["refuse", "assume-valid"] = "refuse",
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> ConversionResult:
     """The model with OpenVINO-style Gathers as ONNX Gathers; `gather_infer.convert`.
@@ -64,21 +66,23 @@ def convert(
 
     model        a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     gather_oob   "assume-valid" also converts a Gather whose indices are not proved in bounds, and lists it
-    rules        rule sets of the caller for the inference
+    dims, inputs, rules   as for `infer`; a proof that rests on them holds for such inputs only
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
-    `fold`; UsageError for another `gather_oob`.
+    `fold`; UsageError for another `gather_oob` and as `infer`.
     """
     if gather_oob not in ("refuse", "assume-valid"):
         raise UsageError(f"gather_oob is 'refuse' or 'assume-valid', not {gather_oob!r}")
     source = to_model_file(model)
-    inference = infer(source, rules=rules, assume=False)
+    inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     opset = imported[0] if imported else _OPSET
     plan = plan_gathers(inference, assume_valid=gather_oob == "assume-valid", opset=opset)
     if plan.refused:
-        hint = f"; --gather-oob assume-valid converts {plan.unproved} of them" if plan.unproved else ""
-        nodes = f"{len(plan.refused)} nodes" if len(plan.refused) > 1 else "1 node"
+        total = len(plan.refused)
+        nodes = f"{total} nodes" if total > 1 else "1 node"
+        which = f"{plan.unproved} of them" if plan.unproved < total else "them" if total > 1 else "it"
+        hint = f"; --gather-oob assume-valid converts {which}" if plan.unproved else ""
         raise ConversionRefused("\n  ".join([f"{source.name}: {nodes} cannot be converted{hint}", *plan.refused]))
     if plan.converted and not imported:
         plan.journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))

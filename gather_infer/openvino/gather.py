@@ -15,7 +15,6 @@ from gather_infer.inference import GatherAccess, Inference
 from gather_infer.inference.dispatch import NEWEST_OPENVINO, Opsets, canonical_domain
 from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.paths import GraphPath, Root, bodies, node_name
-from gather_infer.ops.spans import span_of
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, verdict
@@ -172,14 +171,16 @@ class _Planner:
         if numbers is not None and numbers.size:
             self.check_constant(int(numbers.min()), int(numbers.max()), size, version)
         access = self.accesses.get(where)
-        if access is not None and verdict(access, allow_negative=self.opset >= _NEGATIVE_SINCE).kind is Kind.PROVED:
+        found = None if access is None else verdict(access, allow_negative=self.opset >= _NEGATIVE_SINCE)
+        if found is not None and found.kind is Kind.PROVED:
             return "proved"
         if self.assume_valid:
             return "assumed"
-        span = span_of(indices)
-        found = f"in [{'...' if span.lo is None else span.lo}, {'...' if span.hi is None else span.hi}]"
         axis = "of unknown length" if size is None else f"of length {size}"
-        raise _Refused(f"indices {found} are not proved in bounds of an axis {axis}", unproved=True)
+        if found is not None and found.conditions:
+            raise _Refused(f"in bounds of an axis {axis} only for {found.condition}: {found.reason}", unproved=True)
+        why = "the node was not reached" if found is None else found.reason
+        raise _Refused(f"the indices are not proved in bounds of an axis {axis}: {why}", unproved=True)
 
     def check_constant(self, least: int, most: int, size: Dim | None, version: int) -> None:
         """Raise _Refused for constant indices that ONNX has no equal for."""

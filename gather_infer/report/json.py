@@ -97,7 +97,7 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
         "functions": {"count": summary.functions, "nodes": summary.function_nodes},
         "initializers": {"count": summary.initializers, "bytes": summary.weight_bytes},
         "external_data": [{"location": f.location, "bytes": f.nbytes, "tensors": f.tensors} for f in summary.external],
-        "metadata": list(summary.metadata),
+        "metadata": [key for key, _ in summary.metadata],
         "gathers": _operators(summary.gathers),
         "operators": _operators(summary.operators),
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 ELLIPSIS = "…"
-_NARROWEST = 8  # a column is not made narrower than this
+_NARROWEST = 16  # a column is not made narrower than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,36 +24,70 @@ def table(
 ) -> list[str]:
     """The lines of a table with its headings; no line ends in a space.
 
-    width   characters per line at most: the widest cells are shortened in the middle. None shortens nothing
+    width   characters per line at most, None for no limit. What does not fit is shortened in the first column only, as
+            long as its cells can be told apart; else the cells of a row stand below its first one, with their headings
     """
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
-        widths = _fit(widths, width - len(indent) - 3 * (len(columns) - 1))
-    lines = []
+        excess = len(indent) + sum(widths) + 3 * (len(widths) - 1) - width
+        if excess > 0:
+            widths[0] -= excess
+            names = {row[0] for row in rows}
+            if widths[0] < _NARROWEST or len({shorten(name, widths[0]) for name in names}) < len(names):
+                return [line for row in rows for line in _stacked(columns, row, indent, width)]
+    return [_line(columns, row, widths, indent) for row in ([c.heading for c in columns], *rows)]
+
+
+def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], indent: str) -> str:
+    first, *rest = row
+    cells = [
+        cell.rjust(room) if column.right else cell.ljust(room)
+        for column, cell, room in zip(columns, (shorten(first, widths[0]), *rest), widths, strict=True)
+    ]
+    return (indent + "   ".join(cells)).rstrip()
+
+
+def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: int) -> Iterator[str]:
+    """The first cell on a line of its own, the others below it, as many to a line as fit."""
+    yield f"{indent}{row[0]}"
+    line = ""
+    for column, cell in zip(columns[1:], row[1:], strict=True):
+        if not cell:
+            continue
+        text = f"{column.heading} {cell}".strip()
+        if line and len(line) + 3 + len(text) > width:
+            yield line
+            line = ""
+        line = f"{line}   {text}" if line else f"{indent}  {text}"
+    if line:
+        yield line
+
+
+def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
+    """As `table`, but cells that do not fit, headings too, go on in further lines."""
+    widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
+    if width is not None:
+        widths = _fit(widths, width - 3 * (len(columns) - 1))
+    lines: list[str] = []
     for row in ([c.heading for c in columns], *rows):
-        cells = [shorten(cell, room) for cell, room in zip(row, widths, strict=True)]
-        aligned = [
-            cell.rjust(room) if column.right else cell.ljust(room)
-            for cell, room, column in zip(cells, widths, columns, strict=True)
-        ]
-        lines.append((indent + "   ".join(aligned)).rstrip())
+        cells = [_wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            lines.append("   ".join(part.ljust(room) for part, room in zip(parts, widths, strict=True)).rstrip())
     return lines
+
+
+def _wrap(text: str, room: int) -> list[str]:
+    """`text` in lines of at most `room` characters; a label keeps its indent."""
+    indent = text[: len(text) - len(text.lstrip())]
+    further = f"{indent}  " if room > len(indent) + 2 else ""
+    return textwrap.wrap(text, room, subsequent_indent=further, break_on_hyphens=False) or [""]
 
 
 def _fit(widths: list[int], total: int) -> list[int]:
     """The widths with the widest ones lowered to one common width, so that they sum to `total` where possible."""
     widths = list(widths)
-    excess = sum(widths) - total
-    while excess > 0:
-        widest = max(widths)
-        if widest <= _NARROWEST:
-            break
-        at = [i for i, w in enumerate(widths) if w == widest]
-        below = max([w for w in widths if w < widest] + [_NARROWEST])
-        step = min(widest - below, -(-excess // len(at)))
-        for i in at:
-            widths[i] -= min(step, max(excess, 0))
-            excess -= step
+    while sum(widths) > total and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
     return widths
 
 

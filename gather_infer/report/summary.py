@@ -45,6 +45,7 @@ class ModelSummary:
 
     operators     (domain, op_type) -> number of nodes, over the main graph, subgraphs and function bodies
     weight_bytes  bytes of all initializers and constants in raw form, wherever they are stored
+    initializer_texts   name and type of each initializer of the main graph
     """
 
     name: str
@@ -63,7 +64,8 @@ class ModelSummary:
     initializers: int
     weight_bytes: int
     external: tuple[ExternalFile, ...]
-    metadata: tuple[str, ...]
+    metadata: tuple[tuple[str, str], ...]
+    initializer_texts: tuple[str, ...]
 
     @property
     def gathers(self) -> dict[tuple[str, str], int]:
@@ -115,7 +117,14 @@ def summarize(proto: ModelProto, *, name: str, nbytes: int, external: tuple[Exte
         initializers=main.initializers + functions.initializers,
         weight_bytes=main.weight_bytes + functions.weight_bytes,
         external=external,
-        metadata=tuple(entry.key for entry in proto.metadata_props),
+        metadata=tuple((entry.key, entry.value) for entry in proto.metadata_props),
+        initializer_texts=(
+            *(f"{t.name} {_stored_text(t.data_type, t.dims)}" for t in proto.graph.initializer),
+            *(
+                f"{t.values.name} sparse {_stored_text(t.values.data_type, t.dims)}"
+                for t in proto.graph.sparse_initializer
+            ),
+        ),
     )
 
 
@@ -166,6 +175,10 @@ _DTYPES = frozenset(DType)
 def dtype_text(number: int) -> str:
     """`float32` for the number of an element type, `?` for 0, `type 99` for one that is not known."""
     return str(DType(number)) if number in _DTYPES else f"type {number}" if number else "?"
+
+
+def _stored_text(data_type: int, dims: Iterable[int]) -> str:
+    return f"{dtype_text(data_type)}[{', '.join(map(str, dims))}]"
 
 
 def type_text(type_: TypeProto) -> str:

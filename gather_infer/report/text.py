@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.report.layout import Column, count, printable, size, table
+from gather_infer.report.layout import Column, count, printable, size, table, wrapped
 from gather_infer.report.summary import ExternalFile, ModelSummary
+from gather_infer.rules import Constraint
+from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
+
+SHOWN_DEMANDS = 3
+"""Demands on the inputs, before they end in `... 2 more: --constraints`."""
 
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
@@ -26,13 +31,15 @@ def inference_text(
     *,
     everything: bool = False,
     constraints: bool = False,
+    tensors: bool = False,
     width: int | None = None,
     seconds: float | None = None,
 ) -> list[str]:
     """What `gather-infer infer` prints.
 
     everything    all rows of every list
-    constraints   also what validity implies about the symbols
+    constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
+    tensors       also the type of every tensor, by graph
     width         characters per line of tables at most, None for no limit
     seconds       how long the run took, None prints no time
     """
@@ -46,6 +53,9 @@ def inference_text(
         f"  {count(coverage.tensors, 'tensor')}: {coverage.typed} with a type, {coverage.ranked} ranked, "
         f"{coverage.exact} with every dim known"
     )
+    if tensors:
+        for path, facts in inference.scopes.items():
+            lines += ["", f"  tensors of {printable(path)}" if path else "  tensors", *_tensors(facts)]
     lines += ["", f"{total}   {tail}".rstrip()]
     if inference.assumptions:
         rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
@@ -59,10 +69,11 @@ def inference_text(
         columns = (Column("constraint"), Column("node"))
         table_rows = [(printable(str(c)), printable(c.node)) for c in inference.constraints]
         lines += ["", *table(columns, table_rows, width=width)]
-    findings = diagnostics_text([d for d in inference.diagnostics if d.code != "GI203"], summary.name)
-    if findings:
-        lines += ["", *findings]
-    return lines
+    demands = [f"{c} (node {c.node})" for c in inference.constraints if _is_demand(c, inference)]
+    if demands and not constraints:
+        shown = _limited(list(map(printable, demands)), SHOWN_DEMANDS, "--constraints")
+        lines += ["", "  holds in every run that does not fail:", *shown]
+    return [*lines, *findings_text(inference.diagnostics, summary.name)]
 
 
 def headline(summary: ModelSummary) -> str:
@@ -95,6 +106,16 @@ def _interface(inference: Inference) -> list[str]:
     return lines + [f"       {printable(text)}" for texts in equal.values() for text in texts]
 
 
+def _tensors(facts: Mapping[str, Value]) -> list[str]:
+    room = max((len(printable(name)) for name in facts), default=0)
+    return [f"    {printable(name):<{room}}   {_operand(value)}" for name, value in facts.items()]
+
+
+def _is_demand(constraint: Constraint, inference: Inference) -> bool:
+    """Whether a constraint is about the inputs alone."""
+    return not (free_symbols(constraint.left) | free_symbols(constraint.right)) & inference.causes.keys()
+
+
 def _type(value: Value | None) -> str:
     return "?" if value is None else printable(str(value))
 
@@ -125,12 +146,18 @@ def _accesses(accesses: Sequence[GatherAccess], limit: int | None, width: int | 
     return lines
 
 
-def _limited(rows: Sequence[str], limit: int | None) -> list[str]:
+def _limited(rows: Sequence[str], limit: int | None, option: str = "--all") -> list[str]:
     shown = rows if limit is None or len(rows) <= limit + 1 else rows[:limit]
     lines = [f"    {row}" for row in shown]
     if len(shown) < len(rows):
-        lines.append(f"    ... {len(rows) - len(shown)} more: --all")
+        lines.append(f"    ... {len(rows) - len(shown)} more: {option}")
     return lines
+
+
+def findings_text(diagnostics: Sequence[Diagnostic], file: str) -> list[str]:
+    """The findings below a report: `diagnostics_text` without what stands at the outputs, after an empty line."""
+    findings = diagnostics_text([d for d in diagnostics if d.code != "GI203"], file)
+    return ["", *findings] if findings else []
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str) -> list[str]:
@@ -149,8 +176,11 @@ def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
     return ", ".join(parts)
 
 
-def summary_text(summaries: Sequence[ModelSummary], *, width: int | None = None) -> list[str]:
-    """What `gather-infer inspect` prints: a property per row, a model per column."""
+def summary_text(summaries: Sequence[ModelSummary], *, everything: bool = False, width: int | None = None) -> list[str]:
+    """What `gather-infer inspect` prints: a property per row, a model per column.
+
+    everything   also each initializer, and the values of the metadata
+    """
     columns = (Column(""), *(Column(printable(s.name)) for s in summaries))
     rows: list[tuple[str, ...]] = []
 
@@ -172,8 +202,10 @@ def summary_text(summaries: Sequence[ModelSummary], *, width: int | None = None)
     row("subgraphs", [_with_nodes(s.subgraphs, s.subgraph_nodes) for s in summaries])
     row("functions", [_with_nodes(s.functions, s.function_nodes) for s in summaries])
     row("initializers", [f"{s.initializers}, {size(s.weight_bytes)} with constants" for s in summaries])
+    if everything:
+        block("", [s.initializer_texts for s in summaries])
     block("external data", [[_file_text(f) for f in s.external] for s in summaries])
-    block("metadata", [s.metadata for s in summaries])
+    block("metadata", [[f"{key} = {v}" if everything else key for key, v in s.metadata] for s in summaries])
     for heading, kinds in (
         ("gather family", [s.gathers for s in summaries]),
         ("operators", [s.operators for s in summaries]),
@@ -193,7 +225,7 @@ def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], wi
     if len(columns) == 2:  # one model: nothing to line up, nothing to shorten
         room = max(len(label) for label, _ in rows)
         return [columns[1].heading] + [f"  {label:<{room}}   {cell}".rstrip() for label, cell in rows]
-    return table(columns, rows, indent="", width=width)
+    return wrapped(columns, rows, width=width)
 
 
 def _with_nodes(number: int, nodes: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -68,18 +69,42 @@ def test_a_truncated_file(command: str, run: Run) -> None:
 USAGE = {
     "infer": "missing argument 'MODEL'",
     "infer embedding.onnx --dim sec=3": "did you mean 'seq'",
-    "infer embedding.onnx --dim seq": "--dim|seq",
+    "infer embedding.onnx --dim seq": "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found 'seq'",
+    "infer embedding.onnx --dim seq=": "found 'seq='",
+    "infer embedding.onnx --dim seq=1..x": "dim 'seq': bounds must read LOW..HIGH, numbers .* found '1..x'",
+    "infer embedding.onnx --dim seq=-1..4": "bounds must read LOW..HIGH, numbers >= 0 .* found '-1..4'",
+    "infer embedding.onnx --dim seq=batch..4": "found 'batch..4'",
+    "infer embedding.onnx --dim seq=1...4": "found '1...4'",
+    "infer embedding.onnx --dim seq=5..1": "no size is in the bounds 5..1",
+    "infer embedding.onnx --dim seq=1-4": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -3",
+    "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
+    "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
+    "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
+    "infer embedding.onnx --dim seq=bach": "no input dim 'bach'; did you mean 'batch'",
+    "infer embedding.onnx --dim seq=1 --dim seq=2": "dim 'seq' is given twice",
+    "infer embedding.onnx --input ids": r"an input must read NAME=TYPE\[DIM, ...\], found 'ids'",
+    "infer embedding.onnx --input ids=int64": r"must read NAME=TYPE\[DIM, ...\] or NAME=\[DIM, ...\], found 'int64'",
+    "infer embedding.onnx --input 'ids=int65[1, 2]'": "no element type 'int65'; did you mean 'int64'",
+    "infer embedding.onnx --input 'ids=float[1, 2]'": "input 'ids' is declared int64, not float32",
+    "infer embedding.onnx --input 'ids=[1, ?]'": r"a dim must be a size, a name or an expression, found '\?': expected",
+    "infer embedding.onnx --input 'ids=[1, -2]'": "is -2",
+    "infer embedding.onnx --input 'ids=[1]'": r"is declared int64\[batch, seq\], which int64\[1\] contradicts",
     "infer embedding.onnx --input idz=int64[3]": "ids",
     "infer embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "infer embedding.onnx --external-data w": "--external-data needs -o",
     "infer embedding.onnx -o embedding.onnx": "embedding.onnx",
     "infer embedding.onnx --format xml": "'xml' is not one of",
     "infer embedding.onnx --rules none.py": "none.py: no such file",
+    "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
     "fold embedding.onnx": "-o OUT is missing",
     "fold embedding.onnx -o out.onnx --max-bytes -1": "-1 is not in the range",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
-    "convert exported.onnx": "missing option",
+    "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
+    "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
+    "convert exported.onnx": "-o OUT is missing",
+    "convert exported.onnx -o out.onnx --dim M=3": "no input dim 'M'",
+    "inspect - embedding.onnx -": "standard input can be read only once",
     "convert exported.onnx -o o --gather-oob maybe": "'maybe' is not one of",
     "inspect": "missing argument",
     "explain": "missing argument",
@@ -127,6 +152,75 @@ def test_infer_writes_value_info(run: Run) -> None:
 def test_in_place(run: Run) -> None:
     assert run("infer", "embedding.onnx", "--in-place").exit_code == 0
     assert onnx.load("embedding.onnx").graph.value_info
+    assert run("fold", "embedding.onnx", "--in-place").exit_code == 0
+    assert len(onnx.load("embedding.onnx").graph.node) == 9
+    assert run("convert", "exported.onnx", "--in-place", "--gather-oob", "assume-valid").exit_code == 0
+    assert {node.domain for node in onnx.load("exported.onnx").graph.node} == {""}
+
+
+@pytest.mark.parametrize("command", ["infer", "fold"])
+def test_links_are_written_through(command: str, run: Run) -> None:
+    Path("link.onnx").symlink_to("embedding.onnx")
+    before = Path("embedding.onnx").read_bytes()
+    assert run(command, "link.onnx", "--in-place").stderr.startswith("wrote link.onnx\n")
+    assert Path("link.onnx").is_symlink() and Path("embedding.onnx").read_bytes() != before
+
+
+def test_fold_takes_what_is_known_of_the_inputs(run: Run) -> None:
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "--dim", "seq=4")
+    assert "folded 2 nodes" in result.stdout
+    assert "what was folded holds for seq=4 only; the inputs are declared as before\n" in result.stderr
+    known = {t.name: onnx.numpy_helper.to_array(t).tolist() for t in onnx.load("out.onnx").graph.initializer}
+    assert known["seq_len"] == 4
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "--input", "ids=int64[2, n]")
+    assert "holds for ids=int64[2, n] only" in result.stderr
+
+
+def test_fold_and_convert_tell_what_is_wrong_and_are_strict_on_request(run: Run) -> None:
+    model = onnx.load("exported.onnx")
+    model.graph.value_info.add(name="a", type=onnx.helper.make_tensor_type_proto(TensorProto.FLOAT, [3, 4]))
+    onnx.save(model, "stale.onnx")
+    for command, more in (("fold", []), ("convert", ["--gather-oob", "assume-valid"])):
+        result = run(command, "stale.onnx", "-o", "out.onnx", *more)
+        assert (result.exit_code, Path("out.onnx").exists()) == (0, True)
+        assert "warning[GI201]: value_info of a says float32[3, 4]" in result.stdout
+        Path("out.onnx").unlink()
+        strict = run(command, "stale.onnx", "-o", "out.onnx", "--strict", *more)
+        assert (strict.exit_code, strict.stderr, Path("out.onnx").exists()) == (1, "nothing written\n", False)
+        assert strict.stdout == result.stdout
+    assert run("fold", "stale.onnx", "--dry-run", "--strict").exit_code == 1
+    assert run("fold", "embedding.onnx", "-o", "out.onnx", "--strict").exit_code == 0
+
+
+def test_what_convert_mends_is_no_finding(run: Run) -> None:
+    result = run("convert", "fixtures/openvino-gather.onnx", "-o", "out.onnx", "--strict")
+    assert (result.exit_code, "GI309" in result.stdout) == (0, False)
+
+
+MORE = {
+    # command: what -v adds
+    "infer embedding.onnx": "   int64[3] = [batch, seq, 8]\n",
+    "infer many.onnx": "  gather_19 ",
+    "infer fixtures/bert-dynamo.onnx": "  constraint   node\n",
+    "inspect embedding.onnx": "words float32[100, 8]\n",
+    "explain fixtures/bert-torchscript.onnx last_hidden_state": "LayerNorm/Mul ",
+    "fold embedding.onnx -o out.onnx": "    /Gather_width: stands for int64[] = 8\n",
+    "convert exported.onnx -o out.onnx --gather-oob assume-valid": "    constant, axis 0, indices proved in bounds\n",
+    "ops": "            https://onnx.ai/onnx/operators/onnx__GatherND.html\n",
+}
+
+
+@pytest.mark.parametrize("command", MORE)
+def test_verbose_prints_more(command: str, run: Run) -> None:
+    assert MORE[command] not in run(*shlex.split(command)).stdout
+    assert MORE[command] in run(*shlex.split(command), "-v").stdout
+
+
+def test_demands_on_the_inputs_are_told_without_being_asked(run: Run) -> None:
+    text = run("infer", "fixtures/bert-dynamo.onnx").stdout
+    assert "\n  holds in every run that does not fail:\n    seq <= 64 (node node_add_18)\n" in text
+    assert "does not fail" not in run("infer", "fixtures/bert-dynamo.onnx", "--constraints").stdout
+    assert "does not fail" not in run("infer", "embedding.onnx").stdout
 
 
 def test_external_data(run: Run) -> None:
@@ -232,6 +326,26 @@ def test_rules_from_a_file(run: Run) -> None:
 FAULTY = {
     "syntax": ("def (:\n", r"error: mine.py:1: .*\n"),
     "raises": ("\nx = 1 / 0\n", r"error: mine.py:2: ZeroDivisionError: division by zero\n"),
+    "exit": ("import sys\nsys.exit(0)\n", r"error: mine.py:2: ends the program, which rules must not do\n"),
+    "exit in a rule": (
+        """
+from gather_infer import RuleSet
+rules = RuleSet("")
+
+@rules.rule("Gather")
+def gather(op):
+    raise SystemExit
+""",
+        r"error: mine.py:7: ends the program, which rules must not do\n",
+    ),
+    "no list": (
+        """
+from gather_infer import RuleSet
+rules = RuleSet("")
+rules.rule("Gather")(lambda op: 3)
+""",
+        r"error: the rule of ai.onnx.Gather must return a list of facts, returns int\n",
+    ),
     "nothing": ("x = 1\n", r"error: --rules mine.py: defines no RuleSet at module level\n"),
 }
 
@@ -339,6 +453,35 @@ def test_standard_streams(run: Run) -> None:
     done = subprocess.run([*PROGRAM, "fold", "-", "-o", "-"], input=data, capture_output=True, check=True)
     assert len(onnx.ModelProto.FromString(done.stdout).graph.node) == 9
     assert b"folded 1 node" in done.stderr
+
+
+def test_the_help_tells_of_standard_streams(run: Run) -> None:
+    for command in COMMANDS:
+        assert "- is standard input" in run(command, "--help").stdout
+    for command in ("infer", "fold", "convert"):
+        assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
+
+
+def test_explain_and_convert_read_standard_input(run: Run) -> None:
+    data = Path("embedding.onnx").read_bytes()
+    assert run("explain", "-", "hidden", input=data).stdout.startswith("hidden   float32[batch, seq, 8]\n")
+    assert run("inspect", "embedding.onnx", "-", input=data).stdout.split()[:2] == ["embedding.onnx", "<stdin>"]
+    command = ["convert", "-", "-o", "-", "--gather-oob", "assume-valid"]
+    exported = Path("exported.onnx").read_bytes()
+    done = subprocess.run([*PROGRAM, *command], input=exported, capture_output=True, check=True)
+    assert {node.domain for node in onnx.ModelProto.FromString(done.stdout).graph.node} == {""}
+    assert done.stderr.startswith(b"<stdin>   2 OpenVINO-style Gathers")
+
+
+def test_shell_completion_still_works() -> None:
+    environment = {
+        **os.environ,
+        "_GATHER_INFER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "gather-infer ex",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "plain,explain\n", "")
 
 
 def test_nobody_reads_on(run: Run) -> None:

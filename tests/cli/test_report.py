@@ -19,7 +19,7 @@ from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
 from gather_infer.report import ExternalFile, inference_json, inference_text, summarize, summary_text
 from gather_infer.report.json import type_json
-from gather_infer.report.layout import Column, count, printable, shorten, size, table
+from gather_infer.report.layout import Column, count, printable, shorten, size, table, wrapped
 from gather_infer.rules import Assumption, Cause, Constraint
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import (
@@ -67,13 +67,59 @@ def test_shortened_texts_keep_both_ends(room: int) -> None:
     assert room < 3 or (short[0], short[-1]) == ("a", "j")
 
 
-@pytest.mark.parametrize("width", [30, 40, 60, 100])
-def test_a_table_fits_its_width(width: int) -> None:
-    rows = [("short", "x" * 50, "1"), ("a longer name", "y" * 20, "12")]
-    lines = table((Column("name"), Column("type"), Column("n", right=True)), rows, width=width)
-    assert max(map(len, lines)) <= width
-    assert all(line == line.rstrip() for line in lines)
-    assert "short" in lines[1]
+ROWS = [("/layer.0/self/Gather", "x" * 20, "1"), ("/layer.1/self/Gather", "y" * 8, ""), ("other", "z", "12")]
+COLUMNS = (Column("name"), Column("type"), Column("n", right=True))
+
+
+def test_a_table_that_fits() -> None:
+    assert (
+        table(COLUMNS, ROWS, width=51)
+        == table(COLUMNS, ROWS)
+        == [
+            "  name                   type                    n",
+            "  /layer.0/self/Gather   xxxxxxxxxxxxxxxxxxxx    1",
+            "  /layer.1/self/Gather   yyyyyyyy",
+            "  other                  z                      12",
+        ]
+    )
+
+
+def test_names_are_shortened_while_they_differ() -> None:
+    lines = table(COLUMNS, ROWS, width=49)
+    assert lines[1] == "  /layer.0/…lf/Gather   xxxxxxxxxxxxxxxxxxxx    1"
+    assert lines[2] == "  /layer.1/…lf/Gather   yyyyyyyy"
+
+
+def test_rows_are_stacked_when_there_is_no_room_for_names() -> None:
+    assert table(COLUMNS, ROWS, width=45) == [
+        "  /layer.0/self/Gather",
+        "    type xxxxxxxxxxxxxxxxxxxx   n 1",
+        "  /layer.1/self/Gather",
+        "    type yyyyyyyy",
+        "  other",
+        "    type z   n 12",
+    ]
+    assert table(COLUMNS, ROWS, width=32)[:3] == [
+        "  /layer.0/self/Gather",
+        "    type xxxxxxxxxxxxxxxxxxxx",
+        "    n 1",
+    ]
+
+
+def test_rows_are_stacked_when_short_names_would_look_alike() -> None:
+    rows = [(f"/encoder/layer.{i}/attention/Gather", "float32[N]", "0") for i in range(2)]
+    assert table(COLUMNS, rows, width=51)[-1] == "  /encoder/layer.1…ttention/Gather   float32[N]   0"
+    assert table(COLUMNS, rows, width=49)[-2:] == ["  /encoder/layer.1/attention/Gather", "    type float32[N]   n 0"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_columns_side_by_side_wrap(width: int) -> None:
+    rows = [("short", "a b" * 16, "c" * 50), ("  a longer label", "y" * 20, "12")]
+    lines = wrapped((Column(""), Column("first/model.onnx"), Column("second.onnx")), rows, width=width)
+    assert max(map(len, lines)) <= max(width, 3 * 16 + 6)
+    text = re.sub(r"\s", "", "".join(lines))
+    assert all(text.count(letter) >= rows[0][1].count(letter) for letter in "ab")
+    assert text.count("c") >= 50 and text.count("y") == 20
 
 
 def test_names_cannot_steer_the_terminal() -> None:
@@ -169,13 +215,13 @@ def test_missing_data_files_are_named() -> None:
     assert "more.bin 2.00 KiB, 1 tensor" in text
 
 
-@pytest.mark.parametrize("columns", [60, 100])
-def test_on_a_terminal_tables_fit_and_have_colours(columns: int, run: Run) -> None:
+def on_a_terminal(columns: int, *arguments: str) -> tuple[int, str]:
+    """Exit code and everything printed by a command whose streams are a terminal of that width."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
+    command = [sys.executable, "-c", "from gather_infer_cli.main import main; main()", *arguments]
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
     environment.pop("NO_COLOR", None)
-    done = subprocess.Popen([*command, "infer", "bad.onnx"], stdout=follower, stderr=follower, env=environment)
+    done = subprocess.Popen(command, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     output = b""
     while True:
@@ -186,10 +232,22 @@ def test_on_a_terminal_tables_fit_and_have_colours(columns: int, run: Run) -> No
         if not part:
             break
         output += part
-    assert done.wait() == 0
     os.close(leader)
-    text = output.decode()
+    return done.wait(), output.decode().replace("\r", "")
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_tables_fit_unelided_and_have_colours(columns: int, run: Run) -> None:
+    code, text = on_a_terminal(columns, "infer", "bad.onnx")
+    assert code == 0
     assert "\x1b[" in text
-    lines = text.replace("\r", "").split("\n")
-    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("gather"))
-    assert max(len(line) for line in lines[start : start + 2]) <= columns
+    lines = text.split("\n")
+    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("pick"))
+    assert max(len(line) for line in lines[start : start + 3]) <= columns
+    assert "int64[3] = [0, 1, 9]" in text and "float32[9, 4]" in text
+
+
+def test_no_model_is_written_to_a_terminal(run: Run) -> None:
+    code, text = on_a_terminal(80, "fold", "embedding.onnx", "-o", "-")
+    assert code == 2
+    assert "-o - writes a model to standard output, which is a terminal" in text

@@ -70,6 +70,17 @@ def test_a_symbolic_dim_stays() -> None:
     assert result.proto == made
 
 
+def test_a_symbolic_dim_that_is_declared_folds() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "one"], ["n"], "g")]
+    made = model(nodes, {"x": (F, ["N", "M"])}, {"n": (I64, [])}, {"one": np.array(1)})
+    for given in ({"dims": ["M=3"]}, {"dims": {"M": (3, 3)}}, {"inputs": ["x=[N, 3]"]}):
+        result = fold(made, **given)
+        assert [f.value.bits.tolist() for f in result.folded] == [3]
+        assert result.proto.graph.input[0] == made.graph.input[0]
+        assert_same_outputs(made, result.proto, {"x": np.zeros((2, 3), np.float32)})
+    assert not fold(made, dims=["M=3..4"]).folded
+
+
 def test_an_assumed_answer_is_not_folded_under() -> None:
     # Reshape to [N, 7] of [N, 7]: an entry of 0 would copy, so the shape is right unless N is 0
     nodes = [

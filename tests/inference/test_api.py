@@ -92,6 +92,7 @@ DIMS: dict[str, tuple[Any, str]] = {
     "a chain": (["seq=past + 1", "past=4"], "float32[batch, 9]"),
     "a chain the other way": (["past=4", "seq=past + 1"], "float32[batch, 9]"),
     "one name for two": (["seq=past"], "float32[batch, 2*past]"),
+    "bounds with one size": (["seq=3..3", "batch=past"], "float32[past, past + 3]"),
     "spaces": ([" seq = 3 ", "batch = past"], "float32[past, past + 3]"),
 }
 
@@ -109,10 +110,10 @@ REFUSED_DIMS: dict[str, tuple[Any, str]] = {
     "twice": (["seq=1", "seq=2"], "dim 'seq' is given twice"),
     "itself": (["seq=seq + 1"], "dim 'seq' is bound to seq + 1, which contains it"),
     "a circle": (["seq=past", "past=seq"], "which contains it"),
-    "a negative size": (["seq=-1"], "dim 'seq' must be >= 0, is -1"),
+    "a negative size": (["seq=-1"], "dim 'seq' must be in [0, 2^63 - 1], is -1"),
     "a size that comes out negative": (["seq=past - 5", "past=2"], "dim 'seq' is -3, which is negative"),
-    "empty bounds": (["seq=5..2"], "dim 'seq': the bounds 5..2 are empty"),
-    "no value": (["seq="], "dim 'seq=' must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION"),
+    "empty bounds": (["seq=5..2"], "dim 'seq': no size is in the bounds 5..2"),
+    "no value": (["seq="], "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found 'seq='"),
     "no name": (["=4"], "must read"),
     "half an expression": (["seq=past +"], "dim 'seq'"),
     "a fraction": ({"seq": 1.5}, "dim 'seq'"),
@@ -175,11 +176,11 @@ def test_inputs_of_unknown_rank(name: str) -> None:
 REFUSED_INPUTS: dict[str, tuple[Any, str]] = {
     "an unknown name": (["z=float[1]"], "no input 'z'; there are k, x"),
     "twice": (["x=[1, 2]", "x=[1, 2]"], "input 'x' is given twice"),
-    "no shape": (["x=float"], "input 'x' must read TYPE[DIM, ...], is 'float'"),
+    "no shape": (["x=float"], "input 'x' must read NAME=TYPE[DIM, ...] or NAME=[DIM, ...], found 'float'"),
     "no element type": (["x=flaot[1, 2]"], "no element type 'flaot'; did you mean 'float'?"),
-    "a negative size": (["x=[-1, 2]"], "input 'x': a dim must be >= 0, is -1"),
+    "a negative size": (["x=[-1, 2]"], "input 'x': a dim must be in [0, 2^63 - 1], is -1"),
     "another rank": (["x=[1]"], "input 'x' is declared float32[batch, seq], which float32[1] contradicts"),
-    "another element type": (["x=int64[1, 2]"], "which int64[1, 2] contradicts"),
+    "another element type": (["x=int64[1, 2]"], "input 'x' is declared float32, not int64"),
     "half an expression": (["x=[n +, 2]"], "input 'x'"),
 }
 

@@ -100,7 +100,7 @@ REFUSED = {
         {"indices": i64(-1), "domain": "openvino.opset7"},
         "index -1 is negative, which Gather-7 does not define",
     ),
-    "not proved": ({"indices": I64}, r"indices in \[..., ...\] are not proved in bounds of an axis of length 3"),
+    "not proved": ({"indices": I64}, "in bounds of an axis of length 3 only for -3 <= indices < 3"),
 }
 
 
@@ -109,6 +109,25 @@ def test_what_is_refused(case: str) -> None:
     arguments, reason = REFUSED[case]
     with pytest.raises(ConversionRefused, match=rf"g \(.*Gather\): {reason}"):
         convert(gather_model(**arguments))
+
+
+def test_declared_dims_prove() -> None:
+    """By the length of an input, which declared bounds keep within the axis."""
+    made = gather_model(I64)
+    made.graph.node.insert(0, helper.make_node("Shape", ["indices"], ["length"]))
+    made.graph.node[-1].input[1] = "length"
+    with pytest.raises(ConversionRefused, match="only for N <= 2: index N, the axis has 3 rows"):
+        convert(made)
+    (converted,) = convert(made, dims={"N": (0, 2)}).converted
+    assert converted.indices == "proved"
+
+
+def test_a_refusal_states_what_is_known() -> None:
+    made = gather_model(I64)
+    made.graph.node.insert(0, helper.make_node("NonZero", ["indices"], ["found"]))
+    made.graph.node[-1].input[1] = "found"
+    with pytest.raises(ConversionRefused, match=r"not proved in bounds of an axis of length 3: .* indices in \[0, "):
+        convert(made)
 
 
 @pytest.mark.parametrize("case", ["out of bounds", "negative, Gather-1"])
