@@ -94,7 +94,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
         if dtype in (DType.INT32, DType.INT64) and model.nbytes(tensor) <= MAX_SPAN_BYTES:
             array = model.tensor(tensor)
             return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
-    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16) and size <= MAX_FLOAT_VALUES:
+    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16) and size <= MAX_FLOAT_VALUES:
         return _from_array(dtype, _read(tensor, model))
     return SymbolicTensor(dtype, shape)
 
@@ -121,6 +121,8 @@ def _read(tensor: TensorProto, model: ModelFile) -> npt.NDArray[Any]:
 
 
 def _from_array(dtype: DType, array: npt.NDArray[Any]) -> SymbolicTensor:
-    if array.dtype.kind not in "iufb":  # 2- and 4-bit integers arrive in onnx's own dtypes
-        array = array.astype(np.int64)
+    if (
+        array.dtype.kind not in "iufb"
+    ):  # bfloat16 and 2- and 4-bit integers arrive in onnx's own dtypes
+        array = array.astype(np.float32 if dtype is DType.BFLOAT16 else np.int64)
     return SymbolicTensor(dtype, array.shape, array.astype(object))
