@@ -10,8 +10,9 @@ Everything public is listed here; names are resolved on first use, so that impor
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.diagnostic import Diagnostic, Location, Severity
@@ -48,7 +49,6 @@ _HOME = {
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
 }  # fmt: skip
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "ConversionRefused",
@@ -85,12 +85,7 @@ __all__ = [
     "symbol",
 ]
 
-
-def __getattr__(name: str) -> object:
-    module = _MODULE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = lazy(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

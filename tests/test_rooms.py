@@ -27,6 +27,7 @@ ENGINE = FACTS | {"ops", "model", "inference"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms that it may import, third-party packages that it may import)
     "errors": (set(), set()),
+    "lazy": (set(), set()),
     "diagnostic": (set(), set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"numpy"}),
@@ -39,7 +40,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "validate": (ENGINE, {"numpy", "onnx"}),
     "rewrite": (ENGINE | {"folding", "validate"}, {"numpy", "onnx"}),
     "openvino": (ENGINE | {"folding", "validate", "rewrite"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
-    "report": (FACTS | {"inference"}, {"numpy"}),
+    "report": (FACTS | {"inference", "lazy"}, {"numpy"}),
 }
 RESULTS = {"gather_infer.inference.result", "gather_infer.inference.explanation", "gather_infer.inference.coverage"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
 
 from gather_infer.tensor import Value
 
@@ -105,8 +105,8 @@ class Bodies:
         self.main = Body("", proto.graph, inference.scopes[""], opsets, None, False, {})
         self._found: dict[str, Body | None] = {"": self.main}
 
-    def _opsets(self, imports: object) -> Opsets:
-        return Opsets(imports, (), self._functions)  # type: ignore[arg-type]
+    def _opsets(self, imports: Iterable[OperatorSetIdProto]) -> Opsets:
+        return Opsets(imports, (), self._functions)
 
     def at(self, path: str) -> Body | None:
         """The body of a scope; None when there is none."""

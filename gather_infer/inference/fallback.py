@@ -15,6 +15,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import Context
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
 
 from .schema import Schema
@@ -50,13 +51,13 @@ def onnx_inference(
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
 
-    def unknown(_: int) -> object:
+    def unknown(_: int) -> Dim:
         return context.fresh(f"there is no rule for {schema.op_type}")
 
     results: list[Value | None] = []
     for name in node.output:
         proto = found.get(name)
-        value = None if proto is None else from_type(proto, reader, unknown)  # type: ignore[arg-type]
+        value = None if proto is None else from_type(proto, reader, unknown)
         results.append(value if static or value is None else _without_dims(value, context, schema))
     return results
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from functools import partial
 
 import onnx
 from onnx import TypeProto
@@ -106,7 +107,7 @@ def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]
 
 
 def _shape(proto: onnx.TensorShapeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Shape:
-    return tuple(reader.dim(d, lambda axis=axis: unknown(axis)) for axis, d in enumerate(proto.dim))  # type: ignore[misc]
+    return tuple(reader.dim(d, partial(unknown, axis)) for axis, d in enumerate(proto.dim))
 
 
 def to_dim_param(dim: Expr) -> str:

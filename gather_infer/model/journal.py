@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
@@ -234,11 +235,11 @@ def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_versi
     assert changes.gone.isdisjoint(_outputs(body)), "an output of the graph is still defined"
 
 
-def _keep(field: object, messages: Iterable[object]) -> None:
+def _keep(field: MutableSequence[Any], messages: Iterable[object]) -> None:
     """Set a repeated field to `messages`, in one go: single removals are quadratic."""
     kept = list(messages)
-    del field[:]  # type: ignore[attr-defined]
-    field.extend(kept)  # type: ignore[attr-defined]
+    del field[:]
+    field.extend(kept)
 
 
 def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str]) -> NodeProto:

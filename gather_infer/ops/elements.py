@@ -18,7 +18,7 @@ Quotients  floor(fl(a/b)) == floor(a/b), and the same for ceil, for integers |a|
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
     return holds(op, value, -limit, limit, may_assume=dtype is DType.FLOAT32)
 
 
-def is_number(element: object) -> bool:
+def is_number(element: object) -> TypeGuard[int | float]:
     """True for a constant."""
     return isinstance(element, (int, float))
 
@@ -140,7 +140,9 @@ def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if x is None or y is None:
         return None
     if is_number(x) and is_number(y):
-        return settle(op, x + y, dtype) if dtype in INTEGER_RANGE else round_float(float(x) + float(y), dtype)  # type: ignore[arg-type,operator]
+        if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
+            return wrap(x + y, dtype)
+        return round_float(float(x) + float(y), dtype)
     a, b = _exact(x), _exact(y)
     if a is None or b is None or max(a[1], b[1]) > MAX_FACTOR or _is_huge(x) or _is_huge(y):
         return None
@@ -161,7 +163,9 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if x is None or y is None:
         return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is no 0
     if is_number(x) and is_number(y):
-        return settle(op, x * y, dtype) if dtype in INTEGER_RANGE else round_float(float(x) * float(y), dtype)  # type: ignore[arg-type,operator]
+        if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
+            return wrap(x * y, dtype)
+        return round_float(float(x) * float(y), dtype)
     if dtype in INTEGER_RANGE:
         if not isinstance(x, (int, Expr)) or not isinstance(y, (int, Expr)) or _is_huge(x) or _is_huge(y):
             return None
@@ -183,7 +187,7 @@ def div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         return _integer_div(op, dtype, x, y)
     if is_number(x) and is_number(y):
         with np.errstate(all="ignore"):
-            return round_float(float(np.float64(x) / np.float64(y)), dtype)  # type: ignore[arg-type]
+            return round_float(float(np.float64(x) / np.float64(y)), dtype)
     a, b = _exact(x), _exact(y)
     if a is None or b is None or not isinstance(b[0], int) or b[0] == 0:
         return None

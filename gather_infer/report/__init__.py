@@ -5,8 +5,9 @@ Names are resolved on first use: a summary of a file needs nothing of the infere
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
@@ -22,7 +23,6 @@ _HOME = {
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summary_text"),
 }
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "SCHEMA",
@@ -43,9 +43,4 @@ __all__ = [
     "summary_text",
 ]
 
-
-def __getattr__(name: str) -> object:
-    module = _MODULE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = lazy(__name__, _HOME)

@@ -111,8 +111,9 @@ def _index(step: Step) -> str:
 
 
 def _elements(value: Value) -> str:
-    known = isinstance(value, SymbolicTensor) and value.values is not None
-    return format_values(value.values) if known else "?"  # type: ignore[union-attr, arg-type]
+    if isinstance(value, SymbolicTensor) and value.values is not None:
+        return format_values(value.values)
+    return "?"
 
 
 def _type(value: Value) -> str:

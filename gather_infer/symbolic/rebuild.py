@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gather_infer.symbolic.dim import Dim, Expr, FloorDiv, Min, Symbol
+from gather_infer.symbolic.dim import Dim, Expr, Extremum, FloorDiv, Min, Symbol
 from gather_infer.symbolic.divide import floordiv
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.scope import Scope
@@ -64,8 +64,8 @@ class _Rebuilding:
         if isinstance(dim, FloorDiv):
             quotient = floordiv(self.dim(dim.num), self.dim(dim.den), scope)
             return quotient if scope is None else _point(quotient, scope)
-        if len(dim.terms) == 1 and dim.terms[0][0] == (dim,):
-            args = [self.dim(arg) for arg in dim.args]  # type: ignore[attr-defined]
+        if isinstance(dim, Extremum):
+            args = [self.dim(arg) for arg in dim.args]
             least = minimum(*args, scope=scope) if isinstance(dim, Min) else maximum(*args, scope=scope)
             return least if scope is None else _point(least, scope)
         result: Dim = 0
