@@ -19,7 +19,7 @@ from gather_infer.tensor import DType, Span, SymbolicTensor, Value
 if TYPE_CHECKING:
     from .frame import Frame
 
-_TYPES: Final = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
+FLOAT_TYPES: Final = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
 _MOVES: Final = frozenset({"Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose", "Expand", "Tile"})
 _EXACT: Final = 1 << 24
 """Integers up to here are held exactly by float32 too."""
@@ -32,7 +32,7 @@ def follow_float(
 ) -> None:
     """Note in `frame` between which numbers the floats of a node's output are."""
     source = inputs[0] if inputs else None
-    kind = None if result.dtype is None else _TYPES.get(result.dtype)
+    kind = None if result.dtype is None else FLOAT_TYPES.get(result.dtype)
     if kind is None or not isinstance(source, SymbolicTensor) or source.dtype is None:
         return
     ends: tuple[float, float] | None
@@ -46,7 +46,7 @@ def follow_float(
             step = math.floor if node.op_type == "Floor" else math.ceil
             ends = float(step(ends[0])), float(step(ends[1]))
         elif node.op_type in ("Div", "Mul"):
-            factor = _positive(inputs[1])
+            factor = positive(inputs[1])
             if factor is None:
                 return
             with np.errstate(all="ignore"):
@@ -70,7 +70,8 @@ def _integers(span: Span, scope: Scope) -> tuple[float, float] | None:
     return float(lo), float(hi)
 
 
-def _positive(value: Value | None) -> float | None:
+def positive(value: Value | None) -> float | None:
+    """The one element of a tensor, when it is a number > 0."""
     if not isinstance(value, SymbolicTensor) or value.values is None or value.values.size != 1:
         return None
     number = value.values.flat[0]

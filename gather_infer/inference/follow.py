@@ -16,7 +16,7 @@ from gather_infer.ops import spans
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
-from . import floats
+from . import floats, growth
 from .trace import Part, Test, Trace, one_element, part_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[st
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
+    if node.op_type in growth.STEPS:
+        growth.follow_growth(node, inputs, result, frame, scope)
     if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
         if node.op_type in floats.STEPS:
             floats.follow_float(node, inputs, result, frame, scope)
@@ -402,13 +404,17 @@ def _chosen(step: Step) -> Trace | None:
 
 def _half(step: Step, branch: int, base: str, half: Span) -> Span:
     """The span of a branch where `base` is in `half`."""
-    name = step.node.input[branch]
+    name, known = step.node.input[branch], spans.span_of(step.tensor(branch), step.scope)
     if name == base:
         return half
     shifted, offset = step.frame.shifts.get(name, ("", 0))
     if shifted == base:
         return spans.add(half, Span(offset, offset), step.scope)
-    return spans.span_of(step.tensor(branch), step.scope)
+    function, value = step.frame.growth.get(name), step.frame.find(base)
+    if function is None or function.base != base or not isinstance(value, SymbolicTensor) or value.dtype is None:
+        return known
+    grown = growth.grown(function, half, value.dtype, step.scope)
+    return Span(spans.most(grown, known, step.scope).lo, spans.least(grown, known, step.scope).hi)
 
 
 def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
@@ -443,5 +449,5 @@ _STEPS: Final[dict[str, Callable[[Step], Trace | None]]] = {
     "NonMaxSuppression": _boxes,
     "Where": _chosen,
 }
-FOLLOWED: Final = _STEPS.keys() | floats.STEPS
-"""Operators of ai.onnx that move, shift or limit elements."""
+FOLLOWED: Final = _STEPS.keys() | floats.STEPS | growth.STEPS
+"""Operators of ai.onnx that move, shift or limit elements, or map them to larger ones for larger ones."""

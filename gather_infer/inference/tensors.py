@@ -121,8 +121,6 @@ def _read(tensor: TensorProto, model: ModelFile) -> npt.NDArray[Any]:
 
 
 def _from_array(dtype: DType, array: npt.NDArray[Any]) -> SymbolicTensor:
-    if (
-        array.dtype.kind not in "iufb"
-    ):  # bfloat16 and 2- and 4-bit integers arrive in onnx's own dtypes
+    if array.dtype.kind not in "iufb":  # bfloat16 and 2- and 4-bit integers arrive in onnx's own dtypes
         array = array.astype(np.float32 if dtype is DType.BFLOAT16 else np.int64)
     return SymbolicTensor(dtype, array.shape, array.astype(object))
