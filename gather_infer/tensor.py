@@ -87,7 +87,8 @@ class Ratio:
     """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and held exactly by the type.
 
     Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient are those of the
-    exact one (proof in ops/elements.py); nothing else is promised.
+    exact one (proof in ops/elements.py); nothing else is promised: the product of a size and the rounded 1/3 and the
+    quotient of the size and 3 are the same Ratio and need not be the same float.
     """
 
     num: Expr

@@ -156,6 +156,8 @@ def _loop(
         context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
         if most is not None:
             context.scope.require(most - 1 - iteration)
+        if isinstance(limit, Expr):
+            context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import ModelProto, ValueInfoProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.model import ModelFile, open_model
 from gather_infer.ops import standard_rules
@@ -320,7 +320,7 @@ class _Run:
                 continue
             if contradiction(stated, value, scope):
                 message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-                found.append(diagnostic("GI202", message, where))
+                found.append(diagnostic("GI202", message, where, severity=_severity(stated, value)))
                 continue
             if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
                 continue
@@ -341,8 +341,16 @@ class _Run:
                         found.append(diagnostic("GI203", message, where))
                 elif known_eq(first, dim, scope) is False:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
-                    found.append(diagnostic("GI202", message, where))
+                    found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
         return found
+
+
+def _severity(stated: Value, value: Value) -> Severity:
+    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
+    is_shape_alone = (
+        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
+    )
+    return Severity.WARNING if is_shape_alone else Severity.ERROR
 
 
 def _is_name(text: str) -> bool:

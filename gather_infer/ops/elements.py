@@ -13,10 +13,16 @@ Quotients  floor(fl(a/b)) == floor(a/b), and the same for ceil, for integers |a|
            a/b = n - r/b, 1 <= r < b, 2^e < n: needs r*2^p <= b*2^e <= b*(n - 1) = a + r - b < a.
            a/b = n - r/b, 2^e = n, half the spacing below is 2^(e-p-1): needs r*2^(p+1) <= b*n = a + r <= 2^p + r.
            All three contradict |a| <= 2^p.
+Products   floor(fl(n*c)) == floor(n*s/t), and the same for ceil, for a constant c = s/t*(1 + e) with |e| < 2^-(p+1) and
+           integers |n|*s + t <= 2^(p-1): c is what the type makes of 0.7 or 1.7. Let n > 0, m = floor(n*s/t). If m is
+           n*s/t, it is the nearest number to n*c: they are m*|e| < m*2^-(p+1) apart, and half the spacing on either
+           side of m is no less. If not, n*s/t is at least 1/t away from m and m + 1, and fl(n*c) less than
+           (m + 1)*2^-(p+1) + (m + 1)*2^-p from n*s/t, which is at most 1/t because (m + 1)*t <= n*s + t.
 """
 
 from __future__ import annotations
 
+import fractions
 import math
 from typing import TypeAlias, TypeGuard
 
@@ -101,6 +107,27 @@ def is_number(element: object) -> TypeGuard[int | float]:
 
 Fraction: TypeAlias = "tuple[Dim, int]"
 
+MAX_TERM = 1000
+"""Numerator and denominator of the fractions that rounded constants are taken for."""
+
+
+def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
+    """What n*c is as far as its floor and ceiling go, c the rounding of a simple fraction; see Products above."""
+    if dtype not in (DType.FLOAT32, DType.FLOAT64) or not 0 < c <= MAX_TERM:
+        return None
+    near = fractions.Fraction(c).limit_denominator(MAX_TERM)
+    if not near.denominator > 1 or not 0 < near.numerator <= MAX_TERM:
+        return None
+    bits = EXACT_BITS[dtype]
+    error = fractions.Fraction(c) / near - 1
+    if not -1 < error * 2 ** (bits + 1) < 1:
+        return None
+    num = n * near.numerator
+    limit = 2 ** (bits - 1) - near.denominator
+    if dtype is DType.FLOAT32 and not (isinstance(num, Expr) and holds(op, num, -limit, limit, may_assume=True)):
+        return None
+    return _ratio(op, num, near.denominator, dtype)
+
 
 def _exact(element: Element) -> Fraction | None:
     """The element as (num, den), den a power of two; None when it is unknown, not finite or rounded."""
@@ -171,8 +198,11 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
             return None
         return settle(op, x * y, dtype)
     a, b = _exact(x), _exact(y)
-    if a is None or b is None or not (_is_simple(a) and _is_simple(b)):
+    if a is None or b is None:
         return None
+    if not (_is_simple(a) and _is_simple(b)):
+        n, c = (x, y) if isinstance(x, Expr) else (y, x)
+        return scaled(op, n, c, dtype) if isinstance(n, Expr) and isinstance(c, float) else None
     for zero, other in ((x, b[0]), (y, a[0])):
         if isinstance(zero, (int, float)) and zero == 0:  # the sign of the zero is that of the other factor
             return zero if known_le(0, other, op.scope) is True else None
@@ -401,9 +431,9 @@ def equal(op: OpCall, x: Element, y: Element) -> bool | None:
         return x == y
     if x is None or y is None:
         return None
-    if x == y:
-        return True
     a, b = _exact(x), _exact(y)
+    if x == y and a is not None:
+        return True
     if a is None or b is None:
         return False if any(isinstance(e, float) and not math.isfinite(e) for e in (x, y)) else None
     return known_eq(a[0] * b[1], b[0] * a[1], op.scope)
@@ -411,7 +441,7 @@ def equal(op: OpCall, x: Element, y: Element) -> bool | None:
 
 def is_same(x: Element, y: Element) -> bool:
     """True when two elements are the same in every run, to the bit"""
-    if x is None or y is None or type(x) is not type(y):
+    if x is None or y is None or type(x) is not type(y) or (isinstance(x, Ratio) and not x.is_exact):
         return False
     if isinstance(x, float) and isinstance(y, float):
         return x == y and math.copysign(1, x) == math.copysign(1, y)

@@ -213,17 +213,26 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
 
 @rules.rule("SplitToSequence", since=11)
 def onnx_split_to_sequence(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html"""
+    """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
+
+    With a scalar split of 1 and keepdims = 0 the axis goes, against the page ("if input split is specified, this
+    attribute is ignored"): onnxruntime does so, and PyTorch exports `unbind` in this form.
+    """
     data, axis = op.tensor(0), op.attr("axis", 0)
     if data.shape is None:
         return [SequenceType(moved(op, data, None))]
     axis = normalize_axis(axis, len(data.shape))
     dim = data.shape[axis]
-    if not op.has(1):
-        kept = (1,) if op.attr("keepdims", 1) != 0 else ()
+    keeps_axis = op.attr("keepdims", 1) != 0
+    if not op.has(1) or (not keeps_axis and _is_scalar_one(op.tensor(1))):
+        kept = (1,) if keeps_axis else ()
         return [SequenceType(moved(op, data, replaced(data.shape, axis, *kept)), dim)]
     part, count = _part(op, dim, op.tensor(1), axis)
     return [SequenceType(moved(op, data, replaced(data.shape, axis, part)), count)]
+
+
+def _is_scalar_one(split: SymbolicTensor) -> bool:
+    return split.rank == 0 and known_value(split) == 1
 
 
 def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, Dim | None]:

@@ -91,7 +91,7 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
 def stft(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__STFT.html
 
-    signal  [B, L, 1] real or [B, L, 2] complex
+    signal  [B, L, 1] or [B, L] real, or [B, L, 2] complex; runtimes take [B, L], which PyTorch exports
     window  [n], n is frame_length
     result  [B, (L - n)//frame_step + 1, n//2 + 1, 2], or [..., n, 2] when not onesided
 
@@ -99,7 +99,9 @@ def stft(op: OpCall) -> list[SymbolicTensor]:
     """
     signal, window = op.tensor(0), op.optional_tensor(2)
     dtype = require_same_dtype("signal and window", signal, window)
-    shape = require_rank(signal.shape, 3, "signal")
+    shape = signal.shape
+    if shape is None or len(shape) != 2:
+        shape = require_rank(shape, 3, "signal")
     require_rank(None if window is None else window.shape, 1, "window")
     step = length_of(op, 1, "frame_step", 1)
     batch, length = (op.fresh("the shape of signal is not known"), None) if shape is None else (shape[0], shape[1])

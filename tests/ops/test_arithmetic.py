@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from call import UNRANKED, call
 from facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, within
@@ -12,8 +13,8 @@ from facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, e
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import elements as element_rules
 from gather_infer.ops.arithmetic import rules
-from gather_infer.rules import Context
-from gather_infer.symbolic import Interval, Scope, maximum, minimum
+from gather_infer.rules import Context, OpCall
+from gather_infer.symbolic import Interval, Scope, evaluate, maximum, minimum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
 
 SHAPES = {
@@ -103,7 +104,11 @@ FLOATS = {
     "halved":                   ("Mul", F32, [[N], 0.5],                    [Ratio(N, 2)]),
     "halved, even":             ("Div", F32, [[2 * N], 2.0],                [N]),
     "a third":                  ("Div", F32, [[N], 3.0],                    [Ratio(N, 3)]),
-    "times 0.1":                ("Mul", F32, [[N], 0.1],                    None),
+    "times 0.1":                ("Mul", F32, [[N], 0.1],                    [Ratio(N, 10)]),
+    "times 1.7":                ("Mul", F64, [[N], 1.7],                    [Ratio(17 * N, 10)]),
+    "5 times 0.2":              ("Mul", F32, [[5 * N], 0.2],                [N]),
+    "times 1.3, rounded down":  ("Mul", F32, [[N], 1.2999999523162842],     None),
+    "times pi":                 ("Mul", F32, [[N], math.pi],                None),
     "half and one":             ("Add", F32, [[Ratio(N, 2)], 1.0],          [Ratio(N + 2, 2)]),
     "a third and one":          ("Add", F32, [[Ratio(N, 3)], 1.0],          None),
     "half, doubled":            ("Mul", F32, [[Ratio(N, 2)], 2.0],          [N]),
@@ -244,6 +249,26 @@ def test_floor_of_a_rounded_quotient(bits: int) -> None:
             rounded = round_to_bits(a, b, bits)
             assert math.floor(rounded) == quotient
             assert math.ceil(rounded) == quotient + (rest > 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_floor_of_a_product_with_a_rounded_constant(seed: int) -> None:
+    """The proof in ops/elements.py: as float32 does it, up to the largest size for which it holds."""
+    rng = np.random.default_rng(seed)
+    s, t = int(rng.integers(1, 60)), int(rng.integers(2, 60))
+    c, largest = np.float32(s / t), (2**23 - t) // s
+    sizes = np.unique(np.concatenate([np.arange(2000), rng.integers(0, largest, 2000), largest - np.arange(2000)]))
+    products = np.float64(c * sizes.astype(np.float32))
+    context = Context()
+    found = element_rules.scaled(OpCall("Mul", [], context=context), N, float(c), F32)
+    if found is None:
+        assert s % t == 0 or abs(float(c) / (s / t) - 1) >= 2**-25
+        return
+    assert context.assumptions
+    num, den = (found.num, found.den) if isinstance(found, Ratio) else (found, 1)
+    for size, product in zip(sizes.tolist(), products.tolist(), strict=True):
+        exact = evaluate(num, {"N": size})
+        assert (math.floor(product), math.ceil(product)) == (exact // den, -(-exact // den))
 
 
 def round_to_bits(a: int, b: int, bits: int) -> float:

@@ -80,6 +80,8 @@ SPLITS = {
     "one by one, no axis":      (S,      None,        {"keepdims": 0},    (B,),          S),
     "equal chunks":             (6,      scalar(2),   {},                 (B, 2),        3),
     "equal symbolic chunks":    (4 * S,  scalar(4),   {},                 (B, 4),        S),
+    "unbind of PyTorch":        (S,      scalar(1),   {"keepdims": 0},    (B,),          S),
+    "one by one, kept":         (S,      scalar(1),   {"keepdims": 1},    (B, 1),        S),
     "keepdims is ignored":      (6,      scalar(2),   {"keepdims": 0},    (B, 2),        3),
     "equal lengths":            (2 * S,  ints(S, S),  {},                 (B, S),        2),
     "last chunk is smaller":    (S,      scalar(2),   {},                 (B, None),     (S + 1) // 2),
@@ -182,13 +184,15 @@ def chains(rng: random.Random) -> tuple[list[Any], np.ndarray, Any, Any]:
     attributes = {"axis": rng.choice((0, 1, -1))}
     dim = data.shape[attributes["axis"]]
     split: Any = None
-    match rng.randrange(3):
+    match rng.randrange(4):
         case 0:
             split = np.array(rng.randint(1, 4))
+        case 3:
+            split, attributes["keepdims"] = np.array(1), 0
         case 1:
             cut = rng.randint(0, dim)
             split = np.array([cut, dim - cut])
-    joined = {"axis": attributes["axis"], "new_axis": 0}
+    joined = {"axis": attributes["axis"], "new_axis": 1 - attributes.get("keepdims", 1)}
     nodes = [
         helper.make_node("SplitToSequence", ["x"] if split is None else ["x", "split"], ["s"], **attributes),
         helper.make_node("SequenceAt", ["s", "i"], ["at"]),
@@ -220,7 +224,8 @@ def test_chains_agree_with_the_runtime(seed: int) -> None:
     facts = [data.shape] if split is None else [data.shape, from_values(DType.INT64, make_values(split))]
     members = seq("SplitToSequence", *facts, context=context, **attributes)
     found = seq("SequenceAt", members, scalar(0), context=context)
-    whole = seq("ConcatFromSequence", members, context=context, axis=attributes["axis"])
+    new_axis = 1 - attributes.get("keepdims", 1)
+    whole = seq("ConcatFromSequence", members, context=context, axis=attributes["axis"], new_axis=new_axis)
     assert seq("SequenceLength", members).values.item() == count
     for fact, array in ((found, at), (whole, joined)):
         assert len(fact.shape) == array.ndim

@@ -93,6 +93,7 @@ STFT = {
     "both":             ([(2, 128, 1), scalar(8), (16,), scalar(16)],    {},              (2, 15, 9, 2)),
     "neither":          ([(2, 128, 1), scalar(8)],                       {},              (2, 1, 65, 2)),
     "not onesided":     ([(2, 128, 2), scalar(8), (16,)],                {"onesided": 0}, (2, 15, 16, 2)),
+    "no parts":         ([(2, 128), scalar(8), (16,)],                   {},              (2, 15, 9, 2)),
     "symbolic":         ([(B, L, 1), scalar(8), (16,)],                  {},              (B, L//8 - 1, 9, 2)),
 }  # fmt: skip
 
@@ -114,7 +115,7 @@ STFT_BAD = {
     "window":     ([(2, 128, 1), scalar(8), (15,), scalar(16)], "must be equal, are 16 and 15"),
     "too short":  ([(2, 10, 1), scalar(8), (16,)], "a frame must be as long as the signal at most, 10, is 16"),
     "step":       ([(2, 10, 1), scalar(0), (16,)], "frame_step must be 1 or more, is 0"),
-    "rank":       ([(2, 10), scalar(8), (16,)], "signal must have rank 3, has rank 2"),
+    "rank":       ([(10,), scalar(8), (16,)], "signal must have rank 3, has rank 1"),
 }  # fmt: skip
 
 
