@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,8 +38,8 @@ class DimSpecs:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when some known name is close, else the known names, else nothing."""
-    known = sorted(known)
+    """`; did you mean 'seq'?` when some known name is close, else the known names in their order, else nothing."""
+    known = sorted(known) if isinstance(known, Set) else list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

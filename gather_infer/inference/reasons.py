@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +105,9 @@ def _resolve(inference: Inference, bodies: Bodies, tensor: str) -> tuple[Body, s
         made = " and ".join(repr(_address(place.body.path, n)) for n in place.node.output if n)
         raise UsageError(f"no tensor {tensor!r}; the node of that name makes {made}")
     known = [_address(path, name) for path, values in inference.scopes.items() for name in values]
-    raise UsageError(f"no tensor {tensor!r}{suggestion(tensor, known)}")
+    # People ask for outputs first.
+    ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *known))
+    raise UsageError(f"no tensor {tensor!r}{suggestion(tensor, ordered)}")
 
 
 def _address(path: str, name: str) -> str:
@@ -123,7 +126,7 @@ def _generated(inference: Inference, names: set[str]) -> list[str]:
 
 
 class _Remedies:
-    """What would make a generated symbol, or a type, known.
+    """What would make a generated symbol, or a type, known; the most effective ways first.
 
     would_assume   what is assumed when it may be; empty when it is
     """
@@ -136,6 +139,7 @@ class _Remedies:
         self.would_assume = would_assume
         self.assume = assume
         self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
+        self.effect = _effects(inference)
 
     def of(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._of(name, set())))
@@ -150,7 +154,7 @@ class _Remedies:
     def _of(self, name: str, seen: set[str]) -> Iterator[str]:
         cause = self.inference.causes[name]
         seen.add(name)
-        for operand in sorted(cause.operands - seen):
+        for operand in sorted(cause.operands - seen, key=lambda o: (-self.effect[o], o)):
             if operand in self.inference.causes:
                 yield from self._of(operand, seen)
             else:
@@ -198,6 +202,14 @@ class _Remedies:
     def _rule_for(self, place: Place) -> str:
         domain = place.entry.domain
         return f"a rule for {domain + '.' if domain else ''}{place.node.op_type}: --rules FILE.py"
+
+
+def _effects(inference: Inference) -> Counter[str]:
+    """How many generated symbols are a function of each symbol of the inputs, be it through others."""
+    behind: dict[str, frozenset[str]] = {}
+    for name, cause in inference.causes.items():  # in the order in which they were made
+        behind[name] = frozenset().union(*(behind.get(o, frozenset((o,))) for o in cause.operands))
+    return Counter(symbol for symbols in behind.values() for symbol in symbols)
 
 
 def _symbols_near(place: Place) -> set[str]:

@@ -125,6 +125,11 @@ def test_functions() -> None:
             assert explain(called, f"{path}/{name}" if path else name).scope == path
 
 
+def test_outputs_come_first_among_the_names_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"no tensor 'qqqqqqqq'; there are y, x, "):
+        explain(RESHAPE, "qqqqqqqq")
+
+
 UNKNOWN_NAMES = {
     # name: message
     "yy": "did you mean 'y'?",
@@ -173,6 +178,20 @@ def test_sizes_make_a_function_of_dims_known() -> None:
     (unknown,) = explain(DERIVED, "y").unknowns
     assert unknown.remedies == ("--dim n=SIZE",)
     assert explain(DERIVED, "y", dims=["n=7"]).unknowns == ()
+
+
+RESIZED = model(
+    """(float[a, b] x, float[b, c] w) => (y, z) <int64[2] sizes = {7, 9}> {
+      y = Resize <keep_aspect_ratio_policy = "not_larger", nearest_mode = "floor"> (x, , , sizes)
+      z = Resize <keep_aspect_ratio_policy = "not_larger", nearest_mode = "floor"> (w, , , sizes) }"""
+)
+
+
+def test_the_most_effective_remedy_comes_first() -> None:
+    """All four sizes are functions of b."""
+    for name, other in (("y", "a"), ("z", "c")):
+        unknowns = explain(RESIZED, name).unknowns
+        assert [u.remedies for u in unknowns] == [("--dim b=SIZE", f"--dim {other}=SIZE")] * 2
 
 
 def test_what_only_a_run_tells() -> None:
