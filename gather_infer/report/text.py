@@ -63,16 +63,13 @@ def inference_text(
     if inference.causes:
         rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in inference.causes.items()]
         lines += ["", "  generated symbols:", *_limited(rows, limit)]
-    if constraints and not inference.constraints:
-        lines += ["", "  no constraints"]
+    stated = [c for c in inference.constraints if constraints or _is_demand(c, inference)]
+    if stated:
+        rows = [printable(f"{c} (node {c.node})") for c in stated]
+        most = None if constraints else SHOWN_DEMANDS
+        lines += ["", "  holds in every run that does not fail:", *_limited(rows, most, "--constraints")]
     elif constraints:
-        columns = (Column("constraint"), Column("node"))
-        table_rows = [(printable(str(c)), printable(c.node)) for c in inference.constraints]
-        lines += ["", *table(columns, table_rows, width=width)]
-    demands = [f"{c} (node {c.node})" for c in inference.constraints if _is_demand(c, inference)]
-    if demands and not constraints:
-        shown = _limited(list(map(printable, demands)), SHOWN_DEMANDS, "--constraints")
-        lines += ["", "  holds in every run that does not fail:", *shown]
+        lines += ["", "  no constraints"]
     return [*lines, *findings_text(inference.diagnostics, summary.name)]
 
 
