@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, reduced, symbol
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ class Context:
             return known
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
+        assert isinstance(dim, Expr), "what is said of a number is known"
+        dim, least = least_of(dim, least)
         self._list((dim, least), Assumption(dim, least, self.node, reason))
         return True
 
@@ -198,7 +200,10 @@ class Context:
             return known
         if not self.may_assume:
             return False
-        self._list((-dim, -most), Assumption(dim, None, self.node, reason, most))
+        below = -dim
+        assert isinstance(below, Expr), "what is said of a number is known"
+        below, least = least_of(below, -most)
+        self._list((below, least), Assumption(-below, None, self.node, reason, -least))
         return True
 
     def _list(self, key: tuple[Dim, int], assumption: Assumption) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import NodeProto
 
 from gather_infer.ops import spans
+from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
@@ -61,10 +62,13 @@ class Step:
         return axis if axis >= 0 else None if rank is None else axis + rank
 
 
-def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, scope: Scope) -> None:
+def follow(
+    node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, context: Context
+) -> None:
     """Note in `frame` where the elements of the outputs of a node, one of `FOLLOWED`, come from, if it can be told."""
     if not outputs or not outputs[0]:
         return
+    scope = context.scope
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
@@ -83,8 +87,12 @@ def follow(node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[st
         if node.op_type in _TESTS or node.op_type == "Not":
             _test(Step(node, inputs, frame, scope, result))
         return
-    if node.op_type == "Cast" and (ends := frame.floats.get(node.input[0])) is not None:
-        sharpen(outputs[0], floats.truncated(ends), frame)
+    if node.op_type == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
+        source = inputs[0]
+        assert isinstance(source, SymbolicTensor), "floats are followed through tensors"
+        span = floats.truncated(found_floats, source.dtype, result.dtype, context)
+        if span is not None:
+            sharpen(outputs[0], span, frame)
         return
     step_of = _STEPS.get(node.op_type)
     if step_of is None:

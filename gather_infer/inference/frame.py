@@ -14,6 +14,7 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
 from .dispatch import Opsets
+from .floats import Floats
 from .growth import Growth
 from .trace import Test, Trace
 from .types import DimReader
@@ -47,7 +48,7 @@ class Frame:
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     traces      where the elements of integer tensors come from
     shifts      `y: (x, d)` for a tensor y that is x + d, element by element
-    floats      between which numbers floats are that have been integers
+    floats      between which numbers, or sizes, floats are that have been integers
     growth      of which tensor another one is a growing function, element by element
     tests       bools that say of each element of a tensor whether it is less than a number
     """
@@ -68,7 +69,7 @@ class Frame:
     traces: dict[str, Trace] = field(default_factory=dict)
     shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
     tests: dict[str, Test] = field(default_factory=dict)
-    floats: dict[str, tuple[float, float]] = field(default_factory=dict)
+    floats: dict[str, Floats] = field(default_factory=dict)
     growth: dict[str, Growth] = field(default_factory=dict)
     depth: int = 0
 

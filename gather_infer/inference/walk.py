@@ -239,7 +239,7 @@ class Walker:
         if entry.in_family:
             self.record_access(entry, names, inputs, outputs, node, frame, before)
         if is_inferred and entry.is_followed:
-            follow(node, inputs, outputs, frame, context.scope)
+            follow(node, inputs, outputs, frame, context)
         return True
 
     def infer_node(

@@ -70,7 +70,8 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     a, a                           a
     a, 1                           a
     a, b    a is not 1             a, for b is 1 or a
-    a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind
+    a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind, and `a, min(1, c)`
+                                   where a <= 2*c is known
     a, b    a is b broadcast with other dims: a
     a, b    both >= 1              max(a, b)
     a, b    otherwise              a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
@@ -148,9 +149,18 @@ def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
 
 
 def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
-    """True when b = 1 wherever a = 1."""
+    """True when b = 1 wherever a = 1; also by facts about a, as for `n, min(1, c)` with n <= 2*c."""
     given = _given(a, 1, b)
-    return given is not None and known_eq(given, 1, op.scope) is True
+    if given is not None and known_eq(given, 1, op.scope) is True:
+        return True
+    if isinstance(a, int) or isinstance(b, int):
+        return False
+    if all(a.symbols.isdisjoint(fact.symbols) for fact in op.scope.relevant_facts(b)):
+        return False
+    where = op.scope.child()
+    where.require(a - 1)
+    where.require(1 - a)
+    return known_eq(b, 1, where) is True
 
 
 def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:

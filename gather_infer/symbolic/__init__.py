@@ -10,7 +10,7 @@ from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
 from gather_infer.symbolic.rebuild import simplify, substitute
-from gather_infer.symbolic.relation import reduced
+from gather_infer.symbolic.relation import least_of, reduced
 from gather_infer.symbolic.scope import Scope
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "known_eq",
     "known_le",
     "known_lt",
+    "least_of",
     "maximum",
     "minimum",
     "mod",

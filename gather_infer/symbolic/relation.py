@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import gcd
 
-from gather_infer.symbolic.dim import Dim, DimTooLarge, constant_term, from_terms
+from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, FloorDiv, constant_term, from_terms
 
-__all__ = ["reduced"]
+__all__ = ["least_of", "reduced"]
 
 
 def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
@@ -37,3 +37,17 @@ def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
     else:
         forms = [(above, below), (above - below, zero), (left, right)]
     return min(forms, key=lambda sides: sum(len(str(side)) for side in sides))
+
+
+def least_of(dim: Expr, least: int) -> tuple[Expr, int]:
+    """A dim and a number of which `dim >= number` says the same in fewer words: `N >= 1` for `(3*N + 4)//5 >= 1`."""
+    while True:
+        # g*x + k >= n  is  x >= ceil((n - k)/g)                                            g > 0
+        divisor = gcd(*(coefficient for monomial, coefficient in dim.terms if monomial))
+        least = -((constant_term(dim) - least) // divisor)
+        rest = from_terms({monomial: coefficient // divisor for monomial, coefficient in dim.terms if monomial})
+        assert isinstance(rest, Expr), "a dim that is no number has a symbol"
+        # x//d >= q  is  x >= q*d                                                           d > 0
+        if not (isinstance(rest, FloorDiv) and isinstance(rest.den, int) and isinstance(rest.num, Expr)):
+            return rest, least
+        dim, least = rest.num, least * rest.den

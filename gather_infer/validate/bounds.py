@@ -43,8 +43,9 @@ def verdict(access: GatherAccess, *, allow_negative: bool = True) -> Verdict:
     indices = evidence.indices
     if isinstance(indices, SymbolicTensor) and indices.shape is not None and 0 in indices.shape:
         return Verdict(access, Kind.PROVED, reason="the index is empty", outside=outside)
+    evidence = _where_nonempty(evidence)
     if evidence.scope.is_contradictory:
-        return Verdict(access, Kind.PROVED, reason="no legal run reaches the node", outside=outside)
+        return Verdict(access, Kind.PROVED, reason="no legal run reaches the node with an index", outside=outside)
     if not evidence.addressed:
         return Verdict(access, Kind.UNDECIDED, reason=_why_nothing_is_addressed(access), outside=outside)
     try:
@@ -56,6 +57,20 @@ def verdict(access: GatherAccess, *, allow_negative: bool = True) -> Verdict:
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
     return replace(_combined(access, found, evidence), outside=outside)
+
+
+def _where_nonempty(evidence: Evidence) -> Evidence:
+    """The evidence in the runs where the index has an element: one without elements is in bounds."""
+    indices, scope = evidence.indices, evidence.scope
+    if not isinstance(indices, SymbolicTensor) or indices.shape is None:
+        return evidence
+    open_dims = [dim for dim in indices.shape if known_le(1, dim, scope) is not True]
+    if not open_dims:
+        return evidence
+    scope = scope.child()
+    for dim in open_dims:
+        scope.require(dim - 1)
+    return replace(evidence, scope=scope)
 
 
 def _from_front(indexing: Indexing) -> Indexing:

@@ -72,6 +72,17 @@ def test_the_same_question_gives_the_same_symbol() -> None:
     assert first == again != other
 
 
+def test_facts_tell_which_dim_is_one() -> None:
+    """Of at most 2*A elements one was found, so that A is not 0 and min(1, A) is 1."""
+    op = OpCall("Expand", [])
+    op.imply(2 * A - B)
+    assert broadcast(op, (B,), (minimum(1, A),)) == (B,)
+    assert broadcast(op, (minimum(1, A),), (B,)) == (B,)
+    assert op.context.constraints == {}
+    (other,) = broadcast(op, (C,), (minimum(1, A),)) or ()
+    assert str(other) == "broadcast_0"
+
+
 def test_a_broadcast_symbol_absorbs_its_operands() -> None:
     op = OpCall("Add", [])
     first = broadcast(op, (A,), (B,))

@@ -49,6 +49,14 @@ CASES: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "N 2 8"},
         [{"N": 0}, {"N": 3}],
     ),
+    "Cast of floats past the end of int8": (
+        """(float[N, 200] x) => (int64[N] y) {
+            i = ArgMax<axis = 1, keepdims = 0, select_last_index = 1>(x) f = Cast<to = 1>(i) a = Cast<to = 3>(f)
+            y = Cast<to = 7>(a)
+        }""",
+        {"x": "N 200"},
+        [{"N": 0}, {"N": 1}, {"N": 3}],
+    ),
 }
 
 

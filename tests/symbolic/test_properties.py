@@ -9,12 +9,14 @@ import sympy
 
 from gather_infer.symbolic import (
     DimTooLarge,
+    Expr,
     Scope,
     evaluate,
     free_symbols,
     known_eq,
     known_le,
     known_lt,
+    least_of,
     parse_dim,
     reduced,
     simplify,
@@ -137,6 +139,28 @@ def test_reduced_relations_say_the_same() -> None:
                 expected = holds(*given)
                 assert holds(*[evaluate(d, binding) for d in fewer]) == expected, (sides, relation, fewer, binding)
     assert changed > 500
+
+
+def test_lower_limits_in_few_words_say_the_same() -> None:
+    rng = random.Random("least of")
+    changed = 0
+    for _ in range(1500):
+        try:
+            dim = random_tree(rng, rng.randint(1, 6)).dim()
+        except ZeroDivisionError:
+            continue
+        if not isinstance(dim, Expr):
+            continue
+        least = rng.randint(-9, 9)
+        fewer, number = least_of(dim, least)
+        changed += fewer != dim
+        for binding in rng.sample(BINDINGS, 8):
+            try:
+                expected = evaluate(dim, binding) >= least
+            except ZeroDivisionError:
+                continue
+            assert (evaluate(fewer, binding) >= number) == expected, (dim, least, fewer, number, binding)
+    assert changed > 300
 
 
 def test_truncating_division() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.symbolic import parse_dim, reduced
+from gather_infer.symbolic import Expr, least_of, parse_dim, reduced
 
 CASES = {
     # given: in few words
@@ -33,3 +33,26 @@ def test_reduced(given: str) -> None:
     left, right = map(parse_dim, given.split(relation))
     first, second = reduced(left, relation, right)
     assert f"{first} {relation} {second}" == CASES[given]
+
+
+LEAST = {
+    # given: in few words
+    "N >= 1": "N >= 1",
+    "29*N >= 1": "N >= 1",
+    "29 - 29*N >= -3": "-N >= -1",
+    "2*N + 6*M - 1 >= 4": "3*M + N >= 3",
+    "(N + 1)//2 >= 1": "N >= 1",
+    "(2*N*S + 4)//5 >= 1": "N*S >= 1",
+    "3*((N + 7)//8) + 2 >= 6": "N >= 9",
+    "7 - N//2 >= 1": "-(N//2) >= -6",
+    "min(7, 2*N) >= 1": "min(7, 2*N) >= 1",
+}
+
+
+@pytest.mark.parametrize("given", LEAST)
+def test_least_of(given: str) -> None:
+    left, right = given.split(" >= ")
+    dim = parse_dim(left)
+    assert isinstance(dim, Expr)
+    fewer, least = least_of(dim, int(right))
+    assert f"{fewer} >= {least}" == LEAST[given]

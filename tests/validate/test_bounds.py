@@ -83,6 +83,29 @@ PROVED = {
         "y = Gather (t, j)",
         "float five = {5.0}",
     ),
+    "a quotient of floats, rounded down, of a size": (
+        "float[N, B, 29] s, float[B, 4] t",
+        "f = Reshape (s, flat) v, i = TopK <axis = 1> (f, three) g = Cast <to = 1> (i) q = Div (g, vocab) "
+        "r = Floor (q) j = Cast <to = 7> (r) y = Gather (t, j)",
+        "int64[2] flat = {0, -1}, int64[1] three = {3}, float vocab = {29.0}",
+    ),
+    "a quotient of floats, truncated": (
+        "float[B, 29] s, float[B, 4] t",
+        "f = Reshape (s, flat) i = ArgMax <axis = 0> (f) g = Cast <to = 1> (i) q = Div (g, vocab) "
+        "j = Cast <to = 7> (q) y = Gather (t, j)",
+        "int64[1] flat = {-1}, float vocab = {29.0}",
+    ),
+    "limited to the axis, and as long": (
+        "float[N] x, int64[N] i",
+        "n = Size (x) m = Sub (n, one) c = Clip (i, zero, m) y = Gather (x, c)",
+        f"{ZERO}, {ONE}",
+    ),
+    "a slot of a group, if there are slots": (
+        "float[N, E] s, float[P] x, int64[N] i",
+        "k = Shape <start = 0, end = 1> (s) m = Sub (k, one) e = ArgMax <axis = 1, keepdims = 0> (s) a = Mul (e, k) "
+        "c = Clip (i, zero, m) b = Add (a, c) t = Reshape (s, flat) y = Gather (t, b)",
+        "int64 zero = {0}, int64 one = {1}, int64[1] flat = {-1}",
+    ),
     "NonZero of the tensor": (
         "float[A, B] x",
         "n = NonZero (x) i = Transpose <perm = [1, 0]> (n) y = GatherND (x, i)",
@@ -373,6 +396,19 @@ UNDECIDED = {
         "indices are computed from data; indices in [..., 31], the axis has 32 rows",
     ),
     # id: (inputs, body, constants, reason)
+    "floats as integers of a type that is too short": (
+        "float[200] s, float[100] t",
+        "i = ArgMax <axis = 0> (s) f = Cast <to = 1> (i) a = Cast <to = 3> (f) j = Cast <to = 7> (a) y = Gather (t, j)",
+        "",
+        "indices are computed from data; indices in [-128, 127], the axis has 100 rows",
+    ),
+    "a quotient of floats, rounded up": (
+        "float[B, 29] s, float[B, 4] t",
+        "f = Reshape (s, flat) i = ArgMax <axis = 0> (f) g = Cast <to = 1> (i) q = Div (g, vocab) r = Ceil (q) "
+        "j = Cast <to = 7> (r) y = Gather (t, j)",
+        "int64[1] flat = {-1}, float vocab = {29.0}",
+        "indices are computed from data; indices in [..., ...], the axis has B rows",
+    ),
     "computed from data": (
         "float[9] x, int64[N] i",
         "j = Mul (i, i) y = Gather (x, j)",
@@ -456,6 +492,15 @@ def test_negative_indices_can_be_ruled_out() -> None:
     (access,) = gather_infer.infer(model).accesses
     assert verdict(access).kind is Kind.PROVED
     assert verdict(access, allow_negative=False).kind is Kind.VIOLATED
+
+
+def test_a_size_that_floats_have_to_hold_is_assumed() -> None:
+    inputs, body, given = PROVED["a quotient of floats, rounded down, of a size"]
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (y) <{given}> {{ {body} }}'
+    )
+    assert "B <= 578524 (node Cast#5)" in map(str, gather_infer.infer(model).assumptions)
+    assert verdicts(gather_infer.infer(model, assume=False))[-1].kind is Kind.UNDECIDED
 
 
 def test_conditions_are_structured() -> None:
