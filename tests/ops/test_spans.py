@@ -70,7 +70,7 @@ FIT = {
     "fits":                     (Span(0, 9),        I8,         True, None),
     "may wrap":                 (Span(0, 200),      I8,         False, None),
     "a size in int64":          (Span(0, N),        I64,        True, None),
-    "a size in int32":          (Span(0, N - 1),    I32,        True, "N - 1 <= 2147483647 (node )"),
+    "a size in int32":          (Span(0, N - 1),    I32,        True, "N <= 2147483648 (node )"),
     "a size in int8":           (Span(0, N),        I8,         False, None),
     "negative in uint64":       (Span(-N, N),       U64,        False, None),
     "says nothing":             (Span(0, 255),      U8,         False, None),
