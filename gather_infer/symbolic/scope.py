@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from gather_infer.symbolic.dim import (
     Atom,
@@ -205,7 +205,7 @@ class Scope:
         elif isinstance(dim, Max):
             interval = Interval.maximum(self.bounds(arg) for arg in dim.args)
         else:
-            interval = self._sum_of_terms(dim)
+            interval = self._sum_of_terms(dim, self.bounds)
         if interval.is_empty or interval.is_point:
             return interval
         facts = self.relevant_facts(dim)
@@ -215,7 +215,7 @@ class Scope:
             # While its facts are looked at, the symbol itself has its declared interval.
             self._memo[dim] = interval
         # None: the facts contradict each other, and anything may be said.
-        related = range_by_relations(dim, self._atom_bounds, facts, self._monomial_bounds)
+        related = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
         if related is None:
             return interval
         narrowed = interval & related
@@ -233,9 +233,9 @@ class Scope:
             return Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
         if isinstance(dim, Max):
             return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
-        return self._sum_of_terms(dim)
+        return self._sum_of_terms(dim, self._atom_bounds)
 
-    def _sum_of_terms(self, dim: Expr) -> Interval:
+    def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval]) -> Interval:
         lo: int | None = 0
         hi: int | None = 0
         for monomial, coefficient in dim.terms:
@@ -243,7 +243,7 @@ class Scope:
                 least: int | None = 1
                 most: int | None = 1
             else:
-                term = self._monomial_bounds(monomial)
+                term = _monomial_bounds(monomial, bounds)
                 least, most = term.lo, term.hi
             if coefficient < 0:
                 least, most = most, least
@@ -251,13 +251,8 @@ class Scope:
             hi = None if hi is None or most is None else hi + most * coefficient
         return Interval(lo, hi)
 
-    def _monomial_bounds(self, monomial: Monomial) -> Interval:
-        if len(monomial) == 1:
-            return self._atom_bounds(monomial[0])
-        result = Interval(1, 1)
-        for atom in dict.fromkeys(monomial):
-            result = result * self._atom_bounds(atom).power(monomial.count(atom))
-        return result
+    def _product_bounds(self, monomial: Monomial) -> Interval:
+        return _monomial_bounds(monomial, self._atom_bounds)
 
     def relevant_facts(self, dim: Expr) -> list[Expr]:
         """Facts that share a symbol with the dim, directly or through other facts, nearest first."""
@@ -345,6 +340,15 @@ class Scope:
     def _is_nonnegative(self, atom: Atom) -> bool:
         lo = self.bounds(atom).lo
         return lo is not None and lo >= 0
+
+
+def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> Interval:
+    if len(monomial) == 1:
+        return bounds(monomial[0])
+    result = Interval(1, 1)
+    for atom in dict.fromkeys(monomial):
+        result = result * bounds(atom).power(monomial.count(atom))
+    return result
 
 
 def _has_independent_terms(dim: Expr) -> bool:

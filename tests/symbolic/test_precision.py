@@ -79,6 +79,9 @@ CURRENTLY_UNDECIDED = [
 
 # smaller or equal, greater or equal
 ORDERED = [
+    ("0", "7*((N//4 - N//8 + 6)//7)"),
+    ("3", "7*((N//4 - N//8 + 6)//7) + 3"),
+    ("0", "K*((N//4 - N//8 + 6)//7)*((M//4 - M//8 + 6)//7)"),
     ("0", "N - N//2"),
     ("N//2", "N"),
     ("0", "N*N - N"),
