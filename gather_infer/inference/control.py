@@ -56,11 +56,16 @@ def _body(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
     return body
 
 
+def _inputs_of(body: GraphProto) -> list[str]:
+    """The inputs that the node has to pass: up to IR version 3 the initializers are listed among the inputs too."""
+    constants = {tensor.name for tensor in body.initializer}
+    return [value.name for value in body.input if value.name not in constants]
+
+
 def _walk_body(
     walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
 ) -> tuple[list[Value], Frame]:
-    assert len(body.input) == len(given), "the callers compare the numbers"
-    values = dict(zip((i.name for i in body.input), given, strict=True))
+    values = dict(zip(_inputs_of(body), given, strict=True))
     inner = Frame(
         frame.opsets,
         path=path,
@@ -90,8 +95,9 @@ def _if(
         body = _body(attributes, name)
         if len(body.output) != outputs:
             raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
-        if body.input:
-            raise SpecViolation(f"{name} must have no inputs, has {len(body.input)}", "GI110")
+        given = _inputs_of(body)
+        if given:
+            raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
         # a branch that always runs is on the unconditional path
         context.scope = scope if taken is branch else scope.child()
         mark = walker.mark()
@@ -133,8 +139,9 @@ def _loop(
     body = _body(attributes, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
-    if len(body.input) != n + 2:
-        raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {len(body.input)}", "GI110")
+    taken = len(_inputs_of(body))
+    if taken != n + 2:
+        raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {taken}", "GI110")
     if len(body.output) != outputs + 1 or outputs < n:
         raise SpecViolation(
             f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110"
@@ -246,8 +253,10 @@ def _counted(
     if continues is None:
         return None
     step = substitute(continues, {iteration.name: iteration + 1}) - continues
+    if not isinstance(step, int) or step <= 0:
+        return None
     base = substitute(continues, {iteration.name: 0})
-    if not isinstance(step, int) or step <= 0 or not is_invariant(base, context, iteration):
+    if not is_invariant(base, context, iteration):
         return None
     if start is True:
         # iteration 0 runs, and each i >= 1 while base + (i - 1)*step < 0
@@ -338,8 +347,9 @@ def _scan(
     k = len(node.output) - n
     if m < 1 or n < 0 or k < 0:
         raise SpecViolation(f"num_scan_inputs must be in [1, {len(given)}], is {m}", "GI110")
-    if len(body.input) != n + m or len(body.output) != n + k:
-        found = f"{len(body.input)} inputs and {len(body.output)} outputs"
+    taken = len(_inputs_of(body))
+    if taken != n + m or len(body.output) != n + k:
+        found = f"{taken} inputs and {len(body.output)} outputs"
         raise SpecViolation(f"the body must have {n + m} inputs and {n + k} outputs, has {found}", "GI110")
     in_axes = _ints(attributes, "scan_input_axes", m)
     out_axes = _ints(attributes, "scan_output_axes", k)

@@ -172,9 +172,13 @@ def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 
 def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
-    """`b` where a = value, None when `a` has no symbol with coefficient 1 to solve for."""
+    """`b` where a = value; None when it is not defined there or `a` has no symbol with coefficient 1 to solve for."""
     for name in sorted(free_symbols(a) & free_symbols(b)):
         solution = symbol(name) - a + value  # a == name + rest  =>  name == value - rest
-        if name not in free_symbols(solution):
+        if name in free_symbols(solution):
+            continue
+        try:
             return substitute(b, {name: solution})
+        except ZeroDivisionError:
+            continue  # b is not defined where a = value
     return None

@@ -210,14 +210,16 @@ class _Entries:
         if sizes is None:
             return False
         for name in sizes:
-            copied = substitute(dim, {name: 0})
+            try:
+                copied, count = substitute(dim, {name: 0}), substitute(total, {name: 0})
+                beside = [None if t is None else substitute(t, {name: 0}) for t in others]
+            except ZeroDivisionError:
+                return False  # one of them is not defined there
             if copied == 0:
                 continue
             scope = self.op.scope.child()
             scope.require(copied - 1)
-            if substitute(total, {name: 0}) != 0 or not all(
-                t is not None and known_le(1, substitute(t, {name: 0}), scope) is True for t in others
-            ):
+            if count != 0 or not all(t is not None and known_le(1, t, scope) is True for t in beside):
                 return False
         return True
 

@@ -139,7 +139,10 @@ def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
     if not isinstance(dim, Expr):
         return ()
     others = {n: _small(n, scope) for n in dim.symbols if n != name}
-    alone = substitute(dim, dict(others))
+    try:
+        alone = substitute(dim, dict(others))
+    except ZeroDivisionError:
+        return ()  # a divisor is 0 where the others are as small as they may be
     slope = substitute(alone, {name: symbol(name) + 1}) - alone
     if isinstance(slope, int) and slope != 0:
         base = evaluate(substitute(alone, {name: 0}), {})

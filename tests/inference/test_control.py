@@ -126,6 +126,20 @@ def test_if_with_a_known_condition_takes_its_branch() -> None:
     assert str(inference["y"]) == "float32[2*N, 3]"
 
 
+def test_initializers_that_a_body_lists_among_its_inputs_are_passed_by_nobody() -> None:
+    """So files up to IR version 3 state them."""
+    proto = untyped(
+        model(
+            """(bool c, float[N, 3] x) => (float y) {
+              y = If(c) <then_branch = t (float[3] w) => (float[a, 3] p) <float[3] w = {1, 2, 3}> { p = Add(x, w) },
+                         else_branch = e () => (float[b, 3] q) { q = Abs(x) }> }"""
+        )
+    )
+    runs = [({"N": n}, {"c": np.array(flag), "x": (n, 3)}) for n in (1, 4) for flag in (True, False)]
+    inference, _ = check(proto, runs)
+    assert inference.diagnostics == () and str(inference["y"]) == "float32[N, 3]"
+
+
 def test_facts_of_a_branch_stay_in_it() -> None:
     """Inside the branch N >= 3 (index 2 is read); outside it nothing is known of N."""
     proto = untyped(

@@ -11,7 +11,7 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.broadcast import broadcast
 from gather_infer.rules import Context, OpCall
-from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, maximum, minimum, symbol
+from gather_infer.symbolic import Dim, Expr, evaluate, floordiv, free_symbols, maximum, minimum, symbol
 from gather_infer.tensor import Shape, format_shape
 
 A, B, C, P, S = map(symbol, "ABCPS")
@@ -62,6 +62,13 @@ def test_shapes_that_never_broadcast(shapes: list[Shape], message: str) -> None:
     with pytest.raises(SpecViolation) as raised:
         broadcast(OpCall("Add", []), *shapes)
     assert (raised.value.message, raised.value.code) == (message, "GI212")
+
+
+def test_a_dim_that_is_not_defined_where_the_other_is_0() -> None:
+    op = OpCall("Add", [])
+    assert broadcast(op, (A,), (floordiv(minimum(A, 63) * minimum(A, 63), A),)) == (A,)  # 1 where A is 1
+    (dim,) = broadcast(op, (A,), (floordiv(B, A),)) or ()
+    assert free_symbols(dim) <= op.context.causes.keys()
 
 
 def test_the_same_question_gives_the_same_symbol() -> None:
