@@ -11,7 +11,7 @@ import numpy as np
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.broadcast import broadcast
 from gather_infer.ops.demand import known_value, normalize_axis, require_same_dtype
-from gather_infer.ops.elements import round_float
+from gather_infer.ops.elements import is_held, round_float
 from gather_infer.ops.operands import (
     Values,
     all_ints,
@@ -169,10 +169,16 @@ def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
 
 
 def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: object) -> SymbolicTensor:
-    """Numbers only, and whole sizes counted from 0 by 1; anything else would have to know how floats round."""
+    """Numbers, and whole numbers counted by whole steps of which the type holds the difference.
+
+    Anything else would have to know how floats round.
+    """
+    match _whole(first), _whole(end), _whole(step):
+        case (Expr() as low, (int() | Expr()) as high, 1 | -1 as by) | (int() as low, Expr() as high, 1 | -1 as by):
+            count = (high - low) * by
+            if low == 0 or high == 0 or _is_held(op, count, dtype):
+                return SymbolicTensor(dtype, (maximum(0, count, scope=op.scope),))
     match first, end, step:
-        case 0, Expr(), 1:
-            return SymbolicTensor(dtype, (maximum(0, end, scope=op.scope),))
         case int() | float(), int() | float(), int() | float() if dtype in _NUMPY:
             # onnxruntime subtracts in the element type and divides in float64.
             kind = _NUMPY[dtype]
@@ -187,6 +193,15 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
             if all(round_float(float(exact), dtype) == exact for exact in (difference, quotient)):
                 return SymbolicTensor(dtype, (max(0, math.ceil(quotient)),))
     return SymbolicTensor(dtype, (op.fresh("start, limit or delta is not known"),))
+
+
+def _is_held(op: OpCall, number: Dim, dtype: DType) -> bool:
+    return is_held(op, number, dtype) if isinstance(number, Expr) else round_float(float(number), dtype) == number
+
+
+def _whole(element: object) -> object:
+    """A float that is a whole number as an int; anything else as it is."""
+    return int(element) if isinstance(element, float) and element.is_integer() else element
 
 
 _NUMPY: dict[DType, type[np.float32] | type[np.float64]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}

@@ -386,6 +386,22 @@ def test_range_of_floats_is_counted_as_the_runtime_does() -> None:
     assert found.shape == (N,)
 
 
+def test_range_of_whole_floats_is_known_where_the_type_holds_the_difference() -> None:
+    def count(start: Dim | float, limit: Dim | float, delta: float, context: Context | None = None) -> Dim:
+        scalars = [scalar(x, DType.FLOAT32) for x in (start, limit, delta)]
+        (found,) = call(expand.rules, "Range", scalars, context=context or Context())
+        return found.shape[0]
+
+    assert count(B, B + 3, 1.0) == 3
+    assert count(0.0, N - 2, 1.0) == maximum(0, N - 2)
+    assert count(N, 0.0, -1.0) == N
+    assert not isinstance(count(N, 0.0, -2.0), int)
+    context = Context()
+    assert count(N - 1, -1.0, -1.0, context) == N  # at N = 2^24 + 1 onnxruntime counts one less
+    assert [str(a) for a in context.assumptions.values()] == ["N <= 16777216 (node )"]
+    assert count(N - 1, -1.0, -1.0, Context(may_assume=False)) != N
+
+
 @pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=str)
 def test_range_of_a_short_float_is_known_where_no_rounding_matters(dtype: DType) -> None:
     def length(*numbers: float) -> Dim:
