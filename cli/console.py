@@ -51,12 +51,13 @@ class Console:
         """One of several errors; the command goes on."""
         announce(f"error: {error}", colour=self.colour)
 
-    def wrote(self, report: SaveReport) -> None:
-        """Says which files were written."""
+    def wrote(self, report: SaveReport, *, seconds: float | None = None) -> None:
+        """Says which files were written, and how long it took."""
         if report.path is None:
             return
         same = ", a copy: nothing to change" if report.verbatim else ""
-        self.message(f"wrote {report.path}{same}")
+        time = "" if seconds is None else f"   {seconds:.2f} s"
+        self.message(f"wrote {report.path}{same}{time}")
         for path in (report.external_data, *report.copied):
             if path is not None:
                 self.message(f"wrote {path}")

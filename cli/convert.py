@@ -64,10 +64,9 @@ def command(
     if written is None:
         console.message("nothing written")
         return 1
-    console.wrote(written)
+    console.wrote(written, seconds=time.monotonic() - started)
     if any(c.indices == "proved" for c in result.converted):
         console.holds_for("the proof", (*dims, *inputs))
-    console.message(f"{time.monotonic() - started:.2f} s")
     return 0
 
 

@@ -66,10 +66,9 @@ def command(
         written = result.save(target.path, external_data=target.external_data, in_place=target.in_place)
     show()
     if written is not None:
-        console.wrote(written)
+        console.wrote(written, seconds=time.monotonic() - started)
         if result.folded:
             console.holds_for("what was folded", (*dims, *inputs))
-        console.message(f"{time.monotonic() - started:.2f} s")
     elif refused and not dry_run:
         console.message("nothing written")
     return 1 if refused else 0

@@ -32,6 +32,8 @@ def target_of(model: str, output: str | None, external_data: str | None, in_plac
         if external_data is not None:
             raise click.UsageError("--external-data needs -o or --in-place")
         return None
+    if not output:
+        raise click.UsageError("-o needs the name of a file, found ''")
     if output == "-" and sys.stdout.isatty():
         raise click.UsageError("-o - writes a model to standard output, which is a terminal: send it elsewhere")
     return Target(output, external_data, False)

@@ -182,6 +182,8 @@ def open_model(path: PathLike) -> ModelFile:
     """
     if path == STDIN:
         return ModelFile.from_bytes(sys.stdin.buffer.read(), name="<stdin>")
+    if not os.fspath(path):
+        raise ModelReadError("'': not the name of a file")
     path = Path(path)
     try:
         mode = os.stat(path).st_mode

@@ -94,7 +94,8 @@ USAGE = {
     "infer embedding.onnx --input idz=int64[3]": "ids",
     "infer embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "infer embedding.onnx --external-data w": "--external-data needs -o",
-    "infer embedding.onnx -o embedding.onnx": "embedding.onnx",
+    "infer embedding.onnx -o embedding.onnx": "embedding.onnx: is the input, which only --in-place",
+    "infer embedding.onnx -o ''": "-o needs the name of a file",
     "infer embedding.onnx --format xml": "'xml' is not one of",
     "infer embedding.onnx --rules none.py": "none.py: no such file",
     "infer embedding.onnx --rules .": "--rules .: not a file",
@@ -164,7 +165,7 @@ def test_in_place(run: Run) -> None:
 def test_links_are_written_through(command: str, run: Run) -> None:
     Path("link.onnx").symlink_to("embedding.onnx")
     before = Path("embedding.onnx").read_bytes()
-    assert run(command, "link.onnx", "--in-place").stderr.startswith("wrote link.onnx\n")
+    assert run(command, "link.onnx", "--in-place").stderr.startswith("wrote link.onnx")
     assert Path("link.onnx").is_symlink() and Path("embedding.onnx").read_bytes() != before
 
 

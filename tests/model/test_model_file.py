@@ -328,6 +328,11 @@ def test_external_data_without_offset_and_length(tmp_path: Path) -> None:
     assert model.tensor(model.proto.graph.initializer[0]).tolist() == list(range(10))
 
 
+def test_an_empty_name_is_no_directory() -> None:
+    with pytest.raises(ModelReadError, match="'': not the name of a file"):
+        open_model("")
+
+
 def test_a_linked_model_finds_its_data_beside_the_real_file(tmp_path: Path) -> None:
     """The layout of download caches: both model and data are links into one directory of blobs."""
     (tmp_path / "blobs").mkdir()
