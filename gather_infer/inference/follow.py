@@ -17,7 +17,7 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
-from . import floats, growth
+from . import counts, floats, growth
 from .trace import Part, Test, Trace, one_element, part_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def follow(
         return
     if node.op_type in growth.STEPS:
         growth.follow_growth(node, inputs, result, frame, scope)
+    if node.op_type in counts.STEPS:
+        counts.follow_count(node, inputs, result, frame)
     if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
         if node.op_type in floats.STEPS:
             floats.follow_float(node, inputs, result, frame, scope)
@@ -457,5 +459,5 @@ _STEPS: Final[dict[str, Callable[[Step], Trace | None]]] = {
     "NonMaxSuppression": _boxes,
     "Where": _chosen,
 }
-FOLLOWED: Final = _STEPS.keys() | floats.STEPS | growth.STEPS
-"""Operators of ai.onnx that move, shift or limit elements, or map them to larger ones for larger ones."""
+FOLLOWED: Final = _STEPS.keys() | floats.STEPS | growth.STEPS | counts.STEPS
+"""Operators of ai.onnx that move, shift, limit or count elements, or map them to larger ones for larger ones."""

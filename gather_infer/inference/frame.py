@@ -50,6 +50,8 @@ class Frame:
     shifts      `y: (x, d)` for a tensor y that is x + d, element by element
     floats      between which numbers, or sizes, floats are that have been integers
     growth      of which tensor another one is a growing function, element by element
+    bools       the tensor of bools whose elements, as they are or as 0 and 1, another tensor has in some order
+    counts      how many elements of a tensor of bools are true
     tests       bools that say of each element of a tensor whether it is less than a number
     """
 
@@ -71,6 +73,8 @@ class Frame:
     tests: dict[str, Test] = field(default_factory=dict)
     floats: dict[str, Floats] = field(default_factory=dict)
     growth: dict[str, Growth] = field(default_factory=dict)
+    bools: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, Dim] = field(default_factory=dict)
     depth: int = 0
 
     def find(self, name: str) -> Value | None:

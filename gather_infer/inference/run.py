@@ -177,7 +177,8 @@ class _Run:
                 evidence = {a.node: a.evidence for a in walker.accesses if names[a.node] == 1}
             context = walker.context
             assumed |= dict.fromkeys(context.assumptions.values())
-            open_questions = any(not c.data_dependent for c in context.causes.values()) or context.assumptions
+            asked = any(not c.data_dependent for c in context.causes.values())
+            open_questions = asked or context.assumptions or context.constraints
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
             # may be taken along that rests on an assumption about one.
             if not all(free_symbols(a.dim) <= self.known for a in assumed):

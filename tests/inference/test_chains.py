@@ -120,3 +120,15 @@ def test_one_position_table_limits_the_sequence() -> None:
     inference, _ = check(proto, runs)
     assert str(inference["y"]) == "float32[B, seq, 4]"
     assert "seq <= 8" in map(str, inference.constraints)
+
+
+def test_what_a_late_node_implies_simplifies_what_an_early_one_computed() -> None:
+    """wav2vec2 counts its frames before the convolution that fails without one."""
+    proto = model("""(float[1, 1, N] x, float[1, 1, 2] w) => (float y) {
+        s = Shape<start = 2>(x) two = Constant<value_ints = [2]>() one = Constant<value_ints = [1]>()
+        d = Sub(s, two) q = Div(d, two) n = Add(q, one) m1 = Constant<value_ints = [-1]>() t = Concat<axis = 0>(n, m1)
+        c = Conv<strides = [2]>(x, w) y = Reshape(c, t) }""")
+    proto.graph.output[0].ClearField("type")
+    inference, _ = check(proto, [({"N": n}, {"x": (1, 1, n), "w": (1, 1, 2)}) for n in (2, 3, 4, 9)])
+    assert str(inference["y"]) == "float32[N//2, 1]"
+    assert inference.constraints == ()
