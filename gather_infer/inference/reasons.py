@@ -176,7 +176,7 @@ class _Remedies:
         found = list(self._from_node(place, name))
         yield from found
         if not found and cause.data_dependent:
-            data = next((n for n in place.node.input if n), "")
+            data = _deciding_input(place)
             yield f"only a run tells: it depends on the elements of {data}" if data else "only a run tells"
 
     def _from_node(self, place: Place, symbol: str) -> Iterator[str]:
@@ -215,6 +215,17 @@ def _effects(inference: Inference) -> Counter[str]:
 def _symbols_near(place: Place) -> set[str]:
     facts = (place.body.fact(name) for name in place.node.input if name)
     return {name for fact in facts if fact is not None for name in names_in(fact)}
+
+
+def _deciding_input(place: Place) -> str:
+    """The input whose elements decide a size: one of integers that looks like sizes or a count, else the first."""
+    names = [name for name in place.node.input if name]
+    for name in names:
+        fact = place.body.fact(name)
+        if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
+            if fact.values is None and fact.rank is not None and fact.rank <= 1:
+                return name
+    return names[0] if names else ""
 
 
 def _leaves(step: Step) -> Iterator[Step]:

@@ -200,6 +200,12 @@ def test_what_only_a_run_tells() -> None:
     assert unknown.remedies == ("only a run tells: it depends on the elements of y",)
 
 
+def test_a_run_tells_the_elements_that_are_a_shape() -> None:
+    proto = model("(float x, bool[n] mask) => (y) { m = Cast <to = 7> (mask) k = ReduceSum (m) y = Expand (x, k) }")
+    (unknown,) = explain(proto, "y").unknowns
+    assert unknown.remedies == ("only a run tells: it depends on the elements of k",)
+
+
 def test_a_rule_makes_an_operator_known() -> None:
     found = explain(MYSTERY, "z")
     assert found.remedies == ("a rule for local.Mystery: --rules FILE.py",)
