@@ -6,11 +6,13 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import gather_infer_cli
 import pytest
 
 import gather_infer
+import gather_infer.report
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -97,6 +99,13 @@ def test_reports_know_result_dataclasses_only() -> None:
         for module in imports(path):
             if module.startswith("gather_infer.inference"):
                 assert module in RESULTS, f"{_shown(path)} imports {module}"
+
+
+@pytest.mark.parametrize("package", [gather_infer, gather_infer.report], ids=lambda package: package.__name__)
+def test_lazy_names(package: ModuleType) -> None:
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
 
 
 def test_every_room_has_its_rule() -> None:
