@@ -1,21 +1,49 @@
-"""Models on disk: opening without reading weights, indexing, editing by journal, saving whole or not at all."""
+"""Models on disk: opening without reading weights, indexing, editing by journal, saving whole or not at all.
 
-from gather_infer.model.edits import (
-    AddInitializer,
-    Edit,
-    ImportOpset,
-    InsertNodes,
-    Journal,
-    RemoveInitializer,
-    RemoveNode,
-    ReplaceUses,
-)
+Names are resolved on first use: to open a model takes nothing of what edits it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from gather_infer.model.file import ModelFile, open_model
-from gather_infer.model.index import GraphIndex, Scope, Use
-from gather_infer.model.journal import apply
-from gather_infer.model.names import Names
-from gather_infer.model.paths import MAIN, GraphPath, Root, Step
-from gather_infer.model.save import SaveReport, save
+from gather_infer.model.save import SaveReport, save  # the function hides the module of the same name
+
+if TYPE_CHECKING:
+    from gather_infer.model.edits import (
+        AddInitializer,
+        Edit,
+        ImportOpset,
+        InsertNodes,
+        Journal,
+        RemoveInitializer,
+        RemoveNode,
+        ReplaceUses,
+    )
+    from gather_infer.model.index import GraphIndex, Scope, Use
+    from gather_infer.model.journal import apply
+    from gather_infer.model.names import Names
+    from gather_infer.model.paths import MAIN, GraphPath, Root, Step
+
+_HOME = {
+    "edits": (
+        "AddInitializer",
+        "Edit",
+        "ImportOpset",
+        "InsertNodes",
+        "Journal",
+        "RemoveInitializer",
+        "RemoveNode",
+        "ReplaceUses",
+    ),
+    "index": ("GraphIndex", "Scope", "Use"),
+    "journal": ("apply",),
+    "names": ("Names",),
+    "paths": ("MAIN", "GraphPath", "Root", "Step"),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "MAIN",
@@ -40,3 +68,10 @@ __all__ = [
     "open_model",
     "save",
 ]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)
