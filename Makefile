@@ -12,10 +12,9 @@ lint:
 oracle:
 	pytest -m oracle
 
-# side by side with the other tools, as ratios
+# side by side with the other tools, as ratios; a few minutes
 bench:
 	python benchmarks/infer.py
-	python benchmarks/large_file.py
 
 # needs fixtures/requirements.txt
 fixtures-check:
