@@ -219,12 +219,13 @@ def _symbols_near(place: Place) -> set[str]:
 
 def _deciding_input(place: Place) -> str:
     """The input whose elements decide a size: one of integers that looks like sizes or a count, else the first."""
-    names = [name for name in place.node.input if name]
+    names: list[str] = [name for name in place.node.input if name]
     for name in names:
         fact = place.body.fact(name)
-        if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
-            if fact.values is None and fact.rank is not None and fact.rank <= 1:
-                return name
+        if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
+            continue
+        if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
+            return name
     return names[0] if names else ""
 
 
