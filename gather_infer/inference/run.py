@@ -24,6 +24,7 @@ from gather_infer.symbolic import (
     free_symbols,
     known_eq,
     parse_dim,
+    simplify,
     substitute,
     symbol,
 )
@@ -177,8 +178,11 @@ class _Run:
                 evidence = {a.node: a.evidence for a in walker.accesses if names[a.node] == 1}
             context = walker.context
             assumed |= dict.fromkeys(context.assumptions.values())
-            asked = any(not c.data_dependent for c in context.causes.values())
-            open_questions = asked or context.assumptions or context.constraints
+            open_questions = (
+                any(not c.data_dependent for c in context.causes.values())
+                or context.assumptions
+                or any(simplify(d, scope) != d for c in context.constraints for d in (c.left, c.right))
+            )
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
             # may be taken along that rests on an assumption about one.
             if not all(free_symbols(a.dim) <= self.known for a in assumed):
