@@ -79,7 +79,10 @@ def announce(text: str, *, colour: bool) -> None:
     _echo(text, colour, err=True)
 
 
-def _echo(line: str, colour: bool, *, err: bool) -> None:
+def _echo(text: str, colour: bool, *, err: bool) -> None:
+    from gather_infer.report.layout import printable
+
+    line = "\n".join(map(printable, text.split("\n")))  # names from a file cannot steer the terminal
     # click removes the colours again when the stream is no terminal
     wanted = colour and not os.environ.get("NO_COLOR")
     click.echo(_painted(line) if wanted else line, err=err, color=None if wanted else False)

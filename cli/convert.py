@@ -80,19 +80,16 @@ def _text(result: ConversionResult, *, verbose: bool) -> list[str]:
     from gather_infer.report.text import findings_text
 
     total = count(len(result.converted), "OpenVINO-style Gather")
-    lines = [
-        f"{result.source.name}   {total} -> ONNX Gather" if result.converted else f"{result.source.name}   {total}"
-    ]
+    lines = [f"{result.source.name}   {total}" + (" -> ONNX Gather" if result.converted else "")]
     casts = sum(c.cast for c in result.converted)
     if casts:
         lines.append(f"  {count(casts, 'Cast')} of the indices to int64 inserted")
     assumed = [c for c in result.converted if c.indices == "assumed"]
     if assumed:
         lines.append(f"  indices assumed in bounds, where OpenVINO would have given zeros: {len(assumed)}")
-    shown = result.converted if verbose else assumed
-    for c in shown:
-        remark = f", indices {c.indices} in bounds" if verbose else ""
-        lines.append(f"    {c.node}, axis {c.axis}{remark}" + (", Cast inserted" if verbose and c.cast else ""))
+    for c in result.converted if verbose else assumed:
+        remarks = [f"indices {c.indices} in bounds", *(["Cast inserted"] if c.cast else [])] if verbose else []
+        lines.append("    " + ", ".join([c.node, f"axis {c.axis}", *remarks]))
     return [*lines, *findings_text(_found(result), result.source.name)]
 
 

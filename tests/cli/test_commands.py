@@ -135,6 +135,32 @@ def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
     assert Path("embedding.onnx").read_bytes() == model
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fold EVIL -o out.onnx -v",
+        "fold EVIL --dry-run",
+        "infer EVIL -v",
+        "infer EVIL --input k=int64[1]",
+        "convert EVIL -o o",
+    ],
+)
+def test_no_name_can_steer_the_terminal(command: str, run: Run) -> None:
+    model = onnx.load("embedding.onnx")
+    steering = "\x1b[2J\r"
+    for node in model.graph.node:
+        node.name += steering
+    model.graph.node.add(op_type="Gather", name=f"ov{steering}", domain="openvino", input=["words", "ids", "zero"])
+    model.graph.node[-1].output.append(f"extra{steering}")
+    model.graph.input[0].name = f"ids{steering}"
+    for node in model.graph.node:
+        node.input[:] = [f"ids{steering}" if name == "ids" else name for name in node.input]
+    onnx.save(model, "evil.onnx")
+    result = run(*shlex.split(command.replace("EVIL", "evil.onnx")))
+    assert "\\x1b[2J" in result.output
+    assert not {"\x1b", "\r"} & set(result.output)
+
+
 def test_strict_exits_1_with_findings(run: Run) -> None:
     assert run("infer", "bad.onnx").exit_code == 0
     assert run("infer", "bad.onnx", "--strict").exit_code == 1
@@ -150,6 +176,9 @@ def test_infer_writes_value_info(run: Run) -> None:
     before.graph.ClearField("value_info")
     annotated.graph.ClearField("value_info")
     assert annotated == before
+    result = run("infer", "embedding.onnx", "-o", "out.onnx", "--dim", "seq=1..16", "--dim", "batch=2")
+    said = "its value_info holds for seq=1..16, batch=2 only; the inputs are declared as before"
+    assert result.stderr == f"wrote out.onnx\n{said}\n"
 
 
 def test_in_place(run: Run) -> None:
