@@ -12,6 +12,8 @@ import gather_infer_cli
 import pytest
 
 import gather_infer
+import gather_infer.inference
+import gather_infer.model
 import gather_infer.report
 
 if sys.version_info >= (3, 11):
@@ -35,8 +37,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tensor": ({"symbolic"}, {"numpy"}),
     "rules": (FOUNDATION | {"symbolic", "tensor"}, {"numpy"}),
     "ops": (FACTS, {"numpy"}),
-    "model": (FOUNDATION, {"numpy", "onnx", "google"}),
-    "inference": (FACTS | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "model": (FOUNDATION | {"lazy"}, {"numpy", "onnx", "google"}),
+    "inference": (FACTS | {"lazy", "ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
     "folding": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
     "shape_inference": (FOUNDATION | {"symbolic", "model", "inference"}, {"onnx", "google"}),
     "validate": (ENGINE, {"numpy", "onnx"}),
@@ -101,7 +103,10 @@ def test_reports_know_result_dataclasses_only() -> None:
                 assert module in RESULTS, f"{_shown(path)} imports {module}"
 
 
-@pytest.mark.parametrize("package", [gather_infer, gather_infer.report], ids=lambda package: package.__name__)
+LAZY = [gather_infer, gather_infer.inference, gather_infer.model, gather_infer.report]
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
 def test_lazy_names(package: ModuleType) -> None:
     assert all(getattr(package, name) is not None for name in package.__all__)
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):

@@ -5,8 +5,9 @@ Names are resolved on first use: to infer takes nothing of what explains.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -14,21 +15,13 @@ if TYPE_CHECKING:
     from .result import Coverage, GatherAccess, Inference
     from .run import infer, to_model_file
 
-_MODULE = {
-    "Coverage": "result",
-    "Explanation": "explanation",
-    "GatherAccess": "result",
-    "Inference": "result",
-    "explain": "reasons",
-    "infer": "run",
-    "to_model_file": "run",
+_HOME = {
+    "explanation": ("Explanation",),
+    "reasons": ("explain",),
+    "result": ("Coverage", "GatherAccess", "Inference"),
+    "run": ("infer", "to_model_file"),
 }
 
 __all__ = ["Coverage", "Explanation", "GatherAccess", "Inference", "explain", "infer", "to_model_file"]
 
-
-def __getattr__(name: str) -> object:
-    module = _MODULE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = lazy(__name__, _HOME)

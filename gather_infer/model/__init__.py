@@ -5,9 +5,9 @@ Names are resolved on first use: to open a model takes nothing of what edits it.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gather_infer.lazy import lazy
 from gather_infer.model.file import ModelFile, open_model
 from gather_infer.model.save import SaveReport, save  # the function hides the module of the same name
 
@@ -43,7 +43,6 @@ _HOME = {
     "names": ("Names",),
     "paths": ("MAIN", "GraphPath", "Root", "Step"),
 }
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "MAIN",
@@ -69,9 +68,4 @@ __all__ = [
     "save",
 ]
 
-
-def __getattr__(name: str) -> object:
-    module = _MODULE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = lazy(__name__, _HOME)
