@@ -261,6 +261,7 @@ def _added(step: Step) -> Trace | None:
             return None
         parts = tuple(_shifted(step, p, offset) for p in trace.parts)
         return Trace(parts, trace.axis if step.tensor(x).rank == step.result.rank else None)
+    step.frame.sums[step.node.output[0]] = (step.node.op_type, step.node.input[0], step.node.input[1])
     return None
 
 
@@ -420,11 +421,28 @@ def _half(step: Step, branch: int, base: str, half: Span) -> Span:
     shifted, offset = step.frame.shifts.get(name, ("", 0))
     if shifted == base:
         return spans.add(half, Span(offset, offset), step.scope)
+    total = _total(step, name, base, half)
+    if total is not None:
+        return total
     function, value = step.frame.growth.get(name), step.frame.find(base)
     if function is None or function.base != base or not isinstance(value, SymbolicTensor) or value.dtype is None:
         return known
     grown = growth.grown(function, half, value.dtype, step.scope)
     return Span(spans.most(grown, known, step.scope).lo, spans.least(grown, known, step.scope).hi)
+
+
+def _total(step: Step, name: str, base: str, half: Span) -> Span | None:
+    """The span of a sum or difference of `base` and another tensor where `base` is in `half`; None if it is open."""
+    op_type, *operands = step.frame.sums.get(name, ("",))
+    if base not in operands:
+        return None
+    given: list[Span] = []
+    for operand in operands:
+        value = step.frame.find(operand)
+        known = spans.span_of(value, step.scope) if isinstance(value, SymbolicTensor) else spans.ANY
+        given.append(half if operand == base else known)
+    found = (spans.add if op_type == "Add" else spans.sub)(given[0], given[1], step.scope)
+    return None if found.lo is None or found.hi is None or _fitting(step, found) != found else found
 
 
 def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:

@@ -48,6 +48,7 @@ class Frame:
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     traces      where the elements of integer tensors come from
     shifts      `y: (x, d)` for a tensor y that is x + d, element by element
+    sums        `y: ("Add", a, b)` for an integer tensor y that is a + b, element by element; "Sub" for a - b
     floats      between which numbers, or sizes, floats are that have been integers
     growth      of which tensor another one is a growing function, element by element
     bools       the tensor of bools whose elements, as they are or as 0 and 1, another tensor has in some order
@@ -71,6 +72,7 @@ class Frame:
     traces: dict[str, Trace] = field(default_factory=dict)
     shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
     tests: dict[str, Test] = field(default_factory=dict)
+    sums: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     floats: dict[str, Floats] = field(default_factory=dict)
     growth: dict[str, Growth] = field(default_factory=dict)
     bools: dict[str, str] = field(default_factory=dict)

@@ -49,6 +49,15 @@ CASES: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "N 2 8"},
         [{"N": 0}, {"N": 3}],
     ),
+    "Where of sums, under a test of one of the addends": (
+        """(float[N, M] x) => (int64[N] y, int64[N] z) {
+            i = ArgMax<axis = 1, keepdims = 0, select_last_index = 1>(x) two = Constant<value = int64 {2}>()
+            n = Shape<start = 0, end = 1>(x) a = Mul(i, n) b = Add(a, i) c = Sub(a, i) p = Less(i, two)
+            y = Where(p, b, two) z = Where(p, two, c)
+        }""",
+        {"x": "N M"},
+        [{"N": 1, "M": 1}, {"N": 3, "M": 2}, {"N": 2, "M": 3}, {"N": 5, "M": 7}],
+    ),
     "Cast of floats past the end of int8": (
         """(float[N, 200] x) => (int64[N] y) {
             i = ArgMax<axis = 1, keepdims = 0, select_last_index = 1>(x) f = Cast<to = 1>(i) a = Cast<to = 3>(f)

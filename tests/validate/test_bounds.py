@@ -106,6 +106,19 @@ PROVED = {
         "c = Clip (i, zero, m) b = Add (a, c) t = Reshape (s, flat) y = Gather (t, b)",
         "int64 zero = {0}, int64 one = {1}, int64[1] flat = {-1}",
     ),
+    "a slot of a group, or the one behind them": (
+        "float[C, E] s, float[P] x, int64[N] i",
+        "k = Shape <start = 0, end = 1> (s) e = ArgMax <axis = 1, keepdims = 0> (s) a = Mul (e, k) "
+        "j = Max (i, zero) b = Add (j, a) n = Size (s) p = Less (j, k) w = Where (p, b, n) "
+        "f = Reshape (s, flat) t = Concat <axis = 0> (f, rest) y = Gather (t, w)",
+        "int64 zero = {0}, int64[1] flat = {-1}, float[1] rest = {0.0}",
+    ),
+    "the places before, counted from the end": (
+        "float[N] x, int64[N] i",
+        "k = Shape (x) r = Range (zero, m, one) j = Max (i, zero) d = Sub (k, j) p = Greater (j, k) "
+        "w = Where (p, zero, d) t = Concat <axis = 0> (x, rest) y = Gather (t, w)",
+        "int64 zero = {0}, int64 one = {1}, int64 m = {3}, float[1] rest = {0.0}",
+    ),
     "NonZero of the tensor": (
         "float[A, B] x",
         "n = NonZero (x) i = Transpose <perm = [1, 0]> (n) y = GatherND (x, i)",
