@@ -14,6 +14,7 @@ from gather_infer.rules import Assumption, Attribute, Context
 from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
 from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
+from .condition import assumed, either, scalar
 from .frame import MAX_DEPTH, Frame
 from .induction import induction, is_invariant
 from .join import escape, fresh_dim, join
@@ -40,7 +41,7 @@ def infer(
     try:
         match node.op_type:
             case "If":
-                return _if(walker, attributes, inputs, frame, len(node.output))
+                return _if(walker, node, attributes, inputs, frame)
             case "Loop":
                 return _loop(walker, node, attributes, inputs, frame)
             case _:
@@ -82,14 +83,19 @@ def _walk_body(
 
 
 def _if(
-    walker: Walker, attributes: Mapping[str, Attribute], inputs: Sequence[Value | None], frame: Frame, outputs: int
+    walker: Walker,
+    call: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
-    context, node = walker.context, walker.context.node
+    context, node, outputs = walker.context, walker.context.node, len(call.output)
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
-    taken = _scalar(inputs[0])
-    scope = context.scope
+    taken = scalar(inputs[0])
+    negative = frame.comparison(call.input[0])
+    scope, created = context.scope, len(context.causes)
     results: dict[bool, list[Value]] = {}
     for branch, name in ((True, "then_branch"), (False, "else_branch")):
         body = _body(attributes, name)
@@ -100,6 +106,8 @@ def _if(
             raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
         # a branch that always runs is on the unconditional path
         context.scope = scope if taken is branch else scope.child()
+        if negative is not None and not isinstance(taken, bool):
+            context.scope.require(-negative - 1 if branch else negative)
         mark = walker.mark()
         results[branch], _ = _walk_body(walker, body, (), f"{node}/{name}", frame)
         if taken is not branch:
@@ -108,15 +116,17 @@ def _if(
     if isinstance(taken, bool):
         return results[taken]
     differ = "the branches of the If give it different sizes"
-    pairs = zip(results[True], results[False], strict=True)
+    pairs = list(zip(results[True], results[False], strict=True))
+    if negative is not None:
+        if any(_ranks_differ(*pair) for pair in pairs) and (held := assumed(negative, context)) is not None:
+            return results[held]
+        local = _local_symbols(context, created)
+        pairs = [either(negative, a, b, local, context) for a, b in pairs]
     return [join(a, b, fresh_dim(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
 
 
-def _scalar(value: Value | None) -> object:
-    """The one element of a tensor, None when it is not known."""
-    if isinstance(value, SymbolicTensor) and value.values is not None and value.values.size == 1:
-        return value.values.flat[0]
-    return None
+def _ranks_differ(a: Value, b: Value) -> bool:
+    return isinstance(a, SymbolicTensor) and isinstance(b, SymbolicTensor) and a.rank != b.rank
 
 
 # Loop
@@ -147,11 +157,11 @@ def _loop(
             f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110"
         )
 
-    limit = _scalar(inputs[0]) if inputs else None
+    limit = scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
     # where M is given and not known, the loop may end before its condition says so
     is_limit_known = most is not None or not inputs or inputs[0] is None
-    start = _scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
+    start = scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
 
     scope, created = context.scope, len(context.causes)
     iteration = _iteration(context)
@@ -174,7 +184,7 @@ def _loop(
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
         state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
-        goes_on = _scalar(results[0])
+        goes_on = scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
         context.scope = scope  # the body may never run, so its facts say nothing of how often it does
         counted = _counted(start, begins, continues, iteration, context, most)
@@ -217,28 +227,6 @@ def _leave(walker: Walker, mark: Mark, trips: Dim) -> None:
     runs = known_le(1, trips, walker.context.scope)
     if runs is not True:
         walker.forget_conditional(mark, is_dead=runs is False)
-
-
-# A comparison is true exactly when this difference is negative.
-COMPARISONS: Final = {
-    "Less": lambda a, b: a - b,
-    "LessOrEqual": lambda a, b: a - b - 1,
-    "Greater": lambda a, b: b - a,
-    "GreaterOrEqual": lambda a, b: b - a - 1,
-}
-
-
-def compared(op_type: str, inputs: Sequence[Value | None]) -> Dim | None:
-    """The dim that is negative exactly when a comparison of two integers is true; None when it is not known."""
-    operands: list[Dim] = []
-    for value in inputs:
-        element = _scalar(value)
-        is_integer = isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_integer
-        if not is_integer or not isinstance(element, (int, Expr)):
-            return None
-        operands.append(element)
-    found: Dim | None = COMPARISONS[op_type](*operands) if len(operands) == 2 else None
-    return found
 
 
 def _counted(

@@ -13,6 +13,7 @@ from onnx import AttributeProto, NodeProto, TensorProto
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
+from .cache import Key
 from .dispatch import Opsets
 from .floats import Floats
 from .growth import Growth
@@ -53,6 +54,7 @@ class Frame:
     growth      of which tensor another one is a growing function, element by element
     bools       the tensor of bools whose elements, as they are or as 0 and 1, another tensor has in some order
     counts      how many elements of a tensor of bools are true
+    sized_by_data  by operator, what its nodes have computed whose sizes depend on data
     tests       bools that say of each element of a tensor whether it is less than a number
     """
 
@@ -77,6 +79,7 @@ class Frame:
     growth: dict[str, Growth] = field(default_factory=dict)
     bools: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Dim] = field(default_factory=dict)
+    sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     depth: int = 0
 
     def find(self, name: str) -> Value | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,9 +26,9 @@ from gather_infer.tensor import (
     make_values,
 )
 
-from . import control, function
+from . import condition, control, function
 from .attributes import read_attributes
-from .cache import RuleCache
+from .cache import Key, RuleCache
 from .custom import require_facts
 from .dispatch import Entry, Opsets
 from .fallback import onnx_inference
@@ -240,6 +240,10 @@ class Walker:
             self.record_access(entry, names, inputs, outputs, node, frame, before)
         if is_inferred and entry.is_followed:
             follow(node, inputs, outputs, frame, context)
+        if is_inferred and entry.op_type in condition.OPERATORS and entry.domain == "":
+            negative = condition.condition(entry.op_type, names, inputs, frame)
+            if negative is not None:
+                frame.negative[outputs[0]] = negative
         return True
 
     def infer_node(
@@ -279,9 +283,19 @@ class Walker:
                 if entry.in_family and key is not None:
                     self.context.addressed += self.cache.addressed.get(key, ())
                 return remembered
+            if entry.op_type in frame.sized_by_data and key is not None:
+                sized = frame.sized_by_data[entry.op_type].get(_question(entry, names, attributes, outputs))
+                if sized is not None:
+                    return sized  # the same operator on the same tensors: the sizes are the same, whatever they are
+        generated = len(self.context.causes)
         results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
         is_pure = self.context.effects == effects
         results = [None if value is None else self.limited(value) for value in results]
+        if key is not None and not is_pure and entry.domain == "" and not entry.in_family:
+            new = islice(reversed(self.context.causes.values()), len(self.context.causes) - generated)
+            if any(cause.data_dependent for cause in new):
+                asked = frame.sized_by_data.setdefault(entry.op_type, {})
+                asked[_question(entry, names, attributes, outputs)] = results
         if key is not None and is_pure:
             results = self.cache.put(key, results)
             if entry.in_family:
@@ -330,10 +344,6 @@ class Walker:
             results: Sequence[Value | None] = entry.rule(call)
             if entry.custom:
                 require_facts(entry, results, len(outputs))
-            if entry.op_type in control.COMPARISONS and entry.domain == "":
-                difference = control.compared(entry.op_type, inputs)
-                if difference is not None:
-                    frame.negative[outputs[0]] = difference
             return results
         if schema is not None:
             node = function.resolved(node, frame)
@@ -554,6 +564,11 @@ class Walker:
         if is_dead:
             self.diagnostics[mark.diagnostics :] = filter(_is_structural, self.diagnostics[mark.diagnostics :])
             del self.accesses[mark.accesses :]
+
+
+def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
+    """What a node computes: its operator, the tensors that it is given and its attributes."""
+    return (entry, *names, *attributes.items(), *map(bool, outputs))
 
 
 def _is_structural(finding: Diagnostic) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, symbol
 from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
-from gather_infer.symbolic.evaluate import evaluate, free_symbols, product, total
+from gather_infer.symbolic.evaluate import evaluate, free_symbols, is_total, product, total
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
@@ -24,6 +24,7 @@ __all__ = [
     "evaluate",
     "floordiv",
     "free_symbols",
+    "is_total",
     "known_eq",
     "known_le",
     "known_lt",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from gather_infer.symbolic.dim import Dim, FloorDiv, Max, Min, Symbol
 
-__all__ = ["evaluate", "free_symbols", "product", "total"]
+__all__ = ["evaluate", "free_symbols", "is_total", "product", "total"]
 
 
 def total(dims: Iterable[Dim]) -> Dim:
@@ -28,6 +28,17 @@ def product(dims: Iterable[Dim]) -> Dim:
 def free_symbols(dim: Dim) -> frozenset[str]:
     """Names of the symbols in the dim."""
     return frozenset() if isinstance(dim, int) else dim.symbols
+
+
+def is_total(dim: Dim) -> bool:
+    """True when the dim has a value for every binding: its divisors are numbers."""
+    if isinstance(dim, (int, Symbol)):
+        return True
+    if isinstance(dim, FloorDiv):
+        return isinstance(dim.den, int) and is_total(dim.num)
+    if isinstance(dim, (Min, Max)):
+        return all(map(is_total, dim.args))
+    return all(is_total(atom) for monomial, _ in dim.terms for atom in monomial)
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:

@@ -54,12 +54,12 @@ def test_bytes_are_a_model_too() -> None:
 def test_unknown_sizes_are_named_as_onnx_names_them() -> None:
     proto = model(
         'g (float[N, "unk__0"] x) => (int64[2, K] y) {'
-        " i = NonZero(x) y = Relu(i) twice = Concat<axis = 1>(i, i) j = NonZero(x) }"
+        " i = NonZero(x) y = Relu(i) twice = Concat<axis = 1>(i, i) r = Relu(x) j = NonZero(r) }"
     )
     found = shapes(infer_shapes(proto))
     assert found["i"] == [2, "unk__1"]
     assert found["twice"] == [2, "2*unk__1"]
-    assert found["j"] == [2, "unk__2"], "another node, another symbol"
+    assert found["j"] == [2, "unk__2"], "of another tensor, another symbol"
     assert found["y"] == [2, "K"], "what is declared stays"
 
 

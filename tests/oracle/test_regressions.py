@@ -111,6 +111,51 @@ KNOWN: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "1 1 N M"},
         [{"N": 5, "M": 9}, {"N": 10, "M": 10}, {"N": 20, "M": 30}, {"N": 59, "M": 640}],
     ),
+    # What a scripted `if` on sizes gives: an expression says which branch is taken.
+    "If, padded to an even length": (
+        """(float[N] x) => (float[p] y) {
+            shape = Shape(x) n = Squeeze(shape) two = Constant<value = int64 {2}>() one = Constant<value = int64 {1}>()
+            rest = Mod(n, two) odd = Equal(rest, one) c = Cast<to = 9>(odd)
+            y = If(c) <then_branch = t () => (float[q] a) {
+                pads = Constant<value = int64[2] {0, 1}>() a = Pad(x, pads) }, else_branch = e () => (float[r] b) {
+                b = Identity(x) }>
+        }""",
+        {"x": "N"},
+        [{"N": 0}, {"N": 1}, {"N": 4}, {"N": 7}],
+    ),
+    "If, padded to the longer": (
+        """(float[N] x, float[M] y) => (float[p] z) {
+            xs = Shape(x) ys = Shape(y) c = Less(xs, ys)
+            z = If(c) <then_branch = t () => (float[q] a) {
+                zero = Constant<value = int64[1] {0}>() more = Sub(ys, xs) pads = Concat<axis = 0>(zero, more)
+                a = Pad(x, pads) }, else_branch = e () => (float[r] b) { b = Identity(x) }>
+        }""",
+        {"x": "N", "y": "M"},
+        [{"N": 0, "M": 3}, {"N": 5, "M": 2}, {"N": 4, "M": 4}, {"N": 1, "M": 7}],
+    ),
+    "If, a size chosen by two tests": (
+        """(float[N, M] x) => (int64[p, q] y) {
+            shape = Shape(x) zero = Constant<value = int64[1] {0}>() one = Constant<value = int64[1] {1}>()
+            n = Gather(shape, zero) m = Gather(shape, one) three = Constant<value = int64[1] {3}>()
+            small = Less(n, three) short = GreaterOrEqual(m, n) long = Not(short) c = And(small, long)
+            size = If(c) <then_branch = t () => (int64[1] a) { a = Add(m, three) },
+                          else_branch = e () => (int64[1] b) { b = Mul(n, three) }>
+            two = Concat<axis = 0>(size, one) y = Expand(one, two)
+        }""",
+        {"x": "N M"},
+        [{"N": 0, "M": 0}, {"N": 2, "M": 1}, {"N": 1, "M": 2}, {"N": 5, "M": 1}],
+    ),
+    # x[:, :1].squeeze(1) of PyTorch, which asks whether there is a first column
+    "If, squeezed when it is 1": (
+        """(float[N, M] x) => (float[p] y) {
+            zero = Constant<value = int64[1] {0}>() one = Constant<value = int64[1] {1}>() s = Slice(x, zero, one, one)
+            shape = Shape(s) m = Gather(shape, one) c = Equal(m, one)
+            y = If(c) <then_branch = t () => (float[q] a) { a = Squeeze(s, one) },
+                       else_branch = e () => (float[r, u] b) { b = Identity(s) }>
+        }""",
+        {"x": "N M"},
+        [{"N": 2, "M": 1}, {"N": 0, "M": 3}, {"N": 4, "M": 7}],
+    ),
     "SplitToSequence, the axis goes with a split of 1": (
         """(float[N, 3, M] x) => (float[p, q] y) {
             one = Constant<value = int64 {1}>() s = SplitToSequence<axis = 1, keepdims = 0>(x, one)
@@ -128,6 +173,26 @@ KNOWN: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         [{"N": 1, "L": 6}, {"N": 3, "L": 17}],
     ),
 }
+
+
+def test_the_same_elements_are_counted_once() -> None:
+    """x[mask] and y[mask] of PyTorch: two NonZero of one mask have one size, which makes their sum exact."""
+    proto = model(
+        """(float[N] x, float[N] y, bool[N] mask, bool[N] other) => (float[p] z) {
+            i = NonZero(mask) it = Transpose(i) a = GatherND(x, it) j = NonZero(mask) jt = Transpose(j)
+            b = GatherND(y, jt) z = Add(a, b) k = NonZero(other)
+        }"""
+    )
+    inference = infer(proto)
+    assert str(inference["z"]) == "float32[nonzero_0]"
+    assert inference["i"] == inference["j"] != inference["k"]
+    runtime = Runtime(proto)
+    rng = np.random.default_rng(0)
+    for size in (1, 4, 9):
+        feeds = {name: np.ones(size, np.float32) for name in "xy"} | {
+            m: rng.random(size) < 0.6 for m in ("mask", "other")
+        }
+        assert compare(inference, runtime.run(feeds), {"N": size}).wrong == []
 
 
 @pytest.mark.parametrize("name", KNOWN)
