@@ -121,6 +121,7 @@ class _Run:
         self.check_types = check_types
         self.fixed_defaults = fixed_defaults
         self.early: list[Diagnostic] = []
+        self.constants: dict[tuple[int, bytes], Value | None] = {}
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
         constants = {t.name for t in self.graph.initializer} | {t.values.name for t in self.graph.sparse_initializer}
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
@@ -238,7 +239,9 @@ class _Run:
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=self.known, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
-        walker = Walker(self.model, context, reader, self.rule_sets, check_types=self.check_types)
+        walker = Walker(
+            self.model, context, reader, self.rule_sets, constants=self.constants, check_types=self.check_types
+        )
         frame = Frame(walker.opsets(imports_of(self.model.proto)))
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol, so that growth stays linear in the model."""
 
+MAX_CONSTANT_TEXT: Final = 256
+"""Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""
+
 MAX_CONSTANT_BYTES: Final = 64 << 20
 """Bytes of a constant index that are read to check every element."""
 
@@ -66,7 +69,10 @@ class Mark:
 
 
 class Walker:
-    """One pass over a model. The facts end up in `scopes`, by path; findings in `diagnostics`."""
+    """One pass over a model. The facts end up in `scopes`, by path; findings in `diagnostics`.
+
+    constants   what small Constants stand for, by `_constant_text`; the passes of a run share it
+    """
 
     def __init__(
         self,
@@ -75,12 +81,14 @@ class Walker:
         reader: DimReader,
         rule_sets: Sequence[Mapping[str, RuleSet]],
         *,
+        constants: dict[tuple[int, bytes], Value | None],
         check_types: bool = True,
     ) -> None:
         self.model = model
         self.context = context
         self.reader = reader
         self.rule_sets = rule_sets
+        self.constants = constants
         self.checks_types = check_types
         self.functions: dict[tuple[str, str, str], FunctionProto] = {}
         for proto in model.proto.functions:
@@ -273,6 +281,11 @@ class Walker:
             if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
+        text = _constant_text(entry, node, outputs) if entry.op_type == "Constant" else None
+        if text is not None and text in self.constants:
+            if node.attribute[0].type == _A.TENSOR:
+                frame.constants[outputs[0]] = node.attribute[0].t
+            return [self.constants[text]]
         effects = self.context.effects
         attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
         key = None
@@ -291,6 +304,8 @@ class Walker:
         results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
         is_pure = self.context.effects == effects
         results = [None if value is None else self.limited(value) for value in results]
+        if text is not None:
+            self.constants[text] = results[0]
         if key is not None and not is_pure and entry.domain == "" and not entry.in_family:
             new = islice(reversed(self.context.causes.values()), len(self.context.causes) - generated)
             if any(cause.data_dependent for cause in new):
@@ -569,6 +584,16 @@ class Walker:
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
     """What a node computes: its operator, the tensors that it is given and its attributes."""
     return (entry, *names, *attributes.items(), *map(bool, outputs))
+
+
+def _constant_text(entry: Entry, node: NodeProto, outputs: Sequence[str]) -> tuple[int, bytes] | None:
+    """All that the fact of a small Constant depends on; None when it is large, or when more has to be asked."""
+    if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1 or len(outputs) != 1:
+        return None
+    attribute = node.attribute[0]
+    if attribute.ref_attr_name or attribute.ByteSize() > MAX_CONSTANT_TEXT:
+        return None
+    return entry.version, attribute.SerializeToString()
 
 
 def _is_structural(finding: Diagnostic) -> bool:
