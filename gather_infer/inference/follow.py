@@ -112,11 +112,17 @@ def follow(
 
 
 def sharpen(name: str, span: Span, frame: Frame) -> None:
-    """Give a tensor the ends of a span where its own is open, or belongs to a larger tensor."""
+    """Give a tensor the ends of a span where its own is open, or belongs to a larger tensor.
+
+    An end that is the limit of the element type says nothing.
+    """
     value = frame.values[name]
-    assert isinstance(value, SymbolicTensor), "only tensors are followed"
-    old = value.span or Span()
-    new = Span(old.lo if span.lo is None else span.lo, old.hi if span.hi is None else span.hi)
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are followed"
+    old, limits = value.span or Span(), spans.type_span(value.dtype)
+    new = Span(
+        old.lo if span.lo is None or span.lo == limits.lo else span.lo,
+        old.hi if span.hi is None or span.hi == limits.hi else span.hi,
+    )
     if new != old and value.values is None:
         frame.values[name] = value.with_(span=new)
 

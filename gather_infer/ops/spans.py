@@ -14,7 +14,19 @@ from functools import wraps
 from typing import ParamSpec
 
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, ceildiv, floordiv, known_le, known_lt, maximum, minimum
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    Scope,
+    ceildiv,
+    evaluate,
+    floordiv,
+    known_le,
+    known_lt,
+    maximum,
+    minimum,
+)
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 ANY = Span()
@@ -23,6 +35,9 @@ ANY = Span()
 MAX_END_SIZE = 64
 """Nodes of a symbolic end; what is longer proves nothing that a person would follow."""
 
+
+ORDINARY_SIZE = 16
+"""What does not hold of sizes like this one is not assumed."""
 
 HUGE = 1 << 53
 """A number past it stands for "no limit": together with a size it may well wrap."""
@@ -108,7 +123,7 @@ def holds(op: OpCall, dim: Expr, least: int, most: int, *, may_assume: bool) -> 
     """True when least <= dim <= most is known or, with `may_assume`, listed as an assumption.
 
     A lower limit is assumed for signed types only: a difference of sizes that must not be negative is no matter of
-    magnitude.
+    magnitude. Nor is a limit that an ORDINARY_SIZE passes.
     """
     bounds = op.scope.bounds(dim)
     low = bounds.lo is not None and bounds.lo >= least
@@ -116,6 +131,12 @@ def holds(op: OpCall, dim: Expr, least: int, most: int, *, may_assume: bool) -> 
     if low and high:
         return True
     if not may_assume or (not low and least == 0) or not (low or known_le(least, dim, op.scope) is not False):
+        return False
+    try:
+        ordinary = evaluate(dim, dict.fromkeys(dim.symbols, ORDINARY_SIZE))
+    except ZeroDivisionError:
+        return False
+    if not least <= ordinary <= most:
         return False
     reason = f"{dim} has to fit in the element type"
     if not high and not op.context.assume_at_most(dim, most, reason):

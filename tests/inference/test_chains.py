@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gather_infer.symbolic import symbol
+from gather_infer.tensor import Span
 from tests.inference.models import check, model
 
 SIZES = [(1, 4), (2, 4), (3, 8), (5, 12), (7, 4), (0, 4)]
@@ -132,3 +134,22 @@ def test_what_a_late_node_implies_simplifies_what_an_early_one_computed() -> Non
     inference, _ = check(proto, [({"N": n}, {"x": (1, 1, n), "w": (1, 1, 2)}) for n in (2, 3, 4, 9)])
     assert str(inference["y"]) == "float32[N//2, 1]"
     assert inference.constraints == ()
+
+
+def test_a_short_range_keeps_its_ends_and_no_absurd_limit_is_assumed() -> None:
+    """Cells of a grid times the stride, in int32, as detectors make their anchors."""
+    proto = model(
+        """(float[N, 3] x) => (int32[a] cells, int32[b] places) {
+          s = Shape(x) zero = Constant<value = int64 {0}>() n = Gather(s, zero) count = Cast<to = 6>(n)
+          first = Constant<value = int32 {0}>() step = Constant<value = int32 {1}>()
+          cells = Range(first, count, step) places = Mul(cells, count) }"""
+    )
+    inference, runs = check(proto, [({"N": n}, {"x": (n, 3)}) for n in (1, 2, 7, 50)])
+    assert [str(a) for a in inference.assumptions] == [
+        "N <= 2147483647 (node Cast#3)",
+        "N*N - N <= 2147483647 (node Mul#7)",
+    ]
+    assert not any(run.assumption_fails for run in runs)
+    n = symbol("N")
+    assert inference["cells"].span == Span(0, n - 1)  # type: ignore[union-attr]
+    assert inference["places"].span == Span(0, n * n - n)  # type: ignore[union-attr]
