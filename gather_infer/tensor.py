@@ -166,10 +166,14 @@ def _typed(element: object) -> tuple[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class SequenceType:
-    """A sequence; `element` covers every member (a fresh dim stands where members differ), `length` may be symbolic."""
+    """A sequence; `element` covers every member (a fresh dim stands where members differ), `length` may be symbolic.
+
+    members  each of them where they are known one by one, as many as `length`; None where they are not
+    """
 
     element: Value | None = None
     length: Dim | None = None
+    members: tuple[SymbolicTensor, ...] | None = None
 
     def __str__(self) -> str:
         return f"seq({self.element or '?'})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.concat import split_lengths
+from gather_infer.ops.concat import concat, split_lengths
 from gather_infer.ops.demand import known_value, normalize_axis
 from gather_infer.ops.operands import element_type, elements_of, kept_span, moved, replaced
 from gather_infer.ops.spans import hull
@@ -80,6 +80,16 @@ def member(op: OpCall, element: Value | None, reason: str) -> Value:
     return element.with_(shape=tuple(op.fresh(reason) if differs(op, dim) else dim for dim in element.shape))
 
 
+MAX_MEMBERS = 64
+"""Members of a sequence that are held one by one."""
+
+
+def listed(element: Value | None, length: Dim | None, members: Sequence[SymbolicTensor] | None) -> SequenceType:
+    """A sequence with its members, or without them when they are too many or not known."""
+    kept = None if members is None or len(members) > MAX_MEMBERS else tuple(members)
+    return SequenceType(element, length, kept)
+
+
 def sequence(op: OpCall, index: int) -> SequenceType:
     """Input `index` as a sequence.
 
@@ -105,7 +115,7 @@ def onnx_sequence_construct(op: OpCall) -> list[Value]:
     for other in members[1:]:
         _require_same_type(element, other)
         element = join(op, element, other)
-    return [SequenceType(element, len(members))]
+    return [listed(element, len(members), members)]
 
 
 def _require_same_type(element: Value | None, tensor: SymbolicTensor) -> None:
@@ -127,6 +137,9 @@ def onnx_sequence_at(op: OpCall) -> list[Value]:
     if found.length is not None:
         _require_position(op, op.tensor(1), found.length, past_end=0)
         op.imply(found.length - 1)
+    at = known_value(op.tensor(1))
+    if found.members is not None and isinstance(at, int):
+        return [found.members[at]]
     return [member(op, found.element, "which member is taken is not known")]
 
 
@@ -149,7 +162,14 @@ def onnx_sequence_insert(op: OpCall) -> list[Value]:
     _require_same_type(found.element, tensor)
     is_empty = isinstance(found.length, int) and found.length == 0
     element = tensor if is_empty else None if found.element is None else join(op, found.element, tensor)
-    return [SequenceType(element, None if found.length is None else found.length + 1)]
+    members = [] if is_empty else None if found.members is None else list(found.members)
+    if members is not None:
+        at = known_value(op.tensor(2)) if op.has(2) else len(members)
+        if isinstance(at, int):
+            members.insert(at, tensor)
+        else:
+            members = None
+    return [listed(element, None if found.length is None else found.length + 1, members)]
 
 
 @rules.rule("SequenceErase", since=11)
@@ -163,7 +183,14 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
     if op.has(1):
         _require_position(op, op.tensor(1), found.length, past_end=0)
     op.imply(found.length - 1)
-    return [SequenceType(found.element, found.length - 1)]
+    members = None if found.members is None else list(found.members)
+    if members is not None:
+        at = known_value(op.tensor(1)) if op.has(1) else -1
+        if isinstance(at, int):
+            del members[at]
+        else:
+            members = None
+    return [listed(found.element, found.length - 1, members)]
 
 
 @rules.rule("SequenceLength", since=11)
@@ -193,6 +220,8 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
     Raises SpecViolation when axis is outside [-r, r-1], with a new axis [-r-1, r].
     """
     element, length = members.element, members.length
+    if members.members:
+        return _concat_listed(op, members.members, axis, is_new_axis=is_new_axis)
     if not isinstance(element, SymbolicTensor):
         return SymbolicTensor()
     if element.shape is None:
@@ -209,6 +238,19 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
     if differs(op, element.shape[axis]):
         return moved(op, element, replaced(shape, axis, op.fresh("the members have different lengths")))
     return moved(op, element, replaced(shape, axis, count * shape[axis]))
+
+
+def _concat_listed(op: OpCall, members: Sequence[SymbolicTensor], axis: int, *, is_new_axis: bool) -> SymbolicTensor:
+    if not is_new_axis:
+        return concat(op, members, axis=axis)
+    parts: list[SymbolicTensor] = []
+    for tensor in members:
+        shape = tensor.shape
+        if shape is not None:
+            at = normalize_axis(axis, len(shape) + 1)
+            shape = (*shape[:at], 1, *shape[at:])
+        parts.append(moved(op, tensor, shape))
+    return concat(op, parts, axis=axis)
 
 
 @rules.rule("SplitToSequence", since=11)
@@ -228,7 +270,11 @@ def onnx_split_to_sequence(op: OpCall) -> list[Value]:
         kept = (1,) if keeps_axis else ()
         return [SequenceType(moved(op, data, replaced(data.shape, axis, *kept)), dim)]
     part, count = _part(op, dim, op.tensor(1), axis)
-    return [SequenceType(moved(op, data, replaced(data.shape, axis, part)), count)]
+    lengths = _lengths(op.tensor(1), dim)
+    members = None
+    if lengths is not None and len(lengths) == count:
+        members = [moved(op, data, replaced(data.shape, axis, length)) for length in lengths]
+    return [listed(moved(op, data, replaced(data.shape, axis, part)), count, members)]
 
 
 def _is_scalar_one(split: SymbolicTensor) -> bool:
@@ -252,6 +298,17 @@ def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, 
     op.imply(size - 1)
     is_even = known_eq(mod(dim, size, op.scope), 0, op.scope) is True
     return size if is_even else op.fresh(DIFFERS), ceildiv(dim, size, op.scope)
+
+
+def _lengths(split: SymbolicTensor, dim: Dim) -> Sequence[Dim] | None:
+    """The length of each part, None when they are not known one by one."""
+    if split.rank == 1:
+        lengths = elements_of(split, "split")
+        return None if lengths is None else [length for length in lengths if length is not None]
+    size = known_value(split)
+    if not isinstance(size, int) or not isinstance(dim, int) or size < 1 or dim > size * MAX_MEMBERS:
+        return None
+    return [min(size, dim - start) for start in range(0, dim, size)]
 
 
 def _common(op: OpCall, lengths: Sequence[Dim]) -> Dim:

@@ -37,7 +37,7 @@ def seq(op_type: str, *inputs: Any, context: Context | None = None, **attributes
 
 
 def test_members_of_one_shape_keep_it() -> None:
-    assert seq("SequenceConstruct", ROW, ROW) == SequenceType(ROW, 2)
+    assert seq("SequenceConstruct", ROW, ROW) == SequenceType(ROW, 2, (ROW, ROW))
 
 
 def test_a_dim_in_which_members_differ_is_another_one_in_every_member() -> None:
@@ -56,7 +56,7 @@ def test_members_of_different_ranks_have_none() -> None:
 def test_insert_into_an_empty_sequence() -> None:
     empty = seq("SequenceEmpty", dtype=7)
     assert empty == SequenceType(SymbolicTensor(DType.INT64), 0)
-    assert seq("SequenceInsert", empty, ints(B)) == SequenceType(ints(B), 1)
+    assert seq("SequenceInsert", empty, ints(B)) == SequenceType(ints(B), 1, (ints(B),))
     assert seq("SequenceEmpty").element.dtype is DType.FLOAT32
 
 
@@ -223,7 +223,7 @@ def test_chains_agree_with_the_runtime(seed: int) -> None:
     context = Context()
     facts = [data.shape] if split is None else [data.shape, from_values(DType.INT64, make_values(split))]
     members = seq("SplitToSequence", *facts, context=context, **attributes)
-    found = seq("SequenceAt", members, scalar(0), context=context)
+    found = seq("SequenceAt", members, scalar(int(feeds["i"])), context=context)
     new_axis = 1 - attributes.get("keepdims", 1)
     whole = seq("ConcatFromSequence", members, context=context, axis=attributes["axis"], new_axis=new_axis)
     assert seq("SequenceLength", members).values.item() == count

@@ -164,6 +164,26 @@ KNOWN: dict[str, tuple[str, Mapping[str, str], list[dict[str, int]]]] = {
         {"x": "N 3 M"},
         [{"N": 1, "M": 1}, {"N": 4, "M": 3}, {"N": 5, "M": 5}],
     ),
+    # hstack, tensor_split and chunk of PyTorch take known members of sequences whose members differ.
+    "SequenceAt, of two inputs": (
+        """(float[N, 2] x, float[M, 2] y) => (float[p, q] z) {
+            s = SequenceConstruct(x, y) one = Constant<value = int64 {1}>() last = Constant<value = int64 {-1}>()
+            b = SequenceAt(s, one) t = SequenceErase(s, last) u = SequenceInsert(t, b) v = SequenceInsert(u, b, one)
+            z = ConcatFromSequence<axis = 0>(v)
+        }""",
+        {"x": "N 2", "y": "M 2"},
+        [{"N": 1, "M": 1}, {"N": 0, "M": 3}, {"N": 4, "M": 7}],
+    ),
+    "SplitToSequence, uneven parts": (
+        """(float[N, 7] x) => (float[p, q] a, float[r, t] b, float[u, v, w] c) {
+            three = Constant<value = int64 {3}>() zero = Constant<value = int64 {0}>()
+            two = Constant<value = int64 {2}>() s = SplitToSequence<axis = 1>(x, three) a = SequenceAt(s, two)
+            b = ConcatFromSequence<axis = -1>(s) e = SequenceEmpty() f = SequenceInsert(e, a)
+            g = SequenceInsert(f, a, zero) c = ConcatFromSequence<axis = -1, new_axis = 1>(g)
+        }""",
+        {"x": "N 7"},
+        [{"N": 1}, {"N": 4}, {"N": 5}],
+    ),
     "STFT, a real signal without an axis for its parts": (
         """(float[N, L] x) => (float[p, q, r, s] y) {
             step = Constant<value = int64 {4}>() window = Constant<value_floats = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]>()
