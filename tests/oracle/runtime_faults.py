@@ -18,7 +18,8 @@ def _attribute(node: NodeProto, name: str, default: Any) -> Any:
 
 def _empty_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     """A Reduce of an empty tensor along a negative axis leaves the axis as it is."""
-    return inputs[0].size == 0 and len(inputs) > 1 and inputs[1] is not None and bool((inputs[1] < 0).any())
+    given = inputs[1] if len(inputs) > 1 else _attribute(node, "axes", None)
+    return inputs[0].size == 0 and given is not None and bool((np.asarray(given) < 0).any())
 
 
 def _empty_arg_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
