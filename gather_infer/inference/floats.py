@@ -105,14 +105,17 @@ def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope
 def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> Span | None:
     """The span of floats of the type `source` as integers of the type `target`; None when that is not known.
 
-    A symbolic end has to be held by the float type, which is assumed.
+    A symbolic end has to be held by both types, which is assumed.
     """
     if isinstance(found, Quotient):
-        span = found.truncated(context.scope)
-        most, reason = found.most, f"{found.most} has to fit in the element type"
-        if source is not DType.FLOAT64 and not context.assume_at_most(most, _EXACT, reason):
+        if target not in (DType.INT32, DType.INT64):
             return None
-        return span if target in (DType.INT32, DType.INT64) else None
+        largest = _EXACT if source is not DType.FLOAT64 else INTEGER_RANGE[target][1]
+        reason = f"{found.most} has to fit in the element type"
+        # float64 and int64 hold sizes, and what is made of them
+        if largest < INTEGER_RANGE[DType.INT64][1] and not context.assume_at_most(found.most, largest, reason):
+            return None
+        return found.truncated(context.scope)
     least, greatest = math.trunc(found[0]), math.trunc(found[1])
     low, high = INTEGER_RANGE[target]
     return Span(least, greatest) if low <= least and greatest <= high else None

@@ -123,12 +123,21 @@ def _size(name: str, size: int) -> int:
 
 
 def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
-    """Add `name = dim`. Raises UsageError when the dim contains the name."""
-    dim = substitute(dim, specs.bound)
+    """Add `name = dim`. Raises UsageError when the dim contains the name or divides by 0."""
+    dim = bound_dim(dim, specs.bound)
     if name in free_symbols(dim):
         raise UsageError(f"dim {name!r} is bound to {dim}, which contains it")
-    specs.bound = {other: substitute(value, {name: dim}) for other, value in specs.bound.items()}
+    specs.bound = {other: bound_dim(value, {name: dim}) for other, value in specs.bound.items()}
     specs.bound[name] = dim
+
+
+def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
+    """The dim with what its symbols are bound to. Raises UsageError when a divisor becomes 0."""
+    try:
+        return substitute(dim, bound)
+    except ZeroDivisionError as error:
+        sizes = ", ".join(f"{name} = {bound[name]}" for name in sorted(free_symbols(dim) & bound.keys()))
+        raise UsageError(f"{dim} divides by 0 where {sizes}") from error
 
 
 def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, InputSpec]:

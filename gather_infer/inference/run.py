@@ -32,7 +32,7 @@ from gather_infer.tensor import Shape, SymbolicTensor, Value
 
 from .frame import Frame
 from .join import contradiction
-from .options import DimSpecs, InputSpec, bind, read_dims, read_inputs
+from .options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
 from .result import GatherAccess, Inference
 from .settle import Settling, causes_of
 from .structure import default_finding, imports_of, require_text, structural_findings
@@ -217,14 +217,14 @@ class _Run:
         """The assumptions that neither the nodes nor those before them prove.
 
         What a node implied after an assumption was made may itself rest on the assumption. So one that the run seems to
-        have learnt counts as learnt only if a walk that assumes nothing learns it too.
+        have learnt counts as learnt only if a walk that assumes nothing learns it too. That walk may give the names of
+        generated symbols to other dims, so what it learns about these is left out.
         """
-        known = declared
+        known = declared.about(self.known)
         if any(assumption.is_known(learnt) for assumption in assumed):
-            known = declared.about(self.known)
             self._walk(known, assume=False)
+            known = known.about(self.known)
         kept: list[Assumption] = []
-        known = known.child()
         for assumption in assumed:
             if assumption.is_known(known):
                 continue
@@ -400,7 +400,7 @@ def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Di
     """The declared input with what `--input` states. Raises UsageError when the two contradict."""
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
-    shape: Shape = tuple(substitute(d, bound) for d in spec.shape)
+    shape: Shape = tuple(bound_dim(d, bound) for d in spec.shape)
     if spec.dtype is not None and declared.dtype not in (None, spec.dtype):
         raise UsageError(f"input {name!r} is declared {declared.dtype}, not {spec.dtype}")
     given = SymbolicTensor(spec.dtype or declared.dtype, shape)

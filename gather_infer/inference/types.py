@@ -69,7 +69,10 @@ class DimReader:
             else:
                 if isinstance(dim, int):
                     dim = self.adopt(text)
-        return substitute(dim, self.bound) if self.bound else dim
+        try:
+            return substitute(dim, self.bound) if self.bound else dim
+        except ZeroDivisionError:
+            return self.adopt(text)  # no size is declared where a divisor is 0
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
         """`proto` as a Dim; `unknown()` makes the symbol of a dim that says nothing (or a negative number)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import gcd
 
 from gather_infer.symbolic.dim import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
-from gather_infer.symbolic.rebuild import replace, simplify
+from gather_infer.symbolic.rebuild import normalized, replace
 from gather_infer.symbolic.scope import DEFAULT, Scope
 
 __all__ = ["known_eq", "known_le", "known_lt"]
@@ -105,7 +105,7 @@ def _is_linear(dim: Expr) -> bool:
 def _by_cases(dim: Dim, scope: Scope, budget: list[int], tried: frozenset[Extremum] = frozenset()) -> bool:
     """dim >= 0, by trying every argument of a min or max in its place, with what that says of the others."""
     try:
-        dim = simplify(dim, scope)
+        dim = normalized(dim, scope)
     except ZeroDivisionError:
         return True  # defined for no binding in scope
     if isinstance(dim, int):

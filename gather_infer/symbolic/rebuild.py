@@ -9,7 +9,7 @@ from gather_infer.symbolic.divide import floordiv
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.scope import Scope
 
-__all__ = ["replace", "simplify", "substitute"]
+__all__ = ["normalized", "replace", "simplify", "substitute"]
 
 
 def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
@@ -27,10 +27,16 @@ def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
 def simplify(dim: Dim, scope: Scope) -> Dim:
     """The dim, normalised again with what the scope knows: `max(0, N - 1)` is `N - 1` when N >= 1.
 
-    Equal to the dim for every binding in scope for which that is defined.
+    Equal to the dim for every binding in scope for which that is defined; where there is none, the dim itself.
     """
-    if isinstance(dim, int):
+    try:
+        return normalized(dim, scope)
+    except ZeroDivisionError:
         return dim
+
+
+def normalized(dim: Dim, scope: Scope) -> Dim:
+    """As `simplify`. Raises ZeroDivisionError when a divisor is 0 in scope: then the dim is defined for no binding."""
     return _Rebuilding({}, {}, scope).dim(dim)
 
 

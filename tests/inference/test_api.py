@@ -116,6 +116,8 @@ REFUSED_DIMS: dict[str, tuple[Any, str]] = {
     "no value": (["seq="], "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found 'seq='"),
     "no name": (["=4"], "must read"),
     "half an expression": (["seq=past +"], "dim 'seq'"),
+    "a division by 0": (["seq=6//past", "past=0"], "6//past divides by 0 where past = 0"),
+    "a division by 0 the other way": (["past=0..0", "seq=6//past"], "6//past divides by 0 where past = 0"),
     "a fraction": ({"seq": 1.5}, "dim 'seq'"),
     "a text instead of a list": ("seq=4", "dims must be a list of texts or a mapping"),
 }
@@ -146,6 +148,19 @@ def test_a_symbol_inside_a_declared_expression() -> None:
     assert shapes(proto, dims=["past=0", "seq=8"])["y"] == "float32[8]"
     with pytest.raises(UsageError, match="no input dim 'past \\+ seq'"):
         infer(proto, dims=["past + seq=4"])
+
+
+def test_a_declared_expression_that_divides_by_0() -> None:
+    """Nothing is declared where M = 0, which the caller says, or a node implies: TopK takes 2*M of 1."""
+    proto = model(
+        """(float[N, M] x, float[K] z, float[1] t) => (float[a] y, float[b] v) {
+          m = Shape<start = 1, end = 2>(x) k = Add(m, m) v, i = TopK(t, k) y = Abs(z) }"""
+    )
+    proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "N//M"
+    assert shapes(proto)["y"] == "float32[N//M]"
+    assert shapes(proto, dims=["M=0"])["y"] == "float32['N//M']"
+    with pytest.raises(UsageError, match="5//M divides by 0 where M = 0"):
+        infer(proto, dims=["M=0"], inputs=["z=[5//M]"])
 
 
 def test_bounds_are_facts() -> None:

@@ -262,3 +262,37 @@ def test_an_assumption_stays_listed_when_what_rests_on_it_implies_it() -> None:
 def test_an_entry_that_may_copy_a_dim_is_assumed_not_implied() -> None:
     inference = infer(model(CASES["Reshape, a computed 0 that copies a dim next to -1"][0]))
     assert [str(a) for a in inference.assumptions] == ["N >= 1 (node Reshape#6)"]
+
+
+def test_the_walk_that_confirms_assumptions_names_other_dims() -> None:
+    """Without assumptions `reshape_0` is dim 2 of y, which Gather implies to be >= 1; with them it is dim 0 of z."""
+    proto = model(
+        """(float[N, M, 4] x, float[P, Q] u, int64[2] k, float[A, B] v) => (z, w, h) {
+            n = Shape<start = 0, end = 1>(x) m = Shape<start = 1, end = 2>(x) two = Constant<value = int64[1] {2}>()
+            t = Concat<axis = 0>(m, two, n, two) y = Reshape(x, t) zero = Constant<value = int64 {0}>()
+            h = Gather<axis = 2>(y, zero) z = Reshape(u, k) c = Shape<start = 0, end = 1>(z)
+            b = Shape<start = 1, end = 2>(v) s = Concat<axis = 0>(c, b) w = Reshape(v, s)
+        }"""
+    )
+    inference = infer(proto)
+    assert [str(a) for a in inference.assumptions] == ["N >= 1 (node Reshape#4)", "reshape_0 >= 1 (node Reshape#11)"]
+    feeds = {"x": np.ones((2, 2, 4), np.float32), "u": np.ones((0, 3), np.float32), "v": np.ones((5, 3), np.float32)}
+    actual = Runtime(proto).run(feeds | {"k": np.array([0, 3])})
+    bindings = {"N": 2, "M": 2, "P": 0, "Q": 3, "A": 5, "B": 3}
+    assert compare(inference, actual, bindings).assumption_fails
+    assert compare(infer(proto, assume=False), actual, bindings).wrong == []
+
+
+@pytest.mark.parametrize("assume", [True, False], ids=["with assumptions", "without"])
+def test_doubles_that_int32_does_not_hold(assume: bool) -> None:
+    proto = model(
+        """(float[N] x) => (int64[1] y) {
+            i = ArgMax<axis = 0, keepdims = 1>(x) far = Constant<value = int64 {4194304}>() j = Mul(i, far)
+            f = Cast<to = 11>(j) k = Cast<to = 6>(f) y = Cast<to = 7>(k)
+        }"""
+    )
+    inference = infer(proto, assume=assume)
+    for n in (2, 5000):
+        result = compare(inference, Runtime(proto).run({"x": np.arange(n, dtype=np.float32)}), {"N": n})
+        assert result.assumption_fails == (assume and n > 512)
+        assert result.assumption_fails or result.wrong == []

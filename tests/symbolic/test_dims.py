@@ -118,6 +118,13 @@ def test_a_divisor_that_may_be_0_stays() -> None:
             divide(N, 0)
 
 
+def test_a_dim_that_is_not_defined_in_scope_stays() -> None:
+    scope = Scope()
+    scope.require(-M)
+    assert simplify(N // M + 1, scope) is N // M + 1
+    assert str(simplify(floordiv(6, M), scope)) == "6//M"
+
+
 def test_truncating_division_needs_the_sign_of_the_divisor() -> None:
     quotient = truncdiv(N - 3, 2)
     assert quotient is not None
