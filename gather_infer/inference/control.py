@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from onnx import GraphProto, NodeProto, ValueInfoProto
+from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.sequence import DIFFERS
@@ -18,6 +18,8 @@ from .condition import assumed, either, scalar
 from .frame import MAX_DEPTH, Frame
 from .induction import induction, is_invariant
 from .join import escape, fresh_dim, join
+from .sequence_map import sequence_map
+from .subgraph import body_of, inputs_of, local_symbols, walk_body
 
 if TYPE_CHECKING:
     from .walk import Mark, Walker
@@ -44,39 +46,12 @@ def infer(
                 return _if(walker, node, attributes, inputs, frame)
             case "Loop":
                 return _loop(walker, node, attributes, inputs, frame)
+            case "SequenceMap":
+                return sequence_map(walker, body_of(attributes, "body"), inputs, len(node.output), frame)
             case _:
                 return _scan(walker, node, attributes, inputs, frame)
     finally:
         context.scope, context.node, context.op_type = outer
-
-
-def _body(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
-    body = attributes.get(name)
-    if not isinstance(body, GraphProto):
-        raise SpecViolation(f"attribute {name} is missing", "GI106")
-    return body
-
-
-def _inputs_of(body: GraphProto) -> list[str]:
-    """The inputs that the node has to pass: up to IR version 3 the initializers are listed among the inputs too."""
-    constants = {tensor.name for tensor in body.initializer}
-    return [value.name for value in body.input if value.name not in constants]
-
-
-def _walk_body(
-    walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
-) -> tuple[list[Value], Frame]:
-    values = dict(zip(_inputs_of(body), given, strict=True))
-    inner = Frame(
-        frame.opsets,
-        path=path,
-        parent=frame,
-        values=values,
-        attributes=frame.attributes,
-        parameters=frame.parameters,
-        depth=frame.depth + 1,
-    )
-    return walker.walk_graph(body, inner), inner
 
 
 # If
@@ -98,10 +73,10 @@ def _if(
     scope, created = context.scope, len(context.causes)
     results: dict[bool, list[Value]] = {}
     for branch, name in ((True, "then_branch"), (False, "else_branch")):
-        body = _body(attributes, name)
+        body = body_of(attributes, name)
         if len(body.output) != outputs:
             raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
-        given = _inputs_of(body)
+        given = inputs_of(body)
         if given:
             raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
         # a branch that always runs is on the unconditional path
@@ -109,7 +84,7 @@ def _if(
         if negative is not None and not isinstance(taken, bool):
             context.scope.require(-negative - 1 if branch else negative)
         mark = walker.mark()
-        results[branch], _ = _walk_body(walker, body, (), f"{node}/{name}", frame)
+        results[branch], _ = walk_body(walker, body, (), f"{node}/{name}", frame)
         if taken is not branch:
             walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
     context.scope, context.node, context.op_type = scope, node, "If"
@@ -120,7 +95,7 @@ def _if(
     if negative is not None:
         if any(_ranks_differ(*pair) for pair in pairs) and (held := assumed(negative, context)) is not None:
             return results[held]
-        local = _local_symbols(context, created)
+        local = local_symbols(context, created)
         pairs = [either(negative, a, b, local, context) for a, b in pairs]
     return [join(a, b, fresh_dim(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
 
@@ -146,10 +121,10 @@ def _loop(
     outputs   n final states, k scan outputs with the trip count as a new first dim
     """
     context, node, outputs = walker.context, walker.context.node, len(call.output)
-    body = _body(attributes, "body")
+    body = body_of(attributes, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
-    taken = len(_inputs_of(body))
+    taken = len(inputs_of(body))
     if taken != n + 2:
         raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {taken}", "GI110")
     if len(body.output) != outputs + 1 or outputs < n:
@@ -177,7 +152,7 @@ def _loop(
             context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
-        results, inner = _walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
+        results, inner = walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
         bodies.append(inner)
         return results
 
@@ -208,7 +183,7 @@ def _loop(
         if most is not None:
             scope.require(most - trips)
     _leave(walker, mark, trips)
-    local = _local_symbols(context, created) - free_symbols(trips)
+    local = local_symbols(context, created) - free_symbols(trips)
     finals = [_after(s, iteration, trips, local, context) for s in state]
     stacked = zip(results[1 + n :], body.output[1 + n :], strict=True)
     scans = [_stacked(v, declared, trips, 0, local, context) for v, declared in stacked]
@@ -255,16 +230,6 @@ def _counted(
     else:
         return None
     return trips if most is None else minimum(trips, most, scope=context.scope)
-
-
-def _local_symbols(context: Context, created: int) -> set[str]:
-    """Symbols that a body made and that mean nothing outside: those of data, and functions of these."""
-    local: set[str] = set()
-    for name in list(context.causes)[created:]:  # in the order of their making
-        cause = context.causes[name]
-        if cause.data_dependent or not local.isdisjoint(cause.operands):
-            local.add(name)
-    return local
 
 
 def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: Context) -> Value:
@@ -327,7 +292,7 @@ def _scan(
     The outputs of the body must have the same shapes in each iteration, so those of the first one tell them all.
     """
     context, path = walker.context, walker.context.node
-    body = _body(attributes, "body")
+    body = body_of(attributes, "body")
     batched = frame.opsets.version_of("") < 9
     given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
     m = _int(attributes, "num_scan_inputs", 0)
@@ -335,7 +300,7 @@ def _scan(
     k = len(node.output) - n
     if m < 1 or n < 0 or k < 0:
         raise SpecViolation(f"num_scan_inputs must be in [1, {len(given)}], is {m}", "GI110")
-    taken = len(_inputs_of(body))
+    taken = len(inputs_of(body))
     if taken != n + m or len(body.output) != n + k:
         found = f"{taken} inputs and {len(body.output)} outputs"
         raise SpecViolation(f"the body must have {n + m} inputs and {n + k} outputs, has {found}", "GI110")
@@ -382,7 +347,7 @@ def _scan(
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
         context.scope.require(trips - 1 - iteration)
-        results = _walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
+        results = walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
         if state is states:
             first[:] = results
             believed.update(context.assumptions)
@@ -391,7 +356,7 @@ def _scan(
     state, results = induction(walker, states, iteration, run, slice(0, n))
     context.scope, context.node, context.op_type = scope, path, "Scan"
     _leave(walker, mark, trips)
-    local = _local_symbols(context, created) - free_symbols(trips)
+    local = local_symbols(context, created) - free_symbols(trips)
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
     if told != results:
         context.assumptions.update(believed)

@@ -26,7 +26,7 @@ GATHER_FAMILY = frozenset(
     }
 )  # fmt: skip
 
-CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 def canonical_domain(domain: str) -> str:

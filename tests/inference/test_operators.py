@@ -42,7 +42,7 @@ def test_every_rule_and_every_schema_is_in_the_table(table: dict[str, Operator])
 
 
 SOURCES = {
-    "If": Source.WALK, "Scan": Source.WALK, "Gather": Source.RULE, "SequenceMap": Source.FUNCTION,
+    "If": Source.WALK, "Scan": Source.WALK, "Gather": Source.RULE, "SequenceMap": Source.WALK,
     "ai.onnx.preview.training.Gradient": Source.NONE,
 }  # fmt: skip
 

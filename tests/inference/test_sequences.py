@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.models import untyped
+from gather_infer import infer
+from gather_infer.tensor import DType, SymbolicTensor
+from tests.inference.models import check, model, untyped
 from tests.inference.test_control_attacks import HEAD, attack
 
 CASES = {
@@ -53,3 +55,53 @@ def test_untyped_leaves_the_rest_alone() -> None:
     proto = model("(float[N] x) => (float[N] y) { y = Abs(x) }")
     assert not untyped(proto).graph.output[0].type.WhichOneof("value")
     assert proto.graph.input[0].type.tensor_type.elem_type == 1
+
+
+MAPPED = """(float[N, A] a, float[N, B] b) => (y, n, z) {
+  two = Constant<value = int64[2] {0, -1}>()
+  at = Constant<value = int64 {1}>()
+  s = SequenceConstruct(a, b)
+  t = SequenceMap(s) <body = reshape (float[p, q] x) => (float[r, c] u) { u = Reshape(x, two) }>
+  n = SequenceLength(t)
+  z = SequenceAt(t, at)
+  y = ConcatFromSequence<axis = 1>(t) }"""
+
+
+def test_a_sequence_map_sees_the_names_around_it_and_maps_known_members_one_by_one() -> None:
+    proto = untyped(model(MAPPED))
+    runs = [({"N": n, "A": a, "B": b}, {"a": (n, a), "b": (n, b)}) for n, a, b in ((2, 3, 5), (1, 1, 1), (7, 2, 2))]
+    inference, _ = check(proto, runs)
+    assert inference.errors == ()
+    assert [str(inference[name]) for name in "yz"] == ["float32[N, A + B]", "float32[N, B]"]
+    assert str(inference["n"]) == "int64[] = 2"
+
+
+def test_a_sequence_map_of_members_that_are_not_known() -> None:
+    proto = untyped(
+        model(
+            """(seq(float[N, q]) s, float[N] w) => (y) {
+              t = SequenceMap(s, w) <body = sums (float[N, r] x, float[N] v) => (float[o] u) {
+                one = Constant<value = int64[1] {1}>() c = ReduceSum<keepdims = 0>(x, one) u = Add(c, v) }>
+              at = Constant<value = int64 {0}>() y = SequenceAt(t, at) }"""
+        )
+    )
+    inference = infer(proto)
+    assert inference.errors == ()
+    y = inference["y"]
+    assert isinstance(y, SymbolicTensor) and y.dtype is DType.FLOAT32 and y.rank == 1
+
+
+BROKEN_MAPS = {
+    "body inputs": ("t = SequenceMap(s, a) <body = b (float[p] x) => (float[p] u) { u = Neg(x) }>",
+                    "the body must have 2 inputs, like the node, has 1"),
+    "no sequence": ("t = SequenceMap(a) <body = b (float[p] x) => (float[p] u) { u = Neg(x) }>",
+                    "input 0 must be a sequence, is float32[N]"),
+    "lengths": ("""r = SequenceConstruct(a) t = SequenceMap(s, r) <body = b (float[p] x, float[p] v) => (float[p] u) {
+                   u = Add(x, v) }>""", "the sequences must have one length, have [2, 1]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text, message", BROKEN_MAPS.values(), ids=BROKEN_MAPS)
+def test_what_a_sequence_map_rejects(text: str, message: str) -> None:
+    proto = model(f"(float[N] a) => (t) {{ s = SequenceConstruct(a, a) {text} }}")
+    assert [error.message for error in infer(proto).errors] == [message]
