@@ -150,7 +150,8 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
 
     data    [d0, ..., dr-1]
-    shape   [len(axes)], the wanted length of each axis; all axes when axes is absent
+    shape   [len(axes)], the wanted length of each axis; all axes when axes is absent. The page does not speak of a
+            length below 0; onnxruntime takes it for 0, unless the difference to the dim overflows
     result  data cut or filled with zeros around its centre
     """
     data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")
@@ -167,7 +168,10 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"shape must have {len(axes)} elements, one per axis, has {len(wanted)}")
     dims = list(data.shape)
     for axis, size in zip(axes, wanted, strict=True):
-        dims[axis] = op.fresh("shape is not known") if size is None else maximum(0, size, scope=op.scope)
+        if isinstance(size, int) and size < -(2**62):
+            dims[axis] = op.fresh(f"the difference to a size of {size} leaves int64")
+        else:
+            dims[axis] = op.fresh("shape is not known") if size is None else maximum(0, size, scope=op.scope)
     return [SymbolicTensor(data.dtype, tuple(dims), None, span)]
 
 

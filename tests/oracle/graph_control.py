@@ -169,7 +169,7 @@ def scan(b: Builder) -> object:
         given.append(b.world.name("s"))
         inner.bind(given[-1], list(b.find(state)), is_static=False)
     given.append(b.world.name("s"))
-    slices = [None if a is None or not a.shape[at] else np.take(a, 0, at) for a in b.find(x)]
+    slices = [None if a is None or a.ndim <= at or not a.shape[at] else np.take(a, 0, at) for a in b.find(x)]
     inner.bind(given[-1], slices, is_static=False)
     inner.alive = {e for e in inner.alive if slices[e] is not None}
     grow(inner, b.rng.randint(1, 4))

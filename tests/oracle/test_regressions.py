@@ -296,3 +296,17 @@ def test_doubles_that_int32_does_not_hold(assume: bool) -> None:
         result = compare(inference, Runtime(proto).run({"x": np.arange(n, dtype=np.float32)}), {"N": n})
         assert result.assumption_fails == (assume and n > 512)
         assert result.assumption_fails or result.wrong == []
+
+
+def test_a_length_far_below_0_is_not_taken_for_0() -> None:
+    """onnxruntime's difference to the dim overflows, and the axis stays as it is; -1 makes it empty."""
+    lengths = {-1: "0", -(2**62): "0", -(2**63): "centercroppad_0"}
+    for length, dim in lengths.items():
+        proto = model(
+            f"""(float[N] x) => (float[p] y) {{
+              l = Constant<value = int64[1] {{{length}}}>() y = CenterCropPad(x, l) }}""",
+            opset=18,
+        )
+        assert str(infer(proto)["y"]).partition(" ")[0] == f"float32[{dim}]"
+        result = compare(infer(proto), Runtime(proto).run({"x": np.ones(3, np.float32)}), {"N": 3})
+        assert result.wrong == [], length
