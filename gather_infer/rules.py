@@ -181,6 +181,19 @@ class Context:
             self.effects += 1
             self.constraints[constraint] = None
 
+    def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
+        """The one dim that two dims which have to agree stand for; `what` names them in the message.
+
+        Raises SpecViolation when they can never be equal. When it depends on the run, a constraint is recorded and the
+        number, if one of them is a number, is returned.
+        """
+        if left is right or left == right:
+            return left
+        if known_eq(left, right, self.scope) is False:
+            raise SpecViolation(f"{what} must be equal, are {left} and {right}", code)
+        self.constrain(left, "==", right)
+        return right if isinstance(right, int) else left
+
     def assume(self, dim: Dim, least: int, reason: str) -> bool:
         """True when `dim >= least` may be relied on here: it is known, or it is now listed as an assumption."""
         known = known_le(least, dim, self.scope)
@@ -288,17 +301,8 @@ class OpCall:
         self.context.imply(dim)
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
-        """The one dim that two dims which have to agree stand for; `what` names them in the message.
-
-        Raises SpecViolation when they can never be equal. When it depends on the run, a constraint is recorded and the
-        number, if one of them is a number, is returned.
-        """
-        if left is right or left == right:
-            return left
-        if known_eq(left, right, self.scope) is False:
-            raise SpecViolation(f"{what} must be equal, are {left} and {right}", code)
-        self.context.constrain(left, "==", right)
-        return right if isinstance(right, int) else left
+        """See Context.require_equal."""
+        return self.context.require_equal(left, right, what, code=code)
 
     def assume(self, dim: Dim, least: int, reason: str) -> bool:
         """See Context.assume."""

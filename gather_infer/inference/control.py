@@ -319,7 +319,7 @@ def _scan(
         if batched and shape is not None:
             if not shape:
                 raise SpecViolation(f"input {position} must have a batch dim, is a scalar", "GI305")
-            batch = shape[0] if batch is None else _agreed(batch, shape[0], "the batch dims", context)
+            batch = shape[0] if batch is None else context.require_equal(batch, shape[0], "the batch dims")
             shape = shape[1:]
         if position < n:
             states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
@@ -334,7 +334,8 @@ def _scan(
                 "GI304",
             )
         axis %= len(shape)
-        trips = shape[axis] if trips is None else _agreed(trips, shape[axis], "the lengths of the scan inputs", context)
+        length = shape[axis]
+        trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
         slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
     if trips is None:
         trips = context.fresh("the length of the scan inputs is not known", stem="trips")
@@ -398,15 +399,6 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
         return value
     first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
     return SymbolicTensor(value.dtype, (first, *value.shape), span=value.span)
-
-
-def _agreed(a: Dim, b: Dim, what: str, context: Context) -> Dim:
-    if a == b:
-        return a
-    if known_eq(a, b, context.scope) is False:
-        raise SpecViolation(f"{what} must be equal, are {a} and {b}", "GI212")
-    context.constrain(a, "==", b)
-    return b if isinstance(b, int) else a
 
 
 def _int(attributes: Mapping[str, Attribute], name: str, default: int) -> int:

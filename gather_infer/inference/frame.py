@@ -82,33 +82,27 @@ class Frame:
     sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     depth: int = 0
 
+    def _home(self, name: str) -> Frame | None:
+        """Where a name is defined: here or in a graph around this one, an inner name hides an outer one."""
+        frame: Frame | None = self
+        while frame is not None and name not in frame.values:
+            frame = frame.parent
+        return frame
+
     def find(self, name: str) -> Value | None:
         """The fact of a name in this graph or in one around it."""
-        frame: Frame | None = self
-        while frame is not None:
-            value = frame.values.get(name)
-            if value is not None:
-                return value
-            frame = frame.parent
-        return None
+        home = self._home(name)
+        return None if home is None else home.values[name]
 
     def comparison(self, name: str) -> Dim | None:
         """The dim whose sign the boolean `name` tells; see `negative`."""
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.values:
-                return frame.negative.get(name)
-            frame = frame.parent
-        return None
+        home = self._home(name)
+        return None if home is None else home.negative.get(name)
 
     def trace(self, name: str) -> Trace | None:
         """Where the elements of a tensor come from, None when that is not known."""
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.values:
-                return frame.traces.get(name)
-            frame = frame.parent
-        return None
+        home = self._home(name)
+        return None if home is None else home.traces.get(name)
 
     def is_absent(self, name: str) -> bool:
         """True for an input of the function around this graph that the call leaves out."""
@@ -120,10 +114,6 @@ class Frame:
         return False
 
     def constant(self, name: str) -> TensorProto | None:
-        """The tensor of a constant name; an inner name hides an outer one."""
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.values:
-                return frame.constants.get(name)
-            frame = frame.parent
-        return None
+        """The tensor of a constant name, None for what is no constant."""
+        home = self._home(name)
+        return None if home is None else home.constants.get(name)
