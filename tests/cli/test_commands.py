@@ -567,7 +567,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_each_example_of_the_help_works(run: Run) -> None:
     for command in EVERY_COMMAND:
-        example = main.commands[command].example  # type: ignore[attr-defined]
+        example = main.commands[command].example
         assert example in run(command, "--help").stdout
         result = run(*shlex.split(example)[1:])
         assert result.exit_code == 0, result.output

@@ -44,7 +44,7 @@ def inference(values: Mapping[str, Value], **found: object) -> Inference:
         "inputs": (), "outputs": tuple(values), "diagnostics": (), "constraints": (), "assumptions": (), "causes": {},
         "accesses": (),
     }  # fmt: skip
-    return Inference(MODEL, {"": dict(values)}, **{**given, **found})  # type: ignore[arg-type]
+    return Inference(MODEL, {"": dict(values)}, **{**given, **found})
 
 
 SIZES = {0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 909312: "888 KiB", 1457520: "1.39 MiB", 1 << 40: "1.00 TiB"}

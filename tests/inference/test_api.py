@@ -70,7 +70,7 @@ def test_every_form_of_a_model_has_the_same_facts_and_stays_as_it_is(form: str, 
 @pytest.mark.parametrize("other", [None, 3, b"bytes", object()])
 def test_other_objects_are_no_models(other: object) -> None:
     with pytest.raises(UsageError, match="a model is a path, a ModelProto, a ModelFile or a graphsurgeon Graph"):
-        infer(other)  # type: ignore[arg-type]
+        infer(other)
 
 
 def test_files_that_are_no_models(tmp_path: Path) -> None:

@@ -151,5 +151,5 @@ def test_a_short_range_keeps_its_ends_and_no_absurd_limit_is_assumed() -> None:
     ]
     assert not any(run.assumption_fails for run in runs)
     n = symbol("N")
-    assert inference["cells"].span == Span(0, n - 1)  # type: ignore[union-attr]
-    assert inference["places"].span == Span(0, n * n - n)  # type: ignore[union-attr]
+    assert inference["cells"].span == Span(0, n - 1)
+    assert inference["places"].span == Span(0, n * n - n)

@@ -12,7 +12,7 @@ from tests.inference.models import check, model
 COUNT = "m = Constant<value = int64 {%d}>() go = Constant<value = bool {1}>()"
 
 
-def untyped(proto):  # type: ignore[no-untyped-def]
+def untyped(proto):
     for output in proto.graph.output:
         output.ClearField("type")
     return proto
@@ -92,7 +92,7 @@ def test_counter_state_is_affine_in_the_iteration() -> None:
     )
     inference, _ = check(proto, [({"N": 1}, {"x": (1,)})])
     assert str(inference["k"]) == "int64[1] = [8]"
-    assert inference["y"].shape == (8,)  # type: ignore[union-attr]
+    assert inference["y"].shape == (8,)
 
 
 @pytest.mark.parametrize("same", [True, False])

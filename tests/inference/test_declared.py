@@ -49,7 +49,7 @@ RETURNS = {
 def test_a_rule_of_the_caller_that_returns_nonsense_is_named(name: str) -> None:
     returned, message = RETURNS[name]
     rules = RuleSet("my")
-    rules.rule("Foo")(lambda op: returned)  # type: ignore[arg-type, return-value]
+    rules.rule("Foo")(lambda op: returned)
     with pytest.raises(UsageError) as caught:
         infer(model("(float[N, 3] x) => (float y) { y = my.Foo(x) }", domains=CUSTOM), rules=[rules])
     assert str(caught.value).startswith("the rule of my.Foo")

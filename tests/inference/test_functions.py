@@ -127,7 +127,7 @@ def test_a_symbol_declared_in_a_function_is_one_of_each_call() -> None:
     y, z = inference["y"], inference["z"]
     assert isinstance(y, SymbolicTensor) and isinstance(z, SymbolicTensor)
     assert y.shape is not None and z.shape is not None
-    assert len({*y.shape, *z.shape, *inference["x"].shape}) == 6  # type: ignore[union-attr,misc]
+    assert len({*y.shape, *z.shape, *inference["x"].shape}) == 6
 
 
 def test_a_constant_from_an_attribute() -> None:

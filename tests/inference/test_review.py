@@ -28,4 +28,4 @@ def test_a_sequence_of_which_nothing_is_known_decides_for_both_branches() -> Non
           y = SequenceAt(s, zero) z = Identity(y) }""",
         domains=', "foo" : 1',
     )
-    assert infer(proto)["y"].shape is None  # type: ignore[union-attr]
+    assert infer(proto)["y"].shape is None

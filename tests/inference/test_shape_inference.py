@@ -125,7 +125,7 @@ def test_subgraphs_are_filled_in() -> None:
 @pytest.mark.parametrize("wrong", ["model.onnx", Path("model.onnx"), 3, None])
 def test_other_kinds_of_objects(wrong: object) -> None:
     with pytest.raises(TypeError, match="only accepts ModelProto or bytes"):
-        infer_shapes(wrong)  # type: ignore[arg-type]
+        infer_shapes(wrong)
 
 
 def test_bytes_that_are_no_model() -> None:
@@ -156,9 +156,9 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only accepts model Path"):
         infer_shapes_path(onnx.load(good))
     with pytest.raises(TypeError, match="incorrect model path type"):
-        infer_shapes_path(3)  # type: ignore[arg-type]
+        infer_shapes_path(3)
     with pytest.raises(TypeError, match="incorrect output path type"):
-        infer_shapes_path(good, 3)  # type: ignore[arg-type]
+        infer_shapes_path(good, 3)
 
 
 def test_outputs_of_a_node() -> None:

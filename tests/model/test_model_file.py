@@ -281,7 +281,7 @@ def test_negative_dim_of_strings() -> None:
 
 def external_model(directory: Path, location: str, offset: object = None, length: object = None) -> ModelFile:
     tensor = TensorProto(name="w", data_type=1, dims=[10])
-    refer(tensor, location, offset, length)  # type: ignore[arg-type]
+    refer(tensor, location, offset, length)
     return open_model(write(model_with(tensor), directory / "m.onnx"))
 
 
@@ -376,10 +376,10 @@ def test_attributes_with_a_million_numbers_are_not_walked(tmp_path: Path) -> Non
     reads = 0
 
     class Counting(bytes):
-        def __getitem__(self, at: object) -> object:  # type: ignore[override]
+        def __getitem__(self, at: object) -> object:
             nonlocal reads
             reads += 1
-            return super().__getitem__(at)  # type: ignore[index]
+            return super().__getitem__(at)
 
     small, ledger = elide(Counting(path.read_bytes()), "m.onnx")
     assert reads < 1000 and small is not None and len(ledger) == 1

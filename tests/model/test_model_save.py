@@ -57,7 +57,7 @@ def files(directory: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("build", [everywhere, lambda: with_unknown_fields(everywhere())], ids=["known", "unknown"])
-def test_edited_model_equals_the_original_but_for_the_edit(build, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_edited_model_equals_the_original_but_for_the_edit(build, tmp_path: Path) -> None:
     proto = build()
     model = open_model(write(proto, tmp_path / "in.onnx"))
     report = save(model, edited(model), tmp_path / "out.onnx")
@@ -113,7 +113,7 @@ def test_standard_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
     again = open_model("-")
     assert save(again, again.proto, "-").verbatim
-    assert sys.stdout.buffer.getvalue() == data + b"\xc2\x3e\x00"  # type: ignore[attr-defined]
+    assert sys.stdout.buffer.getvalue() == data + b"\xc2\x3e\x00"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="a device of Unix")
@@ -443,7 +443,7 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         calls += 1
         if calls == 2:
             raise KeyboardInterrupt
-        shutil.move(old, new)  # type: ignore[arg-type]
+        shutil.move(old, new)
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
@@ -505,7 +505,7 @@ def test_open_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     plain = builtins.open
 
     def spy(*args: object, **kwargs: object) -> object:
-        stream = plain(*args, **kwargs)  # type: ignore[call-overload]
+        stream = plain(*args, **kwargs)
         opened.append(stream)
         return stream
 

@@ -250,4 +250,4 @@ def test_a_model_without_openvino_nodes_stays_as_it_is() -> None:
 
 def test_an_unknown_choice_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="gather_oob is 'refuse' or 'assume-valid'"):
-        convert(gather_model(), gather_oob="guard")  # type: ignore[arg-type]
+        convert(gather_model(), gather_oob="guard")

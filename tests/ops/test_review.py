@@ -21,7 +21,7 @@ def test_squeeze_by_unknown_axes_may_name_one_axis_twice() -> None:
     proto = model("(float[1, N] x, int64[2] axes) => (float y) { y = Squeeze(x, axes) }")
     proto.graph.output[0].ClearField("type")
     check(proto, [({"N": 4}, {"x": (1, 4), "axes": np.array([0, -2])})])
-    assert infer(proto)["y"].shape is None  # type: ignore[union-attr]
+    assert infer(proto)["y"].shape is None
 
 
 def test_squeeze_by_one_unknown_axis_removes_one() -> None:

@@ -77,8 +77,8 @@ def arithmetic(r: random.Random) -> Case:
     if op_type in ("Add", "Sub", "Mul", "Min", "Max"):
         inputs: list[Array | None] = list(_pair(r, r.choice(INTEGERS + FLOATS)))
         if op_type in ("Min", "Max") and r.random() < 0.3:
-            inputs.append(array(r, (1,), inputs[0].dtype))  # type: ignore[union-attr]
-        return Case(op_type, r.choice((8, 13, 14)) if inputs[0].dtype.kind == "f" else 14, inputs)  # type: ignore[union-attr]
+            inputs.append(array(r, (1,), inputs[0].dtype))
+        return Case(op_type, r.choice((8, 13, 14)) if inputs[0].dtype.kind == "f" else 14, inputs)
     if op_type in ("Div", "Mod", "FMod"):
         dtype = r.choice(INTEGERS if op_type != "Div" else INTEGERS + FLOATS)
         a, b = _pair(r, dtype)
