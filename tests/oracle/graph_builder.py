@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -287,3 +287,16 @@ def is_bool(value: Array) -> bool:
 
 def is_small(value: Array) -> bool:
     return value.size == 0 or bool(np.abs(value).max() <= 64)
+
+
+Entry: TypeAlias = "Callable[[Builder], object]"
+"""Adds a node or a short chain to a graph, or gives up."""
+
+
+def axis_of(b: Builder, rank: int) -> int:
+    return b.rng.randint(-rank, rank - 1) if rank else 0
+
+
+def axes_of(b: Builder, rank: int, least: int = 1) -> list[int]:
+    chosen = b.rng.sample(range(rank), b.rng.randint(min(least, rank), rank))
+    return [a - rank if b.rng.random() < 0.4 else a for a in chosen]

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
-from tests.oracle.graph_builder import LOCAL, Builder, is_bool, is_float, is_int
-from tests.oracle.graph_menu import DATA, SIZES, Entry, conv, einsum, size
+from tests.oracle.graph_builder import LOCAL, Builder, Entry, is_bool, is_float, is_int
+from tests.oracle.graph_menu import DATA
+from tests.oracle.graph_networks import conv, einsum
+from tests.oracle.graph_sizes import SIZES, size
 
 MAX_DEPTH = 2
 
