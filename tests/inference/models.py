@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import parser
+from onnx import NodeProto, TensorProto, helper, parser
 
 from gather_infer import Inference, infer
 from tests.oracle.soundness import Comparison, Runtime, compare
@@ -16,6 +16,26 @@ from tests.oracle.soundness import Comparison, Runtime, compare
 def model(body: str, *, opset: int = 17, ir: int = 8, functions: str = "", domains: str = "") -> onnx.ModelProto:
     """`body` is `(inputs) => (outputs) { nodes }`; more domains as `, "local": 1`."""
     return parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}{domains}]> g {body} {functions}')
+
+
+def graph(nodes: list[NodeProto]) -> onnx.ModelProto:
+    """A model of `nodes` over x: float32[N, 3], opset 17."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", [x], []), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+    for node in proto.graph.node[-1:]:
+        proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    return proto
+
+
+def node(op_type: str, inputs: str, outputs: str, **attributes: object) -> NodeProto:
+    return helper.make_node(op_type, inputs.split(), outputs.split(), **attributes)
+
+
+def found(proto: onnx.ModelProto) -> list[tuple[str, str]]:
+    """(code, message) of every finding, the notes on declared symbols left out."""
+    return [(d.code, d.message) for d in infer(proto).diagnostics if d.code != "GI203"]
 
 
 def shapes(proto: onnx.ModelProto, **options: Any) -> dict[str, str]:

@@ -7,15 +7,9 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.tensor import SymbolicTensor
-from tests.inference.models import check, model
+from tests.inference.models import check, model, untyped
 
 COUNT = "m = Constant<value = int64 {%d}>() go = Constant<value = bool {1}>()"
-
-
-def untyped(proto):
-    for output in proto.graph.output:
-        output.ClearField("type")
-    return proto
 
 
 def test_a_growing_state_grows_with_the_iteration() -> None:
