@@ -139,6 +139,11 @@ class SymbolicTensor:
         """True when every dim is a number."""
         return self.shape is not None and all(type(d) is int for d in self.shape)
 
+    @property
+    def only_element(self) -> Any:
+        """The element of a tensor that has just one; None when it has more, or it is not known."""
+        return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
+
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with some fields replaced."""
         return replace(self, **changes)

@@ -13,6 +13,7 @@ from gather_infer.symbolic import Dim, Expr, free_symbols, is_total, known_lt, m
 from gather_infer.tensor import SymbolicTensor, Value, make_values
 
 from .frame import Frame
+from .trace import one_element
 
 COMPARISONS: Final[Mapping[str, Callable[[Dim, Dim], Dim]]] = {
     "Less": lambda a, b: a - b,
@@ -33,16 +34,15 @@ OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
 
 def scalar(value: Value | None) -> object:
     """The one element of a tensor, None when it is not known."""
-    if isinstance(value, SymbolicTensor) and value.values is not None and value.values.size == 1:
-        return value.values.flat[0]
-    return None
+    return value.only_element if isinstance(value, SymbolicTensor) else None
 
 
 def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
     """The dim that is negative exactly when the one boolean that a node computes is true; None when there is none."""
     if op_type in COMPARISONS:
-        sides = [side for side in map(_integer, inputs) if side is not None]
-        return COMPARISONS[op_type](*sides) if len(sides) == len(inputs) == 2 else None
+        sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
+        known = [side for side in sides if side is not None]
+        return COMPARISONS[op_type](*known) if len(known) == len(inputs) == 2 else None
     parts: list[Dim] = []
     for name, value in zip(names, inputs, strict=False):
         element = scalar(value)
@@ -51,12 +51,6 @@ def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None]
             return None
         parts.append(part)
     return CONNECTIVES[op_type](*parts) if len(parts) == (2 if op_type in ("And", "Or") else 1) else None
-
-
-def _integer(value: Value | None) -> Dim | None:
-    element = scalar(value)
-    is_integer = isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_integer
-    return element if is_integer and isinstance(element, (int, Expr)) else None
 
 
 def assumed(negative: Dim, context: Context) -> bool | None:

@@ -138,9 +138,7 @@ def _quotient(span: Span, scope: Scope) -> Quotient | None:
 
 def positive(value: Value | None) -> float | None:
     """The one element of a tensor, when it is a number > 0."""
-    if not isinstance(value, SymbolicTensor) or value.values is None or value.values.size != 1:
-        return None
-    number = value.values.flat[0]
+    number = value.only_element if isinstance(value, SymbolicTensor) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
     return float(number) if 0 < number < math.inf else None

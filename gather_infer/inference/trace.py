@@ -63,10 +63,9 @@ class Test:
 
 def one_element(tensor: SymbolicTensor) -> Dim | None:
     """The element of an integer tensor that has just one, None when it is not known."""
-    if tensor.values is None or tensor.values.size != 1 or tensor.dtype is None or not tensor.dtype.is_integer:
-        return None
-    element = tensor.values.flat[0]
-    return element if isinstance(element, (int, Expr)) else None
+    element = tensor.only_element
+    is_integer = tensor.dtype is not None and tensor.dtype.is_integer  # floats have Dims for elements too
+    return element if is_integer and isinstance(element, (int, Expr)) else None
 
 
 def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:

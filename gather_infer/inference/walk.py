@@ -534,8 +534,7 @@ class Walker:
             axis = next((int(a.i) for a in node.attribute if a.name == key and not a.ref_attr_name), 0)
             third = inputs[2] if len(inputs) == 3 else None
             if entry.op_type == "Gather" and isinstance(third, SymbolicTensor):
-                known = third.values.flat[0] if third.values is not None and third.values.size == 1 else None
-                axis = known if isinstance(known, int) else None
+                axis = third.only_element if isinstance(third.only_element, int) else None
             if axis is not None and axis < 0 and isinstance(data, SymbolicTensor) and data.rank is not None:
                 axis += data.rank
         elif entry.op_type == "ArrayFeatureExtractor" and isinstance(data, SymbolicTensor) and data.rank:

@@ -132,9 +132,7 @@ def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
 
 def known_value(tensor: SymbolicTensor | None) -> Dim | None:
     """The only element of a scalar (or one-element) integer tensor, None when it is not known."""
-    if tensor is None or tensor.values is None or tensor.values.size != 1:
-        return None
-    element = tensor.values.flat[0]
+    element = None if tensor is None else tensor.only_element
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 

@@ -121,16 +121,12 @@ def arange(op: OpCall, start: SymbolicTensor, limit: SymbolicTensor, delta: Symb
     dtype = require_same_dtype("start, limit and delta", start, limit, delta)
     if dtype is None:
         return SymbolicTensor(None, (op.fresh("the element type is not known"),))
-    step = _scalar(delta)
+    step = delta.only_element
     if isinstance(step, (int, float)) and step == 0:
         raise SpecViolation("delta must not be 0")
     if not dtype.is_integer:
-        return _float_range(op, dtype, _scalar(start), _scalar(limit), step)
+        return _float_range(op, dtype, start.only_element, limit.only_element, step)
     return _integer_range(op, dtype, start, limit, known_value(delta))
-
-
-def _scalar(tensor: SymbolicTensor) -> object:
-    return None if tensor.values is None or tensor.values.size != 1 else tensor.values.flat[0]
 
 
 def _integer_range(

@@ -335,8 +335,7 @@ def decoder_attention(op: OpCall) -> Inferred:
 
 
 def _flag(op: OpCall, index: int) -> bool | None:
-    values = op.tensor(index).values
-    element = None if values is None or values.size != 1 else values.flat[0]
+    element = op.tensor(index).only_element
     return element if isinstance(element, bool) else None
 
 

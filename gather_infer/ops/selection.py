@@ -172,9 +172,7 @@ def _is_never_one(op: OpCall, dim: Dim) -> bool:
 
 def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
     """The depth as a dim; it is cast to int64 first."""
-    element: Element = None
-    if depth.values is not None and depth.values.size == 1:
-        element = depth.values.flat[0]
+    element: Element = depth.only_element
     number = elements.truncate(op, element) if not isinstance(element, bool) else None
     if number is None:
         return op.fresh("depth is not known")

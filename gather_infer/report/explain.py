@@ -99,15 +99,15 @@ def _gathered_shape(step: Step) -> Step | None:
     if step.op_type != "Gather" or step.domain or len(step.sources) != 1 or len(step.operands) != 2:
         return None
     source, index = step.sources[0], step.operands[1].value
-    constant = isinstance(index, SymbolicTensor) and index.values is not None and index.values.size == 1
+    constant = isinstance(index, SymbolicTensor) and index.only_element is not None
     is_shape = source.op_type == "Shape" and not source.domain and not source.passed and not source.repeated
     return source if constant and is_shape and len(source.operands) == 1 else None
 
 
 def _index(step: Step) -> str:
     index = step.operands[1].value
-    assert isinstance(index, SymbolicTensor) and index.values is not None, "a constant index"
-    return f"[{index.values.reshape(-1)[0]}]"
+    assert isinstance(index, SymbolicTensor), "a constant index"
+    return f"[{index.only_element}]"
 
 
 def _elements(value: Value) -> str:
