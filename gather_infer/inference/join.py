@@ -11,6 +11,7 @@ from gather_infer.tensor import (
     DType,
     MapType,
     OptionalType,
+    Ratio,
     SequenceType,
     Shape,
     Span,
@@ -121,7 +122,7 @@ def symbols_of(value: Value | None) -> set[str]:
     match value:
         case SymbolicTensor(shape=shape, values=values, span=span):
             dims += shape or ()
-            dims += [] if values is None else values.flat
+            dims += [] if values is None else (v.num if isinstance(v, Ratio) else v for v in values.flat)
             dims += [] if span is None else (span.lo, span.hi)
         case SparseTensor(shape=shape):
             dims += shape or ()
@@ -135,7 +136,8 @@ def symbols_of(value: Value | None) -> set[str]:
 def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
     """`value` outside the body it was found in: what mentions a symbol of the body becomes fresh or unknown."""
 
-    def is_local(dim: Dim | None) -> bool:
+    def is_local(element: object) -> bool:
+        dim = element.num if isinstance(element, Ratio) else element
         return isinstance(dim, Expr) and not local.isdisjoint(free_symbols(dim))
 
     def outside(shape: Shape | None) -> Shape | None:
@@ -144,8 +146,8 @@ def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
     match value:
         case SymbolicTensor():
             values = value.values
-            if values is not None and any(is_local(v) for v in values.flat if isinstance(v, Expr)):
-                kept = [None if isinstance(v, Expr) and is_local(v) else v for v in values.flat]
+            if values is not None and any(map(is_local, values.flat)):
+                kept = [None if is_local(v) else v for v in values.flat]
                 values = make_values(kept, values.shape) if any(v is not None for v in kept) else None
             span = value.span
             if span is not None and (is_local(span.lo) or is_local(span.hi)):

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from gather_infer.rules import Assumption, Cause, Constraint, Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
-from gather_infer.tensor import OptionalType, SequenceType, Span, SparseTensor, SymbolicTensor, Value, make_values
+from gather_infer.tensor import (
+    OptionalType,
+    Ratio,
+    SequenceType,
+    Span,
+    SparseTensor,
+    SymbolicTensor,
+    Value,
+    make_values,
+)
 
 from .join import symbols_of
 from .result import GatherAccess
@@ -70,13 +79,18 @@ class Settling:
         if shape is not None and any(isinstance(d, Expr) for d in shape):
             settled = tuple(map(self.dim, shape))
             changed, shape = settled != shape, settled
-        if values is not None and any(isinstance(v, Expr) for v in values.flat):
-            flat = [self.dim(v) if isinstance(v, Expr) else v for v in values.flat]
-            changed, values = True, make_values(flat, values.shape)
+        if values is not None and any(isinstance(v, (Expr, Ratio)) for v in values.flat):
+            changed, values = True, make_values(list(map(self._element, values.flat)), values.shape)
         if span is not None and (isinstance(span.lo, Expr) or isinstance(span.hi, Expr)):
             ends = [self.dim(e) if isinstance(e, Expr) else e for e in (span.lo, span.hi)]
             changed, span = True, Span(*ends)
         return SymbolicTensor(value.dtype, shape, values, span) if changed else value
+
+    def _element(self, element: object) -> object:
+        if isinstance(element, Ratio):
+            num = self.dim(element.num)
+            return Ratio(num, element.den) if isinstance(num, Expr) else element
+        return self.dim(element) if isinstance(element, Expr) else element
 
     def dim(self, dim: Dim) -> Dim:
         if isinstance(dim, int):

@@ -153,3 +153,13 @@ def test_a_short_range_keeps_its_ends_and_no_absurd_limit_is_assumed() -> None:
     n = symbol("N")
     assert inference["cells"].span == Span(0, n - 1)
     assert inference["places"].span == Span(0, n * n - n)
+
+
+def test_quotients_of_symbols_with_a_meaning_are_written_out() -> None:
+    inference, _ = check(
+        model("""(float[N] x, float[M] y) => (float[p] z, float[q] r) {
+          z = Add(x, y) s = Shape(z) f = Cast<to = 1>(s) three = Constant<value = float {3}>() r = Div(f, three) }"""),
+        [({"N": n, "M": m}, {"x": (n,), "y": (m,)}) for n, m in ((4, 4), (1, 7), (0, 1))],
+    )
+    assert str(inference["r"]) == "float32[1] = [(min(M*N, max(M, N)))/3]"
+    assert inference.causes == {}
