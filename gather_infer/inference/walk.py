@@ -18,13 +18,8 @@ from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope
-from gather_infer.tensor import (
-    Span,
-    SymbolicTensor,
-    Value,
-    make_values,
-)
+from gather_infer.symbolic import DimTooLarge, Scope
+from gather_infer.tensor import SymbolicTensor, Value
 
 from . import condition, control, function
 from .attributes import read_attributes
@@ -35,7 +30,7 @@ from .fallback import onnx_inference
 from .follow import follow
 from .frame import Frame, labels_of
 from .join import contradiction
-from .options import MAX_SIZE
+from .limits import limited
 from .order import captured, topological
 from .result import Evidence, GatherAccess
 from .tensors import from_tensor, payload_fault, sparse_fault
@@ -43,9 +38,6 @@ from .types import DimReader, dtype_of, from_type
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
-
-MAX_DIM_SIZE: Final = 160
-"""Nodes of a dim's expression; past it the dim becomes a symbol, so that growth stays linear in the model."""
 
 MAX_CONSTANT_TEXT: Final = 256
 """Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""
@@ -263,7 +255,7 @@ class Walker:
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs, each `limited`; None where nothing is known.
+        """The facts of a node's outputs, each within the `limits`; None where nothing is known.
 
         Raises SpecViolation, DimTooLarge.
         """
@@ -303,7 +295,7 @@ class Walker:
         generated = len(self.context.causes)
         results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
         is_pure = self.context.effects == effects
-        results = [None if value is None else self.limited(value) for value in results]
+        results = [None if value is None else limited(value, self.context) for value in results]
         if text is not None:
             self.constants[text] = results[0]
         if key is not None and not is_pure and entry.domain == "" and not entry.in_family:
@@ -400,7 +392,7 @@ class Walker:
             "Gather", inputs, attributes, (True,), entry.version, entry.domain, self.context,
             lambda i: self.load_constant(names[i], frame),
         )  # fmt: skip
-        return [None if value is None else self.limited(value) for value in entry.rule(call)]
+        return [None if value is None else limited(value, self.context) for value in entry.rule(call)]
 
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
@@ -481,39 +473,6 @@ class Walker:
             for dim in value.shape or ():
                 self.context.imply(dim)
 
-    def limited(self, value: Value) -> Value:
-        """`value` with every dim within the size cap and no element that is larger.
-
-        Raises SpecViolation for a size that no tensor can have.
-        """
-        if not isinstance(value, SymbolicTensor):
-            return value
-        shape = value.shape
-        if shape is not None:
-            too_large = next((d for d in shape if isinstance(d, int) and d > MAX_SIZE), None)
-            if too_large is not None:
-                raise SpecViolation(f"a size must be <= 2^63 - 1, is {too_large}")
-            if any(isinstance(d, Expr) and d.size > MAX_DIM_SIZE for d in shape):
-                value = value.with_(shape=tuple(map(self.capped, shape)))
-        values = value.values
-        if values is not None:
-            for element in values.flat:
-                if isinstance(element, Expr) and element.size > MAX_DIM_SIZE:
-                    kept = [None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in values.flat]
-                    value = value.with_(values=make_values(kept, values.shape))
-                    break
-        span = value.span
-        if span is not None and any(isinstance(e, Expr) and e.size > MAX_DIM_SIZE for e in (span.lo, span.hi)):
-            lo, hi = (None if isinstance(e, Expr) and e.size > MAX_DIM_SIZE else e for e in (span.lo, span.hi))
-            value = value.with_(span=Span(lo, hi))
-        return value
-
-    def capped(self, dim: Dim) -> Dim:
-        """The dim, or the one symbol that stands for it when its expression is too large."""
-        if isinstance(dim, int) or dim.size <= MAX_DIM_SIZE:
-            return dim
-        return self.context.derived("dim", dim, reason="its expression grew past the size limit")
-
     def record_access(
         self,
         entry: Entry,
@@ -528,21 +487,10 @@ class Walker:
         if len(inputs) < 2 or not outputs:
             return
         data, indices = inputs[0] or UNKNOWN, inputs[1] or UNKNOWN
-        axis: int | None = None
-        if entry.op_type in ("Gather", "GatherElements", "GatherBlockQuantized"):
-            key = "gather_axis" if entry.op_type == "GatherBlockQuantized" else "axis"
-            axis = next((int(a.i) for a in node.attribute if a.name == key and not a.ref_attr_name), 0)
-            third = inputs[2] if len(inputs) == 3 else None
-            if entry.op_type == "Gather" and isinstance(third, SymbolicTensor):
-                axis = third.only_element if isinstance(third.only_element, int) else None
-            if axis is not None and axis < 0 and isinstance(data, SymbolicTensor) and data.rank is not None:
-                axis += data.rank
-        elif entry.op_type == "ArrayFeatureExtractor" and isinstance(data, SymbolicTensor) and data.rank:
-            axis = data.rank - 1
         self.accesses.append(
             GatherAccess(
-                self.context.node, entry.op_type, entry.domain, entry.version, names[0], names[1], outputs[0], axis,
-                data, indices, frame.values.get(outputs[0], UNKNOWN),
+                self.context.node, entry.op_type, entry.domain, entry.version, names[0], names[1], outputs[0],
+                _gathered_axis(entry, node, inputs), data, indices, frame.values.get(outputs[0], UNKNOWN),
                 Evidence(before, indices, tuple(self.context.addressed), frame.trace(names[1]), self.context.causes),
             )
         )  # fmt: skip
@@ -583,6 +531,25 @@ class Walker:
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
     """What a node computes: its operator, the tensors that it is given and its attributes."""
     return (entry, *names, *attributes.items(), *map(bool, outputs))
+
+
+def _gathered_axis(entry: Entry, node: NodeProto, inputs: Sequence[Value | None]) -> int | None:
+    """The axis that a node of the gather family addresses, from the front if the rank tells; None when it is open."""
+    data = inputs[0]
+    rank = data.rank if isinstance(data, SymbolicTensor) else None
+    match entry.op_type:
+        case "ArrayFeatureExtractor":
+            return rank - 1 if rank else None
+        case "Gather" if len(inputs) == 3 and isinstance(inputs[2], SymbolicTensor):  # OpenVINO's
+            axis = inputs[2].only_element
+        case "Gather" | "GatherElements" | "GatherBlockQuantized":
+            key = "gather_axis" if entry.op_type == "GatherBlockQuantized" else "axis"
+            axis = next((int(a.i) for a in node.attribute if a.name == key and not a.ref_attr_name), 0)
+        case _:
+            return None
+    if not isinstance(axis, int):
+        return None
+    return axis + rank if axis < 0 and rank is not None else axis
 
 
 def _constant_text(entry: Entry, node: NodeProto, outputs: Sequence[str]) -> tuple[int, bytes] | None:
