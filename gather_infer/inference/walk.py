@@ -1,6 +1,6 @@
 """The walk: every node of a graph in order, its rule called with the facts of its inputs.
 
-The only room that turns protobuf into OpCall and back. Control flow is in `control`, functions in `function`.
+Control flow is in `control`, functions in `function`, what no rule can see in `follow`.
 """
 
 from __future__ import annotations

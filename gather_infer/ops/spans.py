@@ -35,7 +35,6 @@ ANY = Span()
 MAX_END_SIZE = 64
 """Nodes of a symbolic end; what is longer proves nothing that a person would follow."""
 
-
 ORDINARY_SIZE = 16
 """What does not hold of sizes like this one is not assumed."""
 
