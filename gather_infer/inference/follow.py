@@ -86,7 +86,7 @@ def follow(
     if any(a.ref_attr_name for a in node.attribute):
         return
     if result.dtype is DType.BOOL:
-        if node.op_type in _TESTS or node.op_type == "Not":
+        if node.op_type in _TESTING:
             _test(Step(node, inputs, frame, scope, result))
         return
     if node.op_type == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
@@ -96,14 +96,12 @@ def follow(
         if span is not None:
             sharpen(outputs[0], span, frame)
         return
-    step_of = _STEPS.get(node.op_type)
-    if step_of is None:
-        return
     step = Step(node, inputs, frame, scope, result)
     if node.op_type == "Split":
         _split(step, outputs)
         return
-    found = step_of(step)
+    trace_of = _TRACES.get(node.op_type)
+    found = None if trace_of is None else trace_of(step)
     if found is None or len(found.parts) > MAX_PARTS:
         return
     frame.traces[outputs[0]] = found
@@ -184,8 +182,8 @@ def _sliced(step: Step) -> Trace | None:
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
         return _some(trace)
     if axis % rank != trace.axis:
-        return replace(trace, parts=tuple(replace(p, whole=False, direct=False, exact=_is_point(p))
-                                          for p in trace.parts))  # fmt: skip
+        rows = (replace(p, whole=False, direct=False, exact=_is_point(p)) for p in trace.parts)
+        return replace(trace, parts=tuple(rows))
     parts = trace.parts[start:end]
     return Trace(parts, trace.axis) if parts else None
 
@@ -371,6 +369,7 @@ _MIRRORED: Final = {
     "Greater": "Less",
     "GreaterOrEqual": "LessOrEqual",
 }
+_TESTING: Final = _TESTS.keys() | {"Not"}
 
 
 def _test(step: Step) -> None:
@@ -466,9 +465,8 @@ def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
     return Trace((replace(part, wrap=offset, span=spans.span_of(result, step.scope)),))
 
 
-_STEPS: Final[dict[str, Callable[[Step], Trace | None]]] = {
+_TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
     **dict.fromkeys(("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand", "Tile"), _moved),
-    **dict.fromkeys((*_TESTS, "Not", "Split"), _same),
     **dict.fromkeys(("GatherElements", "GatherND", "Compress"), lambda step: _some(step.trace(0))),
     **dict.fromkeys(("Add", "Sub"), _added),
     **dict.fromkeys(("Clip", "Min", "Max"), _limited),
@@ -483,5 +481,5 @@ _STEPS: Final[dict[str, Callable[[Step], Trace | None]]] = {
     "NonMaxSuppression": _boxes,
     "Where": _chosen,
 }
-FOLLOWED: Final = _STEPS.keys() | floats.STEPS | growth.STEPS | counts.STEPS
+FOLLOWED: Final = _TRACES.keys() | _TESTING | {"Split"} | floats.STEPS | growth.STEPS | counts.STEPS
 """Operators of ai.onnx that move, shift, limit or count elements, or map them to larger ones for larger ones."""
