@@ -125,7 +125,7 @@ def paired(rows: Sequence[Turn], base: Sequence[Turn]) -> float | None:
     """The median of the ratios turn by turn; None when a process failed."""
     if any(turn.seconds is None for turn in (*rows, *base)):
         return None
-    return statistics.median(a.seconds / b.seconds for a, b in zip(rows, base, strict=True))  # type: ignore[operator]
+    return statistics.median(a.seconds / b.seconds for a, b in zip(rows, base, strict=True))
 
 
 def make(path: Path, call: str) -> Path:

@@ -34,7 +34,7 @@ _LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Operation:
     """What happens to an element: the operator, its constant operand if it has one, and the type of the result."""
 
     op_type: str
@@ -47,7 +47,7 @@ class Growth:
     """A non-decreasing function of the elements of `base`, which is an integer tensor of the same shape."""
 
     base: str
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
 
 
 def follow_growth(
@@ -73,23 +73,27 @@ def follow_growth(
 
 def _step(
     op_type: str, at: int, source: SymbolicTensor, inputs: Sequence[Value | None], result: SymbolicTensor, scope: Scope
-) -> Step | None:
+) -> Operation | None:
     dtype = result.dtype
     if dtype is None or not (dtype in FLOAT_TYPES or dtype in _LARGEST):
         return None
     if op_type == "Cast":
         is_float = source.dtype in FLOAT_TYPES
-        return Step(op_type, 0, dtype) if is_float or (dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE) else None
+        return (
+            Operation(op_type, 0, dtype)
+            if is_float or (dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE)
+            else None
+        )
     if op_type in ("Log", "Identity"):
-        return Step(op_type, 0, dtype)
+        return Operation(op_type, 0, dtype)
     other = inputs[1 - at] if len(inputs) == 2 else None
     if op_type in ("Mul", "Div"):
         factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
-        return None if factor is None else Step(op_type, factor, dtype)
+        return None if factor is None else Operation(op_type, factor, dtype)
     if op_type in ("Add", "Min", "Max") and dtype in _LARGEST and isinstance(other, SymbolicTensor):
         span = spans.span_of(other, scope)
         if isinstance(span.lo, int) and span.lo == span.hi and abs(span.lo) < _LARGEST[dtype]:
-            return Step(op_type, span.lo, dtype)
+            return Operation(op_type, span.lo, dtype)
     return None
 
 
@@ -106,7 +110,7 @@ def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
     return Span(int(ends[0]), int(ends[1]))
 
 
-def _ends(step: Step, lo: float, hi: float) -> tuple[float, float] | None:
+def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:
     """What becomes of the ends of a range; None when it may leave what the type holds."""
     number, largest = step.number, _LARGEST.get(step.dtype)
     if largest is not None:
