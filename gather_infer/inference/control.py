@@ -308,35 +308,7 @@ def _scan(
     out_axes = _ints(attributes, "scan_output_axes", k)
 
     scope, created = context.scope, len(context.causes)
-    batch: Dim | None = None
-    trips: Dim | None = None
-    slices: list[Value] = []
-    states: list[Value] = []
-    for position, value in enumerate(given):
-        if not isinstance(value, SymbolicTensor):
-            raise SpecViolation(f"input {position} must be a tensor, is {value}", "GI211")
-        shape = value.shape
-        if batched and shape is not None:
-            if not shape:
-                raise SpecViolation(f"input {position} must have a batch dim, is a scalar", "GI305")
-            batch = shape[0] if batch is None else context.require_equal(batch, shape[0], "the batch dims")
-            shape = shape[1:]
-        if position < n:
-            states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
-            continue
-        if shape is None:
-            slices.append(SymbolicTensor(value.dtype, span=value.span))
-            continue
-        axis = 0 if batched else in_axes[position - n]
-        if not -len(shape) <= axis < len(shape):
-            raise SpecViolation(
-                f"scan input axis {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
-                "GI304",
-            )
-        axis %= len(shape)
-        length = shape[axis]
-        trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
-        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
+    states, slices, batch, trips = _scan_operands(given, n, [0] * m if batched else in_axes, batched, context)
     if trips is None:
         trips = context.fresh("the length of the scan inputs is not known", stem="trips")
 
@@ -373,6 +345,45 @@ def _scan(
     scans: list[Value] = [_stacked(v, declared, trips, a, local, context) for v, declared, a in stacked]
     outputs = [*finals, *scans]
     return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
+
+
+def _scan_operands(
+    given: Sequence[Value], count: int, axes: Sequence[int], batched: bool, context: Context
+) -> tuple[list[Value], list[Value], Dim | None, Dim | None]:
+    """The states and the slices that one iteration sees, the batch dim and the number of iterations, as far as known.
+
+    given   `count` states, then what is cut along `axes`; with `batched` each has a batch dim first
+    """
+    batch: Dim | None = None
+    trips: Dim | None = None
+    slices: list[Value] = []
+    states: list[Value] = []
+    for position, value in enumerate(given):
+        if not isinstance(value, SymbolicTensor):
+            raise SpecViolation(f"input {position} must be a tensor, is {value}", "GI211")
+        shape = value.shape
+        if batched and shape is not None:
+            if not shape:
+                raise SpecViolation(f"input {position} must have a batch dim, is a scalar", "GI305")
+            batch = shape[0] if batch is None else context.require_equal(batch, shape[0], "the batch dims")
+            shape = shape[1:]
+        if position < count:
+            states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
+            continue
+        if shape is None:
+            slices.append(SymbolicTensor(value.dtype, span=value.span))
+            continue
+        axis = axes[position - count]
+        if not -len(shape) <= axis < len(shape):
+            raise SpecViolation(
+                f"scan input axis {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
+                "GI304",
+            )
+        axis %= len(shape)
+        length = shape[axis]
+        trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
+        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
+    return states, slices, batch, trips
 
 
 def _is_open(state: Value, local: set[str]) -> bool:
