@@ -28,12 +28,22 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def in_the_table_of(heading: str) -> set[str]:
+    """The names in the first column of the table below a heading of docs/design.md."""
+    section = (REPO / "docs" / "design.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
 def test_the_design_has_every_room() -> None:
-    rows = re.findall(r"^\| (`.*?`) \|", (REPO / "docs" / "design.md").read_text(), re.MULTILINE)
-    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     package = Path(gather_infer.__file__).parent
     files = {path.stem for path in package.glob("*.py")} - {"__init__"}
-    assert listed == files | {path.parent.name for path in package.glob("*/__init__.py")}
+    assert in_the_table_of("Rooms") == files | {path.parent.name for path in package.glob("*/__init__.py")}
+
+
+def test_the_design_has_every_module_of_the_inference() -> None:
+    modules = (Path(gather_infer.__file__).parent / "inference").glob("*.py")
+    assert in_the_table_of("Inside `inference`") == {path.stem for path in modules} - {"__init__"}
 
 
 def test_dots_stand_for_any_lines() -> None:

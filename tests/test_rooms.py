@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,13 +115,6 @@ def test_lazy_names(package: ModuleType) -> None:
 def test_every_room_has_its_rule() -> None:
     found = {p.stem for p in PACKAGE.glob("*.py")} | {p.parent.name for p in PACKAGE.glob("*/__init__.py")}
     assert found - {"__init__"} == ROOMS.keys()
-
-
-def test_the_design_names_every_module_of_the_inference() -> None:
-    section = (REPO / "docs" / "design.md").read_text().split("## Inside `inference`")[1].split("\n## ")[0]
-    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    named = [module for cell in cells for module in re.findall(r"`(\w+)`", cell)]
-    assert sorted(named) == [path.stem for path in files("inference") if path.stem != "__init__"]
 
 
 def test_nothing_imports_the_command_line() -> None:
