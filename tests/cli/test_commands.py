@@ -480,7 +480,7 @@ def test_ops(run: Run) -> None:
     lines = run("ops").stdout.splitlines()
     assert lines[0].split() == ["ai.onnx", "since", "facts", "from", "values", "spans"]
     assert ["Shape", "1,", "15", "ours", "yes"] in [line.split() for line in lines]
-    assert re.fullmatch(r"\d+ operators: 3 by the walk, \d+ by a rule of ours, .*", lines[-1])
+    assert re.fullmatch(r"\d+ operators: 4 by the walk, \d+ by a rule of ours, .*", lines[-1])
     found = json.loads(run("ops", "GatherND", "--format", "json").stdout)
     first = found["operators"][0]
     assert (first["domain"], [b["since"] for b in first["behaviours"]]) == ("", [11, 12, 13])
