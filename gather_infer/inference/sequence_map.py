@@ -101,9 +101,8 @@ def _one_by_one(
         results, _ = walk_body(walker, body, given, f"{outer[1]}/body", frame)
         context.scope, context.node, context.op_type = outer
         for column, result in zip(by_output, results, strict=True):
-            if not isinstance(result, SymbolicTensor):
-                return None
-            column.append(result)
+            if isinstance(result, SymbolicTensor):
+                column.append(result)
     del walker.diagnostics[mark.diagnostics :]
     del walker.accesses[mark.accesses :]
-    return by_output
+    return by_output if all(len(column) == count for column in by_output) else None
