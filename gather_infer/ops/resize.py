@@ -130,6 +130,8 @@ def _ratio_of(scale: float) -> Fraction | None:
 
     A scale of 0.7 is 0.69999999 in float32, yet times 10 it rounds to 7: it acts as 7/10.
     """
+    if scale >= 2**31:
+        return None  # the products leave float32
     sizes = np.arange(_LONGEST + 1)
     products = np.floor(np.float32(scale) * sizes.astype(np.float32))
     for ratio in (Fraction(scale).limit_denominator(1000), Fraction(scale)):

@@ -227,6 +227,13 @@ def test_inexact_scales_of_a_symbol_give_one_symbol() -> None:
     assert first.shape == again.shape and first.shape[1].is_symbol and first.shape[1] != H
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [3e38, 1e300])
+def test_a_scale_past_every_size_is_no_ratio(scale: float) -> None:
+    (y,) = call(resize.rules, "Resize", [(H,), None, floats(scale)], context=Context())
+    assert y.shape[0].is_symbol and y.shape[0] != H
+
+
 @pytest.mark.parametrize("scale", [0.7, 4 / 3, 2 / 3, 0.3, 2.2, 0.1, 16 / 9, 1 / 7, 0.9])
 def test_a_scale_that_acts_as_a_ratio(scale: float) -> None:
     """The spec takes floor(size * scale); the product is one of float32."""
