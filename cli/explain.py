@@ -46,7 +46,7 @@ def command(
         _explain_code(_code(subject), console)
         return 0
 
-    from gather_infer.inference import explain
+    from gather_infer.explanation import explain
     from gather_infer.report import explanation_json, explanation_text
 
     from .rule_files import load_rules

@@ -16,7 +16,7 @@ from .target import target_of
 
 if TYPE_CHECKING:
     from gather_infer.diagnostic import Diagnostic
-    from gather_infer.folding import FoldResult
+    from gather_infer.passes import FoldResult
 
 
 @click.command("fold", cls=Command, example="gather-infer fold fixtures/bert-torchscript.onnx -o folded.onnx")
@@ -50,7 +50,7 @@ def command(
         raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
     started = time.monotonic()
 
-    from gather_infer.folding import fold
+    from gather_infer.passes import fold
 
     from .rule_files import load_rules
 

@@ -16,7 +16,7 @@ def command(op: str | None, console: Console) -> int:
 
     OP is a name, with its domain where there are several: Gather, com.microsoft.Gelu.
     """
-    from gather_infer.inference.operators import operator_named, operators
+    from gather_infer.catalog.operators import operator_named, operators
     from gather_infer.report import operator_text, operators_json, operators_text
 
     found = operators() if op is None else operator_named(op)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 
-from gather_infer.inference.operators import operators
+from gather_infer.catalog.operators import operators
 from gather_infer.report import operators_markdown
 
 PAGE = Path(__file__).with_name("operators.md")

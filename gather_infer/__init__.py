@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         SpecViolation,
         UsageError,
     )
-    from gather_infer.folding import FoldResult, fold
-    from gather_infer.inference import Explanation, GatherAccess, Inference, explain, infer
+    from gather_infer.explanation import Explanation, explain
+    from gather_infer.inference import GatherAccess, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
+    from gather_infer.passes import FoldResult, fold
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -41,10 +42,11 @@ _HOME = {
         "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
         "SpecViolation", "UsageError",
     ),
-    "folding": ("FoldResult", "fold"),
-    "inference": ("Explanation", "GatherAccess", "Inference", "explain", "infer"),
+    "explanation": ("Explanation", "explain"),
+    "inference": ("GatherAccess", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
+    "passes": ("FoldResult", "fold"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),

@@ -18,7 +18,7 @@ from gather_infer.tensor import SymbolicTensor, Value
 if TYPE_CHECKING:
     import numpy as np
 
-    from gather_infer.ops.index import Addressing
+    from gather_infer.access import Addressing
 
 Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | object"
 

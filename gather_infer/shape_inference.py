@@ -38,9 +38,9 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import GatherInferError, ModelReadError
 from gather_infer.inference import Inference
 from gather_infer.inference.annotate import annotate
+from gather_infer.inference.proto.schema import schema_of
+from gather_infer.inference.proto.types import to_dim_param, to_type
 from gather_infer.inference.run import infer_like_onnx
-from gather_infer.inference.schema import schema_of
-from gather_infer.inference.types import to_dim_param, to_type
 from gather_infer.model import ModelFile, open_model, save
 from gather_infer.symbolic import Expr
 

@@ -25,27 +25,31 @@ REPO = Path(__file__).parents[1]
 PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
 CLI = Path(gather_infer_cli.__file__).parent
 
-FOUNDATION = {"errors", "diagnostic"}
-FACTS = FOUNDATION | {"symbolic", "tensor", "rules"}
-ENGINE = FACTS | {"ops", "model", "inference"}
+GROUND = {"access", "diagnostic", "domains", "errors", "lazy", "rules", "spans", "symbolic", "tensor"}
+ENGINE = GROUND | {"ops", "model", "inference"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms that it may import, third-party packages that it may import)
     "errors": (set(), set()),
     "lazy": (set(), set()),
+    "domains": (set(), set()),
     "diagnostic": (set(), set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"numpy"}),
-    "rules": (FOUNDATION | {"symbolic", "tensor"}, {"numpy"}),
-    "ops": (FACTS, {"numpy"}),
-    "model": (FOUNDATION | {"lazy"}, {"numpy", "onnx", "google"}),
-    "inference": (FACTS | {"lazy", "ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
-    "folding": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
-    "shape_inference": (FOUNDATION | {"symbolic", "model", "inference"}, {"onnx", "google"}),
+    "spans": ({"rules", "symbolic", "tensor"}, set()),
+    "access": ({"symbolic", "tensor"}, set()),
+    "rules": ({"access", "diagnostic", "errors", "symbolic", "tensor"}, {"numpy"}),
+    "ops": (GROUND, {"numpy"}),
+    "model": ({"diagnostic", "domains", "errors", "lazy"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "inference": (GROUND | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "explanation": (ENGINE, {"onnx", "onnx_graphsurgeon"}),
+    "catalog": (ENGINE, {"onnx"}),
+    "passes": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
+    "shape_inference": (ENGINE, {"onnx", "google"}),
     "validate": (ENGINE, {"numpy", "onnx"}),
-    "openvino": (ENGINE | {"folding", "validate"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
-    "report": (FACTS | {"inference", "lazy"}, {"numpy"}),
+    "openvino": (ENGINE | {"passes", "validate"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
+    "report": (GROUND | {"inference", "explanation", "catalog"}, {"numpy"}),
 }
-RESULTS = {"gather_infer.inference.result", "gather_infer.inference.explanation", "gather_infer.inference.coverage"}
+RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.steps", "gather_infer.catalog.coverage"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 
@@ -98,7 +102,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 def test_reports_know_result_dataclasses_only() -> None:
     for path in files("report"):
         for module in imports(path):
-            if module.startswith("gather_infer.inference"):
+            if module.startswith(("gather_infer.inference", "gather_infer.explanation", "gather_infer.catalog")):
                 assert module in RESULTS, f"{_shown(path)} imports {module}"
 
 

@@ -1,6 +1,6 @@
-"""The walk over a model; callers see `run.infer`, and `reasons.explain` which goes backwards.
+"""The walk over a model; callers see `run.infer`.
 
-Names are resolved on first use: to infer takes nothing of what explains.
+Names are resolved on first use: what knows the results need not load the walk.
 """
 
 from __future__ import annotations
@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from .explanation import Explanation
-    from .reasons import explain
-    from .result import Coverage, GatherAccess, Inference
-    from .run import infer, to_model_file
+    from gather_infer.inference.result import Coverage, GatherAccess, Inference
+    from gather_infer.inference.run import infer
 
 _HOME = {
-    "explanation": ("Explanation",),
-    "reasons": ("explain",),
     "result": ("Coverage", "GatherAccess", "Inference"),
-    "run": ("infer", "to_model_file"),
+    "run": ("infer",),
 }
 
-__all__ = ["Coverage", "Explanation", "GatherAccess", "Inference", "explain", "infer", "to_model_file"]
+__all__ = ["Coverage", "GatherAccess", "Inference", "infer"]
 
 __getattr__ = lazy(__name__, _HOME)

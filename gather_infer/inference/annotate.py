@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.inference.frame import labels_of
+from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
 from gather_infer.model.paths import bodies
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
-from .frame import labels_of
-from .types import DimReader, from_type, to_dim_param, to_type
-
 if TYPE_CHECKING:
-    from .result import Inference
+    from gather_infer.inference.result import Inference
 
 
 @dataclass(frozen=True, slots=True)

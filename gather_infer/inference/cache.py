@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from gather_infer.ops.index import Addressing
+from gather_infer.access import Addressing
+from gather_infer.inference.dispatch import Entry
 from gather_infer.rules import Attribute, Context
 from gather_infer.tensor import SymbolicTensor, Value
-
-from .dispatch import Entry
 
 MAX_INTERNED_VALUES: Final = 16
 """Elements of a tensor whose facts are compared element by element; a larger one is only ever equal to itself."""

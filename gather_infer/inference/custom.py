@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from gather_infer.errors import UsageError
+from gather_infer.inference.dispatch import Entry
 from gather_infer.symbolic import Expr
 from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor
-
-from .dispatch import Entry
 
 
 def require_facts(entry: Entry, results: object, outputs: int) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 from onnx import FunctionProto
 
+from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
+from gather_infer.inference.lineage.follow import FOLLOWED
+from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.rules import Rule, RuleSet
 from gather_infer.tensor import DType
-
-from .follow import FOLLOWED
-from .schema import NEWEST_OPSET, Schema, schema_of
-
-_OPENVINO = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
-NEWEST_OPENVINO = 15
 
 GATHER_FAMILY = frozenset(
     {
@@ -27,13 +23,6 @@ GATHER_FAMILY = frozenset(
 )  # fmt: skip
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-
-
-def canonical_domain(domain: str) -> str:
-    """`ai.onnx` is the default domain under its long name; every OpenVINO opset shares one set of rules."""
-    if not domain or domain == "ai.onnx":
-        return ""
-    return "openvino" if domain[0] == "o" and _OPENVINO.fullmatch(domain) else domain
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +60,7 @@ class Opsets:
     ) -> None:
         self.versions: dict[str, int] = {}
         for entry in imports:
-            domain = "" if entry.domain == "ai.onnx" else entry.domain
-            self.versions.setdefault(domain, entry.version)
+            self.versions.setdefault(plain_domain(entry.domain), entry.version)
         self._rule_sets = rule_sets
         self._functions = functions
         self._entries: dict[tuple[str, str, str], Entry] = {}
@@ -87,15 +75,16 @@ class Opsets:
 
     def version_of(self, domain: str) -> int:
         """The version in force for a domain as it is written in the node; 0 when the domain is not imported."""
-        if match := _OPENVINO.fullmatch(domain):
+        opset = openvino_opset(domain)
+        if opset is not None:
             # the domain itself carries the version of the opset, an IR does not number it otherwise
-            return int(match[1]) if match[1] else self.versions.get(domain, NEWEST_OPENVINO) or NEWEST_OPENVINO
-        return self.versions.get("" if domain == "ai.onnx" else domain, 0)
+            return opset or self.versions.get(domain) or NEWEST_OPENVINO
+        return self.versions.get(plain_domain(domain), 0)
 
     def _find(self, domain: str, op_type: str, overload: str) -> Entry:
         name = canonical_domain(domain)
         version = self.version_of(domain)
-        function = self._functions.get(("" if domain == "ai.onnx" else domain, op_type, overload))
+        function = self._functions.get((plain_domain(domain), op_type, overload))
         rule, custom = None, False
         for position, sets in enumerate(self._rule_sets):
             rules = sets.get(domain) or sets.get(name)

@@ -10,15 +10,14 @@ from typing import Final
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
+from gather_infer.inference.cache import Key
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.lineage.floats import Floats
+from gather_infer.inference.lineage.growth import Growth
+from gather_infer.inference.lineage.trace import Test, Trace
+from gather_infer.inference.proto.types import DimReader
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
-
-from .cache import Key
-from .dispatch import Opsets
-from .floats import Floats
-from .growth import Growth
-from .trace import Test, Trace
-from .types import DimReader
 
 MAX_DEPTH: Final = 40
 """Subgraphs and function calls inside each other."""

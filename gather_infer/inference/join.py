@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gather_infer.ops.spans import hull, span_of, type_span
 from gather_infer.rules import Context
+from gather_infer.spans import hull, span_of, type_span
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import (
     DType,

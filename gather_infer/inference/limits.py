@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.options import MAX_SIZE
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import Span, SymbolicTensor, Value, make_values
-
-from .options import MAX_SIZE
 
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol."""

@@ -14,10 +14,9 @@ from gather_infer.tensor import SymbolicTensor, Value
 if TYPE_CHECKING:
     import onnx
 
+    from gather_infer.access import Addressing
+    from gather_infer.inference.lineage.trace import Trace
     from gather_infer.model import ModelFile
-    from gather_infer.ops.index import Addressing
-
-    from .trace import Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +152,6 @@ class Inference(Mapping[str, Value]):
         into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input stays as it
         is.
         """
-        from .annotate import annotate
+        from gather_infer.inference.annotate import annotate
 
         return annotate(self, weights=weights)

@@ -12,9 +12,19 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.model import ModelFile, open_model
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.join import contradiction
+from gather_infer.inference.lineage.trace import of_input
+from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
+from gather_infer.inference.proto.types import DimReader, from_type
+from gather_infer.inference.result import GatherAccess, Inference
+from gather_infer.inference.settle import Settling, causes_of
+from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
+from gather_infer.inference.walk import UNKNOWN, Walker
+from gather_infer.model import ModelFile
+from gather_infer.model.given import to_model_file
 from gather_infer.ops import standard_rules
-from gather_infer.ops.sequence import DIFFERS
+from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.rules import Assumption, Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
@@ -29,16 +39,6 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import Shape, SymbolicTensor, Value
-
-from .frame import Frame
-from .join import contradiction
-from .options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
-from .result import GatherAccess, Inference
-from .settle import Settling, causes_of
-from .structure import default_finding, imports_of, require_text, structural_findings
-from .trace import of_input
-from .types import DimReader, from_type
-from .walk import UNKNOWN, Walker
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -84,23 +84,6 @@ def _readable(model: object) -> ModelFile:
     if file.size == 0:
         require_text(file.proto)
     return file
-
-
-def to_model_file(model: object) -> ModelFile:
-    """Any model that the API accepts as a ModelFile. Raises ModelReadError, UsageError for another kind of object."""
-    if isinstance(model, ModelFile):
-        return model
-    if isinstance(model, ModelProto):
-        return ModelFile.from_proto(model)
-    if isinstance(model, (str, os.PathLike)):
-        return open_model(model)
-    if type(model).__module__.startswith("onnx_graphsurgeon"):
-        import onnx_graphsurgeon
-
-        return ModelFile.from_proto(onnx_graphsurgeon.export_onnx(model))
-    raise UsageError(
-        f"a model is a path, a ModelProto, a ModelFile or a graphsurgeon Graph, not {type(model).__name__}"
-    )
 
 
 class _Run:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gather_infer.inference.join import symbols_of
+from gather_infer.inference.result import GatherAccess
 from gather_infer.rules import Assumption, Cause, Constraint, Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
@@ -17,9 +19,6 @@ from gather_infer.tensor import (
     Value,
     make_values,
 )
-
-from .join import symbols_of
-from .result import GatherAccess
 
 MAX_WRITTEN = 40
 """Nodes of an expression that replaces a symbol; a larger one would say less than the symbol does."""

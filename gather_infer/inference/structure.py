@@ -10,15 +10,14 @@ from onnx import FunctionProto, GraphProto, ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import ModelReadError
+from gather_infer.inference.proto.schema import NEWEST_OPSET
+from gather_infer.inference.proto.tensors import payload_fault
+from gather_infer.inference.proto.types import dtype_of
 from gather_infer.model import ModelFile
 from gather_infer.model.file import texts_are_utf8
 from gather_infer.model.names import names_of
 from gather_infer.model.paths import bodies
 from gather_infer.tensor import SymbolicTensor, Value
-
-from .schema import NEWEST_OPSET
-from .tensors import payload_fault
-from .types import dtype_of
 
 MAX_SERIALIZED: Final = 64 << 20
 """Bytes of a model in memory that are serialised to check its texts."""

@@ -15,26 +15,27 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
+from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.inference.bodies import control, function
+from gather_infer.inference.bodies import predicates as condition
+from gather_infer.inference.cache import Key, RuleCache
+from gather_infer.inference.custom import require_facts
+from gather_infer.inference.dispatch import Entry, Opsets
+from gather_infer.inference.fallback import onnx_inference
+from gather_infer.inference.frame import Frame, labels_of
+from gather_infer.inference.join import contradiction
+from gather_infer.inference.limits import limited
+from gather_infer.inference.lineage.follow import follow
+from gather_infer.inference.proto.attributes import read_attributes
+from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
+from gather_infer.inference.proto.types import DimReader, dtype_of, from_type
+from gather_infer.inference.result import Evidence, GatherAccess
+from gather_infer.inference.topology import captured, topological
 from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, Scope
 from gather_infer.tensor import SymbolicTensor, Value
-
-from . import condition, control, function
-from .attributes import read_attributes
-from .cache import Key, RuleCache
-from .custom import require_facts
-from .dispatch import Entry, Opsets
-from .fallback import onnx_inference
-from .follow import follow
-from .frame import Frame, labels_of
-from .join import contradiction
-from .limits import limited
-from .order import captured, topological
-from .result import Evidence, GatherAccess
-from .tensors import from_tensor, payload_fault, sparse_fault
-from .types import DimReader, dtype_of, from_type
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -84,8 +85,7 @@ class Walker:
         self.checks_types = check_types
         self.functions: dict[tuple[str, str, str], FunctionProto] = {}
         for proto in model.proto.functions:
-            domain = "" if proto.domain == "ai.onnx" else proto.domain
-            self.functions.setdefault((domain, proto.name, proto.overload), proto)
+            self.functions.setdefault((plain_domain(proto.domain), proto.name, proto.overload), proto)
         self.scopes: dict[str, dict[str, Value]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.accesses: list[GatherAccess] = []
@@ -175,8 +175,7 @@ class Walker:
     def location_at(self, path: str, node: NodeProto, frame: Frame, value: str = "") -> Location:
         entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
         version = entry.version if entry.schema is None else entry.schema.since
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        return Location(path, node.op_type, domain, version, value)
+        return Location(path, node.op_type, plain_domain(node.domain), version, value)
 
     def report(self, code: str, message: str, location: Location, *detail: str) -> None:
         self.diagnostics.append(diagnostic(code, message, location, detail=detail))

@@ -12,6 +12,7 @@ from gather_infer.model.file import ModelFile, open_model
 from gather_infer.model.save import SaveReport, save  # the function hides the module of the same name
 
 if TYPE_CHECKING:
+    from gather_infer.model.apply import apply
     from gather_infer.model.edits import (
         AddInitializer,
         Edit,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         ReplaceUses,
     )
     from gather_infer.model.index import GraphIndex, Scope, Use
-    from gather_infer.model.journal import apply
     from gather_infer.model.names import Names
     from gather_infer.model.paths import MAIN, GraphPath, Root, Step
 

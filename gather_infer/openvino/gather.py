@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
-from gather_infer.folding.constants import Constants, domain_of
-from gather_infer.folding.evaluate import Constant, bits_dtype
+from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
 from gather_infer.inference import GatherAccess, Inference
-from gather_infer.inference.dispatch import NEWEST_OPENVINO, Opsets, canonical_domain
+from gather_infer.inference.dispatch import Opsets
 from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.paths import GraphPath, Root, bodies, node_name
+from gather_infer.passes.evaluate import Constant, bits_dtype
+from gather_infer.passes.subject import Constants
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, verdict
@@ -91,11 +92,11 @@ class _Planner:
                 try:
                     if path.root is not Root.GRAPH:
                         raise _Refused("it is in a function or a training graph")
-                    domain = node.domain if domain_of(node) else "openvino"
+                    domain = node.domain if plain_domain(node.domain) else "openvino"
                     self.rewrite(path, position, node, where, versions.version_of(domain) or NEWEST_OPENVINO)
                     rewritten.setdefault(path, set()).add(position)
                 except _Refused as refusal:
-                    op = f"{node.domain}.{node.op_type}" if domain_of(node) else node.op_type
+                    op = qualified(node.domain, node.op_type)
                     self.plan.refused.append(f"{where} ({op}): {refusal}")
                     self.plan.unproved += refusal.unproved
         if not self.plan.refused:

@@ -2,162 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
+from typing import Final
 
 from gather_infer.rules import RuleSet
 
-
-@cache
-def _onnx() -> RuleSet:
-    from gather_infer.ops import (
-        arithmetic,
-        attention,
-        cast,
-        concat,
-        conv,
-        einsum,
-        expand,
-        gather,
-        logic,
-        loss,
-        matmul,
-        movement,
-        ms_norm,
-        ngram,
-        norm,
-        pad,
-        pool,
-        quantize,
-        recurrent,
-        reduction,
-        reshape,
-        resize,
-        sampling,
-        scatter,
-        selection,
-        sequence,
-        shape,
-        signal,
-        slice,
-        strings,
-        unary,
-        vision,
-    )
-
-    rules = RuleSet("")
-    for module in (
-        arithmetic,
-        attention,
-        cast,
-        concat,
-        conv,
-        einsum,
-        expand,
-        gather,
-        logic,
-        loss,
-        matmul,
-        movement,
-        ngram,
-        norm,
-        pad,
-        pool,
-        quantize,
-        recurrent,
-        reduction,
-        reshape,
-        resize,
-        sampling,
-        scatter,
-        selection,
-        sequence,
-        shape,
-        signal,
-        slice,
-        strings,
-        unary,
-        vision,
-    ):
-        rules.update(module.rules)
-    rules.update(ms_norm.default_rules)  # what onnxruntime adds to the default domain
-    return rules
-
-
-@cache
-def _microsoft() -> RuleSet:
-    from gather_infer.ops import (
-        gather_contrib,
-        ms_attention,
-        ms_cache,
-        ms_conv,
-        ms_data,
-        ms_elementwise,
-        ms_generation,
-        ms_matmul,
-        ms_norm,
-        ms_position,
-        ms_quantized,
-    )
-
-    rules = RuleSet("com.microsoft")
-    for module in (
-        ms_attention,
-        ms_cache,
-        ms_conv,
-        ms_data,
-        ms_elementwise,
-        ms_generation,
-        ms_matmul,
-        ms_norm,
-        ms_position,
-        ms_quantized,
-    ):
-        rules.update(module.rules)
-    rules.update(gather_contrib.microsoft)
-    return rules
-
-
-@cache
-def _ml() -> RuleSet:
-    from gather_infer.ops import gather_contrib, ml
-
-    rules = RuleSet("ai.onnx.ml")
-    rules.update(ml.rules)
-    rules.update(gather_contrib.ml)
-    return rules
-
-
-def _training() -> RuleSet:
-    from gather_infer.ops import training
-
-    return training.rules
-
-
-def _openvino() -> RuleSet:
-    from gather_infer.ops import gather_openvino
-
-    return gather_openvino.rules
-
-
-_DOMAINS: dict[str, Callable[[], RuleSet]] = {
-    "": _onnx,
-    "ai.onnx.ml": _ml,
-    "ai.onnx.preview.training": _training,
-    "com.microsoft": _microsoft,
-    "openvino": _openvino,
+_ONNX: Final = (
+    "arithmetic", "attention", "cast", "concat", "conv", "einsum", "expand", "gather", "logic", "loss", "matmul",
+    "movement", "ngram", "norm", "pad", "pool", "quantize", "recurrent", "reduction", "reshape", "resize", "sampling",
+    "scatter", "selection", "sequence", "shape", "signal", "slice", "strings", "unary", "vision",
+)  # fmt: skip
+_MICROSOFT: Final = (
+    "attention", "cache", "conv", "data", "elementwise", "gather", "generation", "matmul", "norm", "position",
+    "quantized",
+)  # fmt: skip
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    # domain: the modules with rules for it; what onnxruntime adds to the default domain is in microsoft.norm
+    "": (*(f"onnx.{name}" for name in _ONNX), "microsoft.norm"),
+    "ai.onnx.ml": ("onnx.ml",),
+    "ai.onnx.preview.training": ("onnx.training",),
+    "com.microsoft": tuple(f"microsoft.{name}" for name in _MICROSOFT),
+    "openvino": ("openvino.gather",),
 }
+
+
+@cache
+def _rules_of(domain: str) -> RuleSet:
+    rules = RuleSet(domain)
+    for name in MODULES[domain]:
+        for found in vars(import_module(f"gather_infer.ops.{name}")).values():
+            if isinstance(found, RuleSet) and found.domain == domain:
+                rules.update(found)
+    return rules
 
 
 class _StandardRules(Mapping[str, RuleSet]):
     def __getitem__(self, domain: str) -> RuleSet:
-        return _DOMAINS[domain]()
+        if domain not in MODULES:
+            raise KeyError(domain)
+        return _rules_of(domain)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_DOMAINS)
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(_DOMAINS)
+        return len(MODULES)
 
 
 @cache

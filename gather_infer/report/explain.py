@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.inference.explanation import Explanation, Facet, Operand, Origin, Step
+from gather_infer.explanation.steps import Explanation, Facet, Operand, Origin, Step
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, dim_json, type_json
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text

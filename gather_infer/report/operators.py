@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gather_infer.inference.coverage import Behaviour, Operator, Source
+from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import Column, count, table
 

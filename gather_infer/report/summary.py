@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gather_infer.domains import plain_domain
 from gather_infer.tensor import DType
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def summarize(proto: ModelProto, *, name: str, nbytes: int, external: tuple[Exte
         nbytes=nbytes,
         ir_version=proto.ir_version,
         producer=producer,
-        opsets={"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import},
+        opsets={plain_domain(o.domain): o.version for o in proto.opset_import},
         inputs=tuple((v.name, type_text(v.type)) for v in proto.graph.input),
         outputs=tuple((v.name, type_text(v.type)) for v in proto.graph.output),
         nodes=main.nodes,
@@ -144,8 +145,7 @@ def _count_graph(graph: GraphProto, total: _Count, depth: int) -> None:
 
 def _count_nodes(nodes: Iterable[NodeProto], total: _Count, depth: int) -> None:
     for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        total.operators[domain, node.op_type] += 1
+        total.operators[plain_domain(node.domain), node.op_type] += 1
         if depth == 0:
             total.nodes += 1
         else:

@@ -8,9 +8,9 @@ from gather_infer.symbolic.evaluate import evaluate, free_symbols, is_total, pro
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
+from gather_infer.symbolic.phrasing import least_of, reduced
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
 from gather_infer.symbolic.rebuild import simplify, substitute
-from gather_infer.symbolic.relation import least_of, reduced
 from gather_infer.symbolic.scope import Scope
 
 __all__ = [

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from gather_infer.access import Addressing, Indexing
 from gather_infer.inference import GatherAccess, Inference
+from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
-from gather_infer.inference.trace import Part
-from gather_infer.ops.index import Addressing, Indexing
-from gather_infer.ops.spans import span_of
+from gather_infer.spans import span_of
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_le, known_lt, simplify
 from gather_infer.tensor import Span, SymbolicTensor
-
-from .condition import Condition, Elements, at_least_zero, counterexample
-from .verdict import Kind, Outside, Verdict
+from gather_infer.validate.condition import Condition, Elements, at_least_zero, counterexample
+from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 
 def verdicts(inference: Inference) -> tuple[Verdict, ...]:

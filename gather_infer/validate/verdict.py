@@ -9,8 +9,7 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import GatherAccess
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, format_shape
-
-from .condition import Condition, joined
+from gather_infer.validate.condition import Condition, joined
 
 
 class Kind(str, enum.Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
-from tests.folding.folding_models import i64, model
+from tests.passes.folding_models import i64, model
 
 F, I64 = TensorProto.FLOAT, TensorProto.INT64
 

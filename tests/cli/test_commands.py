@@ -22,7 +22,7 @@ from onnx import TensorProto
 from gather_infer.errors import ModelWriteError
 from gather_infer.model import staging
 from tests.cli.conftest import Run
-from tests.folding.folding_models import i64, model
+from tests.passes.folding_models import i64, model
 
 COMMANDS = ("infer", "inspect", "explain", "fold", "convert")
 EVERY_COMMAND = (*COMMANDS, "ops")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gather_infer.errors import GatherInferError
-from gather_infer.folding import fold
 from gather_infer.inference import infer
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile, open_model
+from gather_infer.passes import fold
 from gather_infer.report import inference_json, inference_text, summarize, summary_json, summary_text
 from tests.cli.cli_models import embedding, openvino
-from tests.folding.test_fold import everything
+from tests.passes.test_fold import everything
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SOURCES: dict[str, Callable[[], bytes]] = {

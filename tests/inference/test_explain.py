@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from gather_infer import RuleSet, UsageError, infer
-from gather_infer.inference import explain
-from gather_infer.inference.explanation import Explanation, Facet, Origin, Step
+from gather_infer.explanation import explain
+from gather_infer.explanation.steps import Explanation, Facet, Origin, Step
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.documents import REPO
 from tests.inference.models import model

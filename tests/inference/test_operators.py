@@ -10,11 +10,11 @@ import pytest
 
 import gather_infer
 from gather_infer import RuleSet, UsageError
+from gather_infer.catalog import probe
+from gather_infer.catalog.coverage import Operator, Source
+from gather_infer.catalog.operators import operator_named, operators
 from gather_infer.errors import SpecViolation
-from gather_infer.inference import probe
-from gather_infer.inference.coverage import Operator, Source
-from gather_infer.inference.operators import operator_named, operators
-from gather_infer.inference.schema import schema_of
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context, OpCall
 from gather_infer.symbolic import DimTooLarge

@@ -11,6 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer.errors import ModelStructureError
+from gather_infer.model.apply import apply
 from gather_infer.model.edits import (
     AddInitializer,
     Edit,
@@ -22,7 +23,6 @@ from gather_infer.model.edits import (
     ReplaceUses,
 )
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.journal import apply
 from gather_infer.model.paths import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import everywhere, with_unknown_fields
 

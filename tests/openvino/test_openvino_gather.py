@@ -8,8 +8,8 @@ from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.openvino import convert
-from tests.folding.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
-from tests.folding.test_fold import everything
+from tests.passes.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
+from tests.passes.test_fold import everything
 
 F, I64 = TensorProto.FLOAT, TensorProto.INT64
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gather_infer.ops import gather, gather_contrib, gather_openvino
+from gather_infer.ops.microsoft import gather as gather_contrib
+from gather_infer.ops.onnx import gather, ml
+from gather_infer.ops.openvino import gather as gather_openvino
 from gather_infer.rules import Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
 
 N, S, P = symbol("N"), symbol("S"), symbol("P")
-ML, MICROSOFT = gather_contrib.RULE_SETS
+ML, MICROSOFT = ml.rules, gather_contrib.rules
 RULES: dict[str, RuleSet] = {r.domain: r for r in (gather.rules, ML, MICROSOFT, gather_openvino.rules)}
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from call import UNRANKED, call
-from facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import elements as element_rules
-from gather_infer.ops.arithmetic import rules
+from gather_infer.ops.onnx.arithmetic import rules
+from gather_infer.ops.vocabulary import elements as element_rules
 from gather_infer.rules import Context, OpCall
 from gather_infer.symbolic import Interval, Scope, evaluate, maximum, minimum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, within
 
 SHAPES = {
     # id:                       (op,    version, inputs,                    attributes,                    shape)

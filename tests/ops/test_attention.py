@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.attention import rules
+from gather_infer.ops.onnx.attention import rules
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
+from tests.ops.call import UNRANKED, call
 
 B, P, S, T = map(symbol, "BPST")
 HEADS = {"q_num_heads": 8, "kv_num_heads": 4}

@@ -8,14 +8,14 @@ import math
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
-from facts import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, N, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import cast, quantize
+from gather_infer.ops.onnx import cast, quantize
 from gather_infer.rules import Context
 from gather_infer.symbolic import Interval, Scope, maximum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, N, elements, known, within
 
 ELEMENTS = {
     # id:                               (elements,                      from, to,   elements)

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.conv import rules
+from gather_infer.ops.onnx.conv import rules
 from gather_infer.rules import Context
 from gather_infer.symbolic import known_le, symbol
 from gather_infer.tensor import DType, SymbolicTensor
+from tests.ops.call import UNRANKED, call
 
 C, H, L, N, W = map(symbol, "CHLNW")
 U8, I8 = DType.UINT8, DType.INT8

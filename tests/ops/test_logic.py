@@ -8,14 +8,14 @@ import math
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
-from facts import BOOL, F32, I32, I64, U8, M, N, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import arithmetic
-from gather_infer.ops.logic import rules
+from gather_infer.ops.onnx import arithmetic
+from gather_infer.ops.onnx.logic import rules
 from gather_infer.rules import Context
 from gather_infer.tensor import Ratio, Span, SymbolicTensor
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BOOL, F32, I32, I64, U8, M, N, elements, known, within
 
 UNKNOWN = SymbolicTensor(I64, (N,))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import einsum, matmul
+from gather_infer.ops.onnx import einsum, matmul
 from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
+from tests.ops.call import UNRANKED, call
 
 B, K, L, M, N = map(symbol, "BKLMN")
 U8, I8 = DType.UINT8, DType.INT8

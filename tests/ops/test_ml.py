@@ -10,7 +10,8 @@ import onnx.defs
 import pytest
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import ml, standard_rules, training
+from gather_infer.ops import standard_rules
+from gather_infer.ops.onnx import ml, training
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor
 from tests.ops.call import call

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import concat, movement, pad, resize
-from gather_infer.ops import slice as slicing
+from gather_infer.ops.onnx import concat, movement, pad, resize
+from gather_infer.ops.onnx import slice as slicing
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, evaluate, maximum, minimum, symbol
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
+from tests.ops.call import UNRANKED, call
 
 B, S, N, H, P = map(symbol, ["B", "S", "N", "H", "P"])
 END, FRONT = 2**63 - 1, -(2**63)

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context
 from gather_infer.symbolic import maximum, symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from tests.ops.call import UNRANKED, call
 
 B, P, S, L, C = map(symbol, "BPSLC")
 RULES = standard_rules()["com.microsoft"]

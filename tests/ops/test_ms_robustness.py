@@ -6,14 +6,14 @@ import random
 from typing import Any
 
 import pytest
-from call import call
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
-from gather_infer.ops.ms_signature import Signature
+from gather_infer.ops.microsoft.signature import Signature
 from gather_infer.rules import Rule
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor, make_values
+from tests.ops.call import call
 
 RULES = standard_rules()["com.microsoft"]
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.symbolic import ceildiv, floordiv, symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from tests.ops.call import UNRANKED, call
 
 B, C, H, K, L, M, N, S = map(symbol, "BCHKLMNS")
 RULES, DEFAULT = standard_rules()["com.microsoft"], standard_rules()[""]

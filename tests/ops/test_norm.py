@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.norm import rules
+from gather_infer.ops.onnx.norm import rules
 from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
+from tests.ops.call import UNRANKED, call
 
 C, H, L, N = map(symbol, "CHLN")
 F16, F32, F64 = DType.FLOAT16, DType.FLOAT32, DType.FLOAT64

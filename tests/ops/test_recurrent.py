@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.recurrent import rules
+from gather_infer.ops.onnx.recurrent import rules
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
+from tests.ops.call import UNRANKED, call
 
 H, L, N, I = map(symbol, "HLNI")  # noqa: E741
 LENS = SymbolicTensor(DType.INT32, (2,))

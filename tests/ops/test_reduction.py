@@ -8,14 +8,14 @@ import math
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
-from facts import BOOL, F32, I8, I32, I64, A, B, M, N, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.reduction import rules
+from gather_infer.ops.onnx.reduction import rules
 from gather_infer.rules import Context
 from gather_infer.symbolic import maximum, minimum
 from gather_infer.tensor import Ratio, Span, SymbolicTensor, make_values
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BOOL, F32, I8, I32, I64, A, B, M, N, elements, known, within
 
 SHAPES = {
     # id:                       (op,          version, inputs,                        attributes,                      shape)

@@ -7,7 +7,8 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import gather_contrib, pad, reshape, resize
+from gather_infer.ops.microsoft import gather as gather_contrib
+from gather_infer.ops.onnx import pad, reshape, resize
 from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
@@ -50,7 +51,7 @@ def test_packed_dims_of_two_unknown_types_are_two_symbols() -> None:
     context = Context()
     inputs = [SymbolicTensor(None, (4, 32)), SymbolicTensor(DType.INT64, (2,)), SymbolicTensor(DType.FLOAT32, (4, 1))]
     first, second = (
-        call(gather_contrib.microsoft, "GatherBlockQuantized", inputs, version=1, context=context, block_size=64)[0]
+        call(gather_contrib.rules, "GatherBlockQuantized", inputs, version=1, context=context, block_size=64)[0]
         for _ in range(2)
     )
     assert first.shape[1] != second.shape[1]

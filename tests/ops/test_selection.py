@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
-from facts import BOOL, F32, I32, I64, A, B, M, N, S, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import scatter, selection
+from gather_infer.ops.onnx import scatter, selection
 from gather_infer.rules import Context
 from gather_infer.symbolic import maximum
 from gather_infer.tensor import Span, SymbolicTensor, make_values
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BOOL, F32, I32, I64, A, B, M, N, S, elements, known, within
 
 TOP_K = {
     # id:               (version, inputs,                       attributes,             shape,  span of the indices)

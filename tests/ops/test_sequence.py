@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from call import UNRANKED, call
 from onnx import ValueInfoProto, helper
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import sequence, strings
+from gather_infer.ops.onnx import sequence, strings
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor, from_values, make_values
+from tests.ops.call import UNRANKED, call
 
 B, S, N, P = map(symbol, ["B", "S", "N", "P"])
 ROW = SymbolicTensor(DType.FLOAT32, (B, 4))

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import expand, reshape, shape
+from gather_infer.ops.onnx import expand, reshape, shape
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, maximum, symbol
 from gather_infer.tensor import DType, SequenceType, Span, SparseTensor, SymbolicTensor, from_values, make_values
+from tests.ops.call import UNRANKED, call
 
 B, S, N, H = map(symbol, ["B", "S", "N", "H"])
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from facts import BOOL, I8, I32, I64, U8, U64, A, B, N, known, within
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gather_infer.ops import spans
+from gather_infer import spans
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope
 from gather_infer.tensor import DType, Span, SymbolicTensor
+from tests.ops.facts import BOOL, I8, I32, I64, U8, U64, A, B, N, known, within
 
 SPAN_OF = {
     # id:                   (tensor,                        span)

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import pytest
-from call import UNRANKED, call
-from facts import BOOL, F16, F32, F64, I32, I64, M, N, elements, known, within
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import sampling, unary
+from gather_infer.ops.onnx import sampling, unary
 from gather_infer.symbolic import ceildiv
 from gather_infer.tensor import Ratio, Span, SymbolicTensor
+from tests.ops.call import UNRANKED, call
+from tests.ops.facts import BOOL, F16, F32, F64, I32, I64, M, N, elements, known, within
 
 ELEMENTS = {
     # id:               (op,           elements,                        result)

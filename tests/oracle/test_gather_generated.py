@@ -24,8 +24,10 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from gather_infer.ops import gather as gather_rules
-from gather_infer.ops import gather_contrib, gather_openvino
+from gather_infer.ops.microsoft import gather as gather_contrib
+from gather_infer.ops.onnx import gather as gather_rules
+from gather_infer.ops.onnx import ml
+from gather_infer.ops.openvino import gather as gather_openvino
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import DType
 from tests.oracle.gather_generated import (
@@ -51,7 +53,7 @@ NODES = 50
 ABSTRACTIONS = 3
 
 RULES: dict[str, RuleSet] = {
-    r.domain: r for r in (gather_rules.rules, *gather_contrib.RULE_SETS, gather_openvino.rules)
+    r.domain: r for r in (gather_rules.rules, ml.rules, gather_contrib.rules, gather_openvino.rules)
 }
 TYPES = ("float32", "float64", "float16", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
          "uint64", "object")  # fmt: skip

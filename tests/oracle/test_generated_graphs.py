@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from gather_infer.ops import reshape
+from gather_infer.ops.onnx import reshape
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
 from tests.inference.models import model

@@ -14,7 +14,7 @@ import onnxruntime.capi.onnxruntime_pybind11_state as runtime
 import pytest
 
 from gather_infer.ops import standard_rules
-from gather_infer.ops.ms_signature import Signature
+from gather_infer.ops.microsoft.signature import Signature
 from gather_infer.rules import Rule
 from tests.oracle import ms_attention_cases, ms_cases
 from tests.oracle.ms_run import compare, run

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 from onnx.backend.test.case import node as node_cases
 
-from gather_infer.ops import attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision
+from gather_infer.ops.onnx import attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
 

@@ -17,7 +17,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops import attention, conv, einsum, loss, matmul, norm, pool, recurrent, signal, vision
+from gather_infer.ops.onnx import attention, conv, einsum, loss, matmul, norm, pool, recurrent, signal, vision
 from gather_infer.rules import Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, evaluate, free_symbols, symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values

@@ -1,0 +1,44 @@
+"""What an operator addresses by index, as data: a rule says it, verdicts and conversions read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gather_infer.symbolic import Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """What an operator makes of an index i on an axis of length s.
+
+    strict         an index out of bounds is an error; else the element there is `fill`
+    from_end       -s <= i < 0 means s + i
+    negative_note  why a negative index deserves a warning; empty where the operator defines it, or forbids it
+    fill           the element for an index out of bounds when not strict; None when it is not defined
+    """
+
+    strict: bool = True
+    from_end: bool = True
+    negative_note: str = ""
+    fill: int | None = None
+
+    def least(self, size: Dim) -> Dim:
+        """The least index that is not out of bounds."""
+        return -size if self.from_end or self.negative_note else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Addressing:
+    """An axis that the indices of a node address, as its rule sees it.
+
+    size      the length of the axis
+    column    the component of an index tuple that addresses it; None when indices are single numbers
+    elements  the elements of the index that are known: of numbers the least and the greatest, and every symbolic one
+    complete  whether these are all
+    """
+
+    size: Dim
+    indexing: Indexing
+    column: int | None
+    elements: tuple[Dim, ...]
+    complete: bool

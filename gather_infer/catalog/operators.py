@@ -1,0 +1,142 @@
+"""The operators that a run knows, read off the rule sets and the schemas of onnx: nothing is listed by hand."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import onnx.defs
+
+from gather_infer.catalog.coverage import Behaviour, Operator, Source
+from gather_infer.catalog.probe import carries
+from gather_infer.errors import UsageError
+from gather_infer.inference.dispatch import CONTROL_FLOW
+from gather_infer.inference.options import suggestion
+from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.ops import standard_rules
+from gather_infer.rules import Rule, RuleSet
+
+DOMAINS: Final = ("", "ai.onnx.ml", "com.microsoft", "openvino")
+"""Those that come first, in this order."""
+
+_PAGE = "https://onnx.ai/onnx/operators/onnx_{domain}_{op_type}.html"
+_LINK = re.compile(r"(?:https?://|onnx_)\S+?(?=[,:;)]*(?:\s|$))[,:;]*")
+_PACKAGE = Path(__file__).parents[1]
+
+
+def operators() -> list[Operator]:
+    """Every operator that onnx or a rule knows, by domain and name."""
+    schemas = _schemas()
+    names = {(domain, op) for domain, op in schemas}
+    names |= {(domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries()}
+    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(names, key=_order)]
+
+
+def operator_named(name: str) -> list[Operator]:
+    """The operators of a name, `Gather` in every domain or `com.microsoft.Gelu` in one.
+
+    Raises UsageError, with a suggestion, when there is none.
+    """
+    schemas = _schemas()
+    names = {*schemas, *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
+    found = [(d, op) for d, op in names if name in (op, f"{d or 'ai.onnx'}.{op}")]
+    if not found:
+        known = {op for _, op in names} | {f"{d}.{op}" for d, op in names if d}
+        same = sorted(op for op in known if op.lower() == name.lower())
+        hint = f"; did you mean {same[0]!r}?" if same else suggestion(name, known)
+        raise UsageError(f"no operator {name!r}{hint}")
+    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(found, key=_order)]
+
+
+def _order(name: tuple[str, str]) -> tuple[int, str, str]:
+    domain, op_type = name
+    return (DOMAINS.index(domain) if domain in DOMAINS else len(DOMAINS), domain, op_type)
+
+
+def _schemas() -> dict[tuple[str, str], set[int]]:
+    found: dict[tuple[str, str], set[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        found.setdefault((schema.domain, schema.name), set()).add(schema.since_version)
+    return found
+
+
+def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
+    rules = standard_rules().get(domain, RuleSet(domain))
+    starts = {s for op, s, _ in rules.entries() if op == op_type}
+    points = sorted(since | {max(s, min(since, default=s)) for s in starts})
+    ranges: list[tuple[int, int, Source]] = []  # from, to, where the facts come from
+    last: object = None
+    for version in points:
+        rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
+        if schema is not None and schema.deprecated and rule is None:
+            continue
+        source = _source(op_type, domain, rule, schema)
+        mark = rule if source is Source.RULE else source
+        if mark is last:
+            ranges[-1] = ranges[-1][0], version, source
+        else:
+            ranges.append((version, version, source))
+        last = mark
+    behaviours = [
+        _behaviour(op_type, domain, first, to, source, rules.find(op_type, to)) for first, to, source in ranges
+    ]
+    newest = schema_of(op_type, NEWEST_OPSET if domain == "" else 2**31 - 1, domain)
+    deprecated = newest is not None and newest.deprecated
+    if not behaviours:
+        behaviours = [Behaviour(points[0], Source.NONE, False, False)]
+    return Operator(domain, op_type, tuple(behaviours), deprecated)
+
+
+def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None) -> Source:
+    """As the walk decides it."""
+    if domain == "" and op_type in CONTROL_FLOW:
+        return Source.WALK
+    if rule is not None:
+        return Source.RULE
+    if schema is None:
+        return Source.NONE
+    if schema.raw.has_function or schema.raw.has_context_dependent_function:
+        return Source.FUNCTION
+    return Source.ONNX if schema.raw.has_type_and_shape_inference_function else Source.NONE
+
+
+def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, rule: Rule | None) -> Behaviour:
+    """What holds from version `first` on; the newest version, `to`, allows the most element types."""
+    schema = schema_of(op_type, to, domain)
+    page = "" if schema is None else _PAGE.format(domain=domain.replace(".", ""), op_type=op_type)
+    match source:
+        case Source.WALK | Source.FUNCTION:
+            return Behaviour(first, source, None, None, spec=page)
+        case Source.ONNX | Source.NONE:
+            return Behaviour(first, source, False, False, spec=page)
+    assert rule is not None, "the source is a rule"
+    values, spans = carries(rule, op_type, domain, to, schema)
+    summary, link = _described(rule)
+    return Behaviour(first, source, values, spans, summary, page or link, _file(rule))
+
+
+def _described(rule: Rule) -> tuple[str, str]:
+    """What the docstring of a rule says first, and the first page that it names."""
+    doc = inspect.getdoc(rule) or ""
+    link = next((found[0].rstrip(",:;") for found in _LINK.finditer(doc)), "")
+    for line in _lines(doc):
+        return line, link
+    return "", link
+
+
+def _lines(doc: str) -> Iterator[str]:
+    for line in doc.splitlines():
+        text = " ".join(_LINK.sub(" ", line).split()).strip(" ,:;")
+        if text.startswith("(") and text.endswith(")"):
+            text = text[1:-1]
+        if text:
+            yield text
+
+
+def _file(rule: Rule) -> str:
+    """The file of a rule below the package, `ops/gather.py`."""
+    path = Path(inspect.unwrap(rule).__code__.co_filename)
+    return path.relative_to(_PACKAGE).as_posix() if path.is_relative_to(_PACKAGE) else path.name

@@ -1,0 +1,210 @@
+"""Finds out by calls with small inputs whether a rule tells elements and bounds of elements.
+
+A rule that answers one call with known elements tells elements. The calls are all the combinations of a few small
+tensors; a rule that none of them fits is taken for one that tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any, Final
+
+from onnx import AttributeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.proto.schema import Schema
+from gather_infer.rules import Context, OpCall, Rule
+from gather_infer.symbolic import DimTooLarge, symbol
+from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor, Value, make_values
+
+MAX_CALLS: Final = 81
+"""Calls with one choice of element types and attributes."""
+
+N: Final = symbol("N")
+
+SHAPES: Final[tuple[tuple[object, tuple[int, ...]], ...]] = (
+    # elements, shape
+    (1, ()),
+    ([1, 2], (2,)),
+    ([0], (1,)),
+    ([1, 2], (2, 1)),
+    ([0, 0, 0, 1], (4,)),
+)
+
+PREFERRED: Final = (DType.INT64, DType.FLOAT32, DType.BOOL, DType.INT32, DType.UINT8)
+
+REQUIRED: Final[Mapping[str, object]] = {
+    # attribute that an operator demands: a legal value where 1, 1.0, (1,) or "" is none
+    "axis": 0,
+    "to": int(DType.INT64),
+    "equation": "i->i",
+    "blocksize": 1,
+}
+
+UNFIT: Final = frozenset({"GI106", "GI107", "GI211"})
+"""Codes that no other shapes would avoid: of attributes, numbers of inputs and element types."""
+
+ATTRIBUTES: Final[Mapping[str, Mapping[str, object]]] = {
+    # operators that say nothing without an attribute which their schema does not demand
+    "Constant": {"value_ints": (1, 2)},
+}
+
+
+def carries(rule: Rule, op_type: str, domain: str, version: int, schema: Schema | None) -> tuple[bool, bool]:
+    """Whether the rule tells elements, and whether it tells bounds of them."""
+    values = spans = False
+    for group in groups(op_type, domain, schema):
+        for inputs in group.inputs:
+            if values and spans:
+                return values, spans
+            used = (True,) * group.outputs
+            call = OpCall(op_type, list(inputs), group.attributes, used, version, domain, Context())
+            try:
+                results = rule(call)
+            except SpecViolation as violation:
+                if violation.code in UNFIT:
+                    break
+                continue
+            except DimTooLarge:
+                continue
+            for result in results:
+                if isinstance(result, SymbolicTensor):
+                    values = values or _has_elements(result)
+                    spans = spans or _has_bounds(result)
+    return values, spans
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls that differ in shapes and elements only."""
+
+    inputs: Iterable[Sequence[Value]]
+    attributes: Mapping[str, object]
+    outputs: int
+
+
+def _has_elements(result: SymbolicTensor) -> bool:
+    return result.values is not None and any(element is not None for element in result.values.flat)
+
+
+def _has_bounds(result: SymbolicTensor) -> bool:
+    """Whether there are bounds that the element type does not give anyway."""
+    span = result.span
+    if span is None or result.dtype is None:
+        return False
+    anyway = INTEGER_RANGE.get(result.dtype, (None, None))
+    return (span.lo is not None and span.lo != anyway[0]) or (span.hi is not None and span.hi != anyway[1])
+
+
+def groups(op_type: str, domain: str, schema: Schema | None) -> Iterator[Group]:
+    """Inputs, attributes and number of outputs of calls that may fit the operator."""
+    for attributes in _attributes(op_type, schema):
+        for count, outputs in _arities(schema):
+            for dtypes in _dtypes(schema, count):
+                choices = [[*_known(dtype), *_bounded(dtype)] for dtype in dtypes]
+                yield Group(islice(_combinations(choices), MAX_CALLS), attributes, outputs)
+    if not domain and op_type in INPUTS:
+        base = {"axis": 0} if schema is not None and "axis" in schema.required else {}
+        yield Group([INPUTS[op_type]], base, 1)
+
+
+def _int64(elements: list[int]) -> SymbolicTensor:
+    return SymbolicTensor(DType.INT64, (len(elements),), make_values(elements))
+
+
+_TWO = SequenceType(_int64([1]), 2)
+INPUTS: Final[Mapping[str, Sequence[Value]]] = {
+    # operators of ai.onnx whose inputs have to fit each other, or are no tensors
+    "Slice": (_int64([1, 2]), _int64([0]), _int64([1])),
+    "SequenceLength": (_TWO,),
+    "SequenceAt": (_TWO, SymbolicTensor(DType.INT64, (), make_values(0))),
+    "ConcatFromSequence": (_TWO,),
+}
+
+
+def _combinations(choices: list[list[SymbolicTensor]]) -> Iterator[tuple[SymbolicTensor, ...]]:
+    """First the same choice for all, then one for the first and another for the rest, then everything."""
+    if len(choices) <= 2:
+        yield from product(*choices)
+        return
+    sizes = range(min(map(len, choices)))
+    for first, rest in product(sizes, sizes):
+        yield choices[0][first], *(choice[rest] for choice in choices[1:])
+    yield from product(*choices)
+
+
+def _known(dtype: DType) -> list[SymbolicTensor]:
+    def typed(element: Any) -> object:
+        return bool(element) if dtype is DType.BOOL else float(element) if dtype.is_float else element
+
+    found = []
+    for elements, shape in SHAPES:
+        flat = elements if isinstance(elements, list) else [elements]
+        if dtype.is_integer or dtype.is_float or dtype is DType.BOOL:
+            found.append(SymbolicTensor(dtype, shape, make_values([typed(e) for e in flat], shape)))
+        else:
+            found.append(SymbolicTensor(dtype, shape))
+    return found
+
+
+def _bounded(dtype: DType) -> list[SymbolicTensor]:
+    """Tensors whose elements are not known, with bounds where the type has them."""
+    span = Span(0, 1) if dtype.is_integer else None
+    return [SymbolicTensor(dtype, shape, span=span) for shape in ((), (N,), (N, 3), (1, 3, 8, 8))]
+
+
+def _attributes(op_type: str, schema: Schema | None) -> Iterator[Mapping[str, object]]:
+    if schema is None:
+        yield from ({}, {"axis": 0}, dict(REQUIRED))
+        return
+    base: dict[str, object] = dict(ATTRIBUTES.get(op_type, {}))
+    for name in schema.required:
+        base[name] = REQUIRED.get(name, _value(schema.attributes[name]))
+    yield base
+    if "axes" in schema.attributes and "axes" not in base:
+        yield {**base, "axes": (0,)}
+    if "kernel_shape" in schema.attributes:
+        yield {**base, "kernel_shape": (2, 2)}
+
+
+def _value(kind: int) -> object:
+    simple: dict[int, object] = {
+        AttributeProto.INT: 1,
+        AttributeProto.FLOAT: 1.0,
+        AttributeProto.STRING: "",
+        AttributeProto.INTS: (1,),
+        AttributeProto.FLOATS: (1.0,),
+        AttributeProto.STRINGS: ("",),
+        AttributeProto.TENSOR: SymbolicTensor(DType.INT64, (1,), make_values([1])),
+    }
+    return simple.get(kind, 1)
+
+
+def _arities(schema: Schema | None) -> Iterator[tuple[int, int]]:
+    """Numbers of inputs and outputs."""
+    if schema is None:
+        yield from ((1, 1), (2, 1), (3, 1))
+        return
+    outputs = max(1, schema.min_outputs, schema.max_outputs if schema.max_outputs <= 4 else 0)
+    yield schema.min_inputs, outputs
+    if schema.min_inputs < schema.max_inputs:
+        yield schema.min_inputs + 1, outputs
+
+
+def _dtypes(schema: Schema | None, count: int) -> Iterator[list[DType]]:
+    """Element types of the inputs: for each preferred type, it wherever it is allowed, else the first that is."""
+    if schema is None or not schema.types:
+        yield from ([dtype] * count for dtype in PREFERRED[:2])
+        if count > 1:
+            yield [DType.FLOAT32, *[DType.INT64] * (count - 1)]
+        return
+    tried: set[tuple[DType, ...]] = set()
+    for wish in PREFERRED[:3]:
+        order = (wish, *PREFERRED)
+        formals = [schema.types[min(i, len(schema.types) - 1)][1] for i in range(count)]
+        chosen = tuple(next((d for d in order if d in allowed), DType.STRING) for allowed in formals)
+        if chosen not in tried:
+            tried.add(chosen)
+            yield list(chosen)

@@ -1,0 +1,320 @@
+"""Where the shape and the values of a tensor come from: backwards from it, through the inputs that matter.
+
+An input matters when its elements, or else its dims, are the ones that are asked for; each dim is followed once. This
+reads facts, it does not infer again: a dim that two inputs share is followed into the one that explains the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gather_infer.explanation.places import Bodies, Body, Place
+from gather_infer.explanation.steps import Facet, Operand, Origin, Step
+from gather_infer.inference.result import Inference
+from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
+from gather_infer.tensor import SymbolicTensor, Value
+
+UNKNOWN: Final = SymbolicTensor()
+TELLS_ITS_DIMS: Final = frozenset({"Shape", "Size"})
+"""Operators of ai.onnx whose elements are the dims of their input."""
+
+SHORTEST_PASS: Final = 2
+"""Nodes that hand the same dims on before they are left out."""
+
+MAX_STEPS: Final = 400
+"""Steps of one chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An input that matters: `wanted` of its dims or elements are asked for, None asks for all of them."""
+
+    body: Body
+    name: str
+    facet: Facet
+    wanted: frozenset[Dim] | None
+
+
+class Search:
+    """Builds the chain of steps of one tensor.
+
+    depth   steps below each other at most
+    every   also the nodes that only hand dims on
+    """
+
+    def __init__(self, inference: Inference, bodies: Bodies, *, depth: int, every: bool) -> None:
+        self.inference = inference
+        self.bodies = bodies
+        self.depth = depth
+        self.every = every
+        self.visited: list[Place] = []
+        self._seen: set[tuple[str, str, Facet]] = set()
+
+    def chain(self, body: Body, name: str) -> Step:
+        """The chain of a tensor; of one with known elements, the chain of those."""
+        value = body.fact(name) or UNKNOWN
+        return self._step(_Source(body, name, facet_of(value), None), self.depth)
+
+    def _step(self, source: _Source, depth: int) -> Step:
+        home = source.body.home(source.name) or source.body
+        made_by = home.producers.get(source.name)
+        value = home.values.get(source.name, UNKNOWN)
+        asked = tuple(sorted(source.wanted or (), key=str))
+        step = Step(source.facet, asked, home.path, source.name, value, Origin.UNDEFINED)
+        if made_by is None:
+            return self._leaf(step, source, home, depth)
+        place, slot = Place(home, made_by[0]), made_by[1]
+        if is_constant(place):
+            return replace(step, origin=Origin.CONSTANT, node=place.path)
+        sources = list(self._sources(place, slot, source))
+        shown = tuple(self._operands(place, sources))
+        made = tuple(
+            s for s, cause in self.inference.causes.items() if cause.node == place.path and s in names_in(value)
+        )
+        step = replace(
+            step, origin=Origin.NODE, node=place.path, op_type=place.node.op_type, domain=place.entry.domain,
+            operands=shown, made=made,
+        )  # fmt: skip
+        self.visited.append(place)
+        key = (home.path, source.name, source.facet)
+        if key in self._seen:
+            return replace(step, repeated=bool(sources))
+        if depth == 0 or len(self._seen) >= MAX_STEPS:
+            return replace(step, cut=bool(sources))
+        self._seen.add(key)
+        return replace(step, sources=tuple(self._below(sources, depth)))
+
+    def _leaf(self, step: Step, source: _Source, home: Body, depth: int) -> Step:
+        """A tensor that no node of its graph makes."""
+        if home.caller is None:
+            if source.name in self.inference.inputs:
+                return replace(step, origin=Origin.INPUT)
+            return replace(step, origin=Origin.CONSTANT if source.name in home.values else Origin.UNDEFINED)
+        if source.name not in home.inputs:
+            return replace(step, origin=Origin.CONSTANT if source.name in home.values else Origin.UNDEFINED)
+        step = replace(step, origin=Origin.BODY_INPUT, node=home.caller.path, op_type=home.caller.node.op_type)
+        given = _argument(home, source.name)
+        if given is None:
+            return step
+        if depth == 0:
+            return replace(step, cut=True)
+        outside = _Source(home.caller.body, given, source.facet, source.wanted if home.is_call else None)
+        return replace(step, sources=tuple(self._below([outside], depth)))
+
+    def _below(self, sources: Iterable[_Source], depth: int) -> Iterator[Step]:
+        for source in sources:
+            passed = 0
+            if not self.every:
+                origin, passed = self._origin(source)
+                source, passed = (origin, passed) if passed >= SHORTEST_PASS else (source, 0)
+            step = self._step(source, depth - 1)
+            # Constants say all that they have to say as operands.
+            if step.origin is not Origin.CONSTANT or passed:
+                yield replace(step, passed=passed)
+
+    def _origin(self, source: _Source) -> tuple[_Source, int]:
+        """The tensor that nodes have only handed on, and the number of those nodes."""
+        passed = 0
+        while source.facet is Facet.SHAPE and source.wanted and passed < 100_000:
+            home = source.body.home(source.name)
+            made_by = None if home is None else home.producers.get(source.name)
+            if home is None or made_by is None or (home.path, source.name, source.facet) in self._seen:
+                break
+            place = Place(home, made_by[0])
+            sources = list(self._sources(place, made_by[1], source))
+            if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.inner(place):
+                break
+            if sources[0].wanted is None or not source.wanted <= sources[0].wanted:
+                break
+            source, passed = sources[0], passed + 1
+        return source, passed
+
+    def _operands(self, place: Place, sources: list[_Source]) -> Iterator[Operand]:
+        followed = {s.name for s in sources}
+        schema = place.entry.schema
+        formal = [] if schema is None or place.entry.function is not None else [p.name for p in schema.raw.inputs]
+        for position, name in enumerate(place.node.input):
+            if not name:
+                continue
+            value = place.body.fact(name) or UNKNOWN
+            steers = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
+            if not (position == 0 or name in followed or steers):
+                continue
+            repeats = schema is not None and schema.variadic and position >= len(formal) - 1
+            label = formal[position] if position < len(formal) and not repeats else ""
+            yield Operand(label, name, value, name in followed)
+
+    # which inputs matter
+
+    def _sources(self, place: Place, slot: int, source: _Source) -> Iterator[_Source]:
+        node, body = place.node, place.body
+        inner = self.bodies.inner(place)
+        if inner:
+            yield from _through(place, slot, inner, source)
+            return
+        names = list(dict.fromkeys(n for n in node.input if n))
+        facts = {n: body.fact(n) or UNKNOWN for n in names}
+        value = body.values.get(node.output[slot], UNKNOWN)
+        if place.entry.domain == "" and node.op_type in TELLS_ITS_DIMS and source.facet is Facet.VALUES:
+            yield from (_Source(body, n, Facet.SHAPE, source.wanted) for n in names[:1])
+            return
+        wanted = facet_dims(value, source.facet) if source.wanted is None else source.wanted
+        wanted = frozenset(wanted)
+        if wanted:
+            wanted = wanted | self._behind(wanted, place.path)
+        found = _cover(wanted, facts, source.facet)
+        if not found or self._is_open(value, source.facet, place):
+            for name, fact in facts.items():
+                facet = _open_facet(fact, source.facet)
+                if facet is not None and (name, facet) not in found:
+                    found[name, facet] = None
+        for (name, facet), part in found.items():
+            yield _Source(body, name, facet, None if part is None else frozenset(part))
+
+    def _behind(self, wanted: frozenset[Dim], node: str) -> frozenset[Dim]:
+        """The symbols that those made up at the node are functions of."""
+        causes = self.inference.causes
+        made = {n for d in wanted for n in free_symbols(d) if n in causes and causes[n].node == node}
+        return frozenset(symbol(operand) for name in made for operand in causes[name].operands)
+
+    def _is_open(self, value: Value, facet: Facet, place: Place) -> bool:
+        """Whether something about the tensor was lost at the node: more than its dims has to be followed."""
+        if not isinstance(value, SymbolicTensor):
+            return False
+        if value.shape is None or (facet is Facet.VALUES and value.values is None):
+            return True
+        if facet is Facet.VALUES and value.values is not None and any(v is None for v in value.values.flat):
+            return True
+        causes = self.inference.causes
+        return any(n in causes and causes[n].node == place.path for d in value.shape for n in free_symbols(d))
+
+
+def facet_of(value: Value) -> Facet:
+    """What there is to explain: the elements of a tensor that has some, else the shape."""
+    has_values = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
+    return Facet.VALUES if has_values else Facet.SHAPE
+
+
+def facet_dims(value: Value, facet: Facet) -> set[Dim]:
+    """The dims of a tensor, or its elements as far as they are integers."""
+    if not isinstance(value, SymbolicTensor):
+        return set()
+    if facet is Facet.SHAPE:
+        return set(value.shape or ())
+    if value.values is None:
+        return set()
+    return {e for e in value.values.flat if isinstance(e, (int, Expr)) and not isinstance(e, bool)}
+
+
+def names_in(value: Value) -> set[str]:
+    """The symbols in the shape and the elements of a tensor."""
+    dims = facet_dims(value, Facet.SHAPE) | facet_dims(value, Facet.VALUES)
+    return {name for dim in dims for name in free_symbols(dim)}
+
+
+def is_constant(place: Place) -> bool:
+    return place.node.op_type == "Constant" and place.entry.domain == ""
+
+
+def _is_float(value: SymbolicTensor) -> bool:
+    return value.dtype is not None and value.dtype.is_float
+
+
+def _open_facet(value: Value, asked: Facet) -> Facet | None:
+    """What of an input is unknown in a way that the unknown `asked` of a result may come from; None when nothing is.
+
+    Sizes come from tensors of static length; elements may come from any vector.
+    """
+    if not isinstance(value, SymbolicTensor):
+        return None
+    if value.shape is None or value.dtype is None:
+        return Facet.SHAPE
+    may_steer = not _is_float(value) and len(value.shape) <= 1 and (value.is_static or asked is Facet.VALUES)
+    unknown = value.values is None or any(v is None for v in value.values.flat)
+    return Facet.VALUES if may_steer and unknown else None
+
+
+def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dict[tuple[str, Facet], set[Dim] | None]:
+    """Inputs by name and facet whose elements or dims are the wanted ones, with the part that each stands for."""
+    found: dict[tuple[str, Facet], set[Dim] | None] = {}
+    sizes: set[Dim] = {d for d in wanted if isinstance(d, int) and (d > 1 or facet is Facet.VALUES)}
+    expressions: set[Dim] = {d for d in wanted if isinstance(d, Expr)}
+    elements = {(n, Facet.VALUES): facet_dims(v, Facet.VALUES) for n, v in facts.items() if _carries_sizes(v)}
+    dims = {(n, Facet.SHAPE): facet_dims(v, Facet.SHAPE) for n, v in facts.items()}
+
+    def take(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
+        """What nobody offers; each time the input that offers most is taken."""
+        while want:
+            best = max(offers, key=lambda key: len(want & offers[key]), default=None)
+            if best is None or not (got := want & offers[best]):
+                return want
+            part = found.setdefault(best, set())
+            assert part is not None, "only parts are stored here"
+            part |= got
+            want = want - got
+        return want
+
+    def by_symbol(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
+        """As `take`, of dims that hold the symbols of the wanted ones."""
+        names = {name for d in want for name in free_symbols(d)}
+        for key, offered in offers.items():
+            near = {d for d in offered if not names.isdisjoint(free_symbols(d))}
+            if near:
+                found[key] = (found.get(key) or set()) | near
+                want = {d for d in want if not any(free_symbols(d) & free_symbols(n) for n in near)}
+        return want
+
+    if facet is Facet.VALUES:
+        rest = take(expressions, elements)
+        rest = by_symbol(rest, elements)
+        by_symbol(take(rest, dims), dims)
+        take(sizes, elements)
+    else:
+        rest = take(take(expressions, elements), dims)
+        rest = by_symbol(by_symbol(rest, elements), dims)
+        sizes = take(sizes, {key: offered for key, offered in (elements | dims).items() if key in found})
+        others = {key: offered for key, offered in dims.items() if (key[0], Facet.VALUES) not in found}
+        take(take(sizes, others), elements)
+    return found
+
+
+def _carries_sizes(value: Value) -> bool:
+    return isinstance(value, SymbolicTensor) and value.values is not None
+
+
+# through bodies
+
+
+def _argument(body: Body, name: str) -> str | None:
+    """What the node around a body gives for one of its formal inputs, by position; None when it gives nothing."""
+    assert body.caller is not None, "the main graph has no caller"
+    node, position = body.caller.node, body.inputs.index(name)
+    if node.op_type == "Scan" and not body.is_call:
+        position += len(node.input) - len(body.inputs)  # Scan 8 has the lengths first
+    given = node.input[position] if 0 <= position < len(node.input) else ""
+    return given or None
+
+
+def _through(place: Place, slot: int, inner: list[tuple[str, Body]], source: _Source) -> Iterator[_Source]:
+    """What an output of a node with bodies comes from: outputs of the bodies, and what is given for states."""
+    node = place.node
+    given: list[tuple[int, Facet]] = []
+    at = slot
+    if inner[0][0] and node.op_type == "Loop":
+        at = slot + 1
+        states = max(len(inner[0][1].inputs) - 2, 0)
+        given = [(slot + 2, source.facet)] if slot < states else [(0, Facet.VALUES)]
+    elif inner[0][0] and node.op_type == "Scan":
+        body = inner[0][1]
+        first = len(node.input) - len(body.inputs)
+        scanned = next((int(a.i) for a in node.attribute if a.name == "num_scan_inputs"), 0)
+        states = len(body.inputs) - scanned
+        given = [(first + (slot if slot < states else states), source.facet if slot < states else Facet.SHAPE)]
+    for position, facet in given:
+        if position < len(node.input) and node.input[position]:
+            yield _Source(place.body, node.input[position], facet, None)
+    for attribute, body in inner:
+        if at < len(body.outputs):
+            yield _Source(body, body.outputs[at], source.facet, None if attribute else source.wanted)

@@ -1,0 +1,1 @@
+"""Nodes with a body: If, Loop, Scan, SequenceMap and calls of functions."""

@@ -1,0 +1,153 @@
+"""Calls of functions: those of the model, and the bodies that onnx's schemas give for operators without a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from onnx import AttributeProto, FunctionProto, NodeProto
+
+from gather_infer.diagnostic import Location
+from gather_infer.domains import canonical_domain
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.frame import MAX_DEPTH, Frame
+from gather_infer.inference.proto.schema import Schema
+from gather_infer.inference.proto.types import to_type
+from gather_infer.rules import Attribute
+from gather_infer.tensor import Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+
+def call(
+    walker: Walker,
+    body: FunctionProto,
+    node: NodeProto,
+    inputs: Sequence[Value | None],
+    attributes: Mapping[str, Attribute],
+    frame: Frame,
+) -> list[Value | None]:
+    """The facts of a call: the body walked with the call's inputs and attributes, under its own opset imports.
+
+    Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has.
+    """
+    key = (body.domain, body.name, body.overload)
+    if key in walker.calls:
+        raise SpecViolation(f"function {body.name} calls itself", "GI108")
+    if frame.depth >= MAX_DEPTH:
+        raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
+    if len(inputs) > len(body.input):
+        raise SpecViolation(
+            f"function {body.name} takes at most {len(body.input)} inputs, found {len(inputs)}", "GI107"
+        )
+    if len(node.output) > len(body.output):
+        raise SpecViolation(
+            f"function {body.name} has at most {len(body.output)} outputs, found {len(node.output)}", "GI107"
+        )
+
+    bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
+    for attribute in node.attribute:
+        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            bound[attribute.name] = source
+    given = dict(zip(body.input, inputs, strict=False))
+    inner = Frame(
+        walker.opsets(body.opset_import),
+        path=walker.context.node,
+        values={name: value for name, value in given.items() if value is not None},
+        declared={v.name: v for v in body.value_info},
+        attributes=bound,
+        parameters=frozenset(body.attribute) | bound.keys(),
+        absent=frozenset(name for name in body.input if given.get(name) is None),
+        depth=frame.depth + 1,
+    )
+    for name, argument in zip(body.input, node.input, strict=False):
+        trace = frame.trace(argument)
+        if trace is not None:
+            inner.traces[name] = trace
+    walker.calls.append(key)
+    outer_node, outer_type = walker.context.node, walker.context.op_type
+    walker.scopes[inner.path] = inner.values
+    walker.walk_nodes(body.node, inner)
+    walker.context.node, walker.context.op_type = outer_node, outer_type
+    walker.calls.pop()
+    for outer, name in zip(node.output, body.output, strict=False):
+        if name in inner.traces:
+            frame.traces[outer] = inner.traces[name]
+    for name in body.output:
+        if name not in inner.values and name not in inner.absent:
+            walker.report("GI103", f"function output {name} is not defined", Location(inner.path, value=name))
+    return [inner.values.get(name) for name in body.output]
+
+
+def resolved(node: NodeProto, frame: Frame) -> NodeProto:
+    """The node with its references to the attributes of a function replaced by what the call gives."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            copy.attribute.add().CopyFrom(source)
+            copy.attribute[-1].name = attribute.name
+    return copy
+
+
+@cache
+def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
+    versions = [v for v in schema.raw.function_opset_versions if v <= version]
+    if not versions:
+        return None
+    serialized = schema.raw.get_function_with_opset_version(max(versions))
+    return _with_imports(serialized, version, imports)
+
+
+def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, int]]) -> FunctionProto | None:
+    """The body; one that imports nothing means the opset of the operator, and of other domains what the model imports.
+
+    The body of FlexAttention, say, imports its own domain only and consists of nodes of ai.onnx.
+    """
+    if not serialized:
+        return None
+    body: FunctionProto = FunctionProto.FromString(serialized)
+    if not body.opset_import:
+        body.opset_import.add(domain="", version=version)
+    listed = {canonical_domain(entry.domain) for entry in body.opset_import}
+    for domain, number in imports:
+        if number > 0 and domain not in listed:
+            body.opset_import.add(domain=domain, version=number)
+    return body
+
+
+def schema_body(
+    schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int, imports: Mapping[str, int]
+) -> FunctionProto | None:
+    """The function body that onnx's schema gives for a node, None when there is none.
+
+    version   of the operator's domain
+    imports   the versions of all domains where the node stands
+
+    A body that depends on the node is built from it and from the types of its inputs, all of which must be known.
+    Raises SpecViolation when onnx rejects the node.
+    """
+    raw = schema.raw
+    if raw.has_function:
+        return _fixed_body(schema, version, tuple(imports.items()))
+    if not raw.has_context_dependent_function:
+        return None
+    versions = [v for v in raw.context_dependent_function_opset_versions if v <= version]
+    protos = [None if value is None else to_type(value) for value in inputs]
+    if not versions or any(p is None and v is not None for p, v in zip(protos, inputs, strict=True)):
+        return None
+    serialized_types = [b"" if p is None else p.SerializeToString() for p in protos]
+    try:
+        serialized = raw.get_context_dependent_function_with_opset_version(
+            max(versions), node.SerializeToString(), serialized_types
+        )
+    except (ValueError, RuntimeError) as error:
+        raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
+    return _with_imports(serialized, version, imports.items())

@@ -1,0 +1,204 @@
+"""The states of a loop as functions of its iteration.
+
+A hypothesis gives every state as a function of the iteration `i`; the body is walked under it, and it stands
+when the body turns the state of `i` into the state of `i + 1`. A dim that grows by the same amount each time becomes
+`d + i*step`; one that changes otherwise becomes a symbol about which nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from gather_infer.inference.join import escape, fresh_dim, join
+from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.rules import Context
+from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
+from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+MAX_TRIALS: Final = 6
+"""Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
+
+MAX_RETRIES: Final = 500
+"""Trials after the first in one pass: loops in loops multiply them. Then nothing is said about states."""
+
+UNKNOWN: Final = SymbolicTensor()
+
+
+def induction(
+    walker: Walker, initial: list[Value], iteration: Expr, run: Callable[[list[Value]], list[Value]], part: slice
+) -> tuple[list[Value], list[Value]]:
+    """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
+
+    run    walks the body with given states
+    part   where the next states are among the body's outputs
+    """
+    context = walker.context
+    tried: dict[tuple[object, ...], str] = {}
+    state = initial
+    for _ in range(MAX_TRIALS):
+        if walker.retries >= MAX_RETRIES:
+            state = [UNKNOWN for _ in initial]
+            return state, run(state)
+        mark = walker.mark()
+        results: list[Value] = run(state)
+        revised = [
+            _revise(first, now, after, iteration, context, tried, (k,))
+            for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
+        ]
+        if revised == state:
+            return state, results
+        walker.rollback(mark)
+        walker.retries += 1
+        state = revised
+    state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
+    results = run(state)
+    after_all = zip(state, results[part], strict=True)
+    if any(
+        isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None)
+        for a, b in after_all
+    ):
+        state = [UNKNOWN for _ in state]
+        results = run(state)
+    return state, results
+
+
+def _revise(
+    first: Value,
+    now: Value,
+    after: Value,
+    iteration: Expr,
+    context: Context,
+    tried: dict[tuple[object, ...], str],
+    key: tuple[object, ...],
+) -> Value:
+    """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
+
+    first   the state before the loop
+    tried   what has been tried for each dim: "" -> affine in the iteration -> anything
+    """
+    if isinstance(now, SequenceType) and isinstance(after, SequenceType):
+        start = first.length if isinstance(first, SequenceType) else None
+        length = _element(start, now.length, after.length, iteration, context, tried, key)
+        assert length is None or isinstance(length, (int, Expr)), "a length is a Dim"
+        return SequenceType(_members(now, after, iteration, context), length)
+    if not (
+        isinstance(now, SymbolicTensor) and isinstance(after, SymbolicTensor) and isinstance(first, SymbolicTensor)
+    ):
+        return now if now == after or type(now) is type(after) else UNKNOWN
+    step = {iteration.name: iteration + 1}
+    dtype = now.dtype if now.dtype == after.dtype else None
+    if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
+        return SymbolicTensor(dtype, span=_steady_span(now, after, context))
+
+    def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
+        if known_eq(d_after, substitute(d, step), context.scope):
+            return d
+        assert first.shape is not None, "checked above"
+        slot = (*key, axis)
+        attempt = tried.get(slot, "")
+        if attempt == "":
+            tried[slot] = "affine"
+            growth = d_after - d
+            if is_invariant(growth, context, iteration):
+                return first.shape[axis] + iteration * growth
+        if attempt != "anything":
+            tried[slot] = "anything"
+            return context.fresh("it changes from iteration to iteration", stem="state")
+        return d  # a symbol about which nothing is said covers every size
+
+    shape = tuple(dim(axis, *pair) for axis, pair in enumerate(zip(now.shape, after.shape, strict=True)))
+    values = None
+    if now.values is not None and first.values is not None and shape == first.shape:
+        flat: list[object] = []
+        new = [None] * now.values.size if after.values is None else list(after.values.flat)
+        if len(new) != now.values.size:
+            new = [None] * now.values.size
+        for position, (base, element, element_after) in enumerate(
+            zip(first.values.flat, now.values.flat, new, strict=True)
+        ):
+            flat.append(_element(base, element, element_after, iteration, context, tried, (*key, "value", position)))
+        if any(e is not None for e in flat) or not flat:
+            values = make_values(flat, now.values.shape)
+    return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
+
+
+def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
+    """What holds of every member, in whichever iteration it was added."""
+    fresh = fresh_dim(context, DIFFERS)
+    element = after.element
+    if now.length != 0:  # else there is no member before the loop
+        element = None if now.element is None or element is None else join(now.element, element, fresh)
+    if element is None:
+        return None
+    element = escape(element, _made_since(iteration, context), fresh)
+    return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
+
+
+def _element(
+    base: object,
+    now: object,
+    after: object,
+    iteration: Expr,
+    context: Context,
+    tried: dict[tuple[object, ...], str],
+    key: tuple[object, ...],
+) -> object:
+    """The hypothesis of one element: unchanged, growing by the same amount each time, or unknown."""
+    if now is None or after is None:
+        return None
+    if isinstance(now, (bool, float)) or isinstance(after, (bool, float)):
+        return now if type(now) is type(after) and repr(now) == repr(after) else None
+    assert isinstance(now, (int, Expr)), "elements are numbers, expressions or None"
+    if not isinstance(after, (int, Expr)) or not isinstance(base, (int, Expr)):
+        return None
+    if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
+        return now
+    if key in tried:
+        return None
+    tried[key] = "affine"
+    growth = after - now
+    return base + iteration * growth if is_invariant(growth, context, iteration) else None
+
+
+def is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
+    """True when an amount is the same in every iteration: no symbol in it was made since the loop began."""
+    return _made_since(iteration, context).isdisjoint(free_symbols(growth))
+
+
+def _made_since(iteration: Expr, context: Context) -> set[str]:
+    """The symbols that the walks of the body have made, the iteration itself among them."""
+    names = list(context.causes)
+    return set(names[names.index(iteration.name) :])
+
+
+def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:
+    """The ends of the span that the body does not pass."""
+    if now.span is None or after.span is None:
+        return None
+    lo, hi = now.span.lo, now.span.hi
+    if lo is not None and (after.span.lo is None or known_le(lo, after.span.lo, context.scope) is not True):
+        lo = None
+    if hi is not None and (after.span.hi is None or known_le(after.span.hi, hi, context.scope) is not True):
+        hi = None
+    return None if lo is None and hi is None else Span(lo, hi)
+
+
+def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
+    """True when two element facts differ only in symbols of dims that differ: joining them again says no more."""
+
+    def blur(shape: Shape | None) -> object:
+        return None if shape is None else tuple("?" if is_member_dim(d) else d for d in shape)
+
+    def is_member_dim(dim: Dim) -> bool:
+        return any(n in context.causes and context.causes[n].reason == DIFFERS for n in free_symbols(dim))
+
+    return (
+        isinstance(a, SymbolicTensor)
+        and isinstance(b, SymbolicTensor)
+        and a.dtype == b.dtype
+        and blur(a.shape) == blur(b.shape)
+    )

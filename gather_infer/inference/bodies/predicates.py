@@ -1,0 +1,111 @@
+"""What a boolean of the model says of dims, and what a choice by it makes of two of them.
+
+A condition is held as one dim that is negative exactly when it is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.lineage.trace import one_element
+from gather_infer.rules import Context
+from gather_infer.symbolic import Dim, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
+from gather_infer.tensor import SymbolicTensor, Value, make_values
+
+COMPARISONS: Final[Mapping[str, Callable[[Dim, Dim], Dim]]] = {
+    "Less": lambda a, b: a - b,
+    "LessOrEqual": lambda a, b: a - b - 1,
+    "Greater": lambda a, b: b - a,
+    "GreaterOrEqual": lambda a, b: b - a - 1,
+    "Equal": lambda a, b: maximum(a - b, b - a) - 1,
+}
+CONNECTIVES: Final[Mapping[str, Callable[..., Dim]]] = {
+    "Not": lambda a: -a - 1,
+    "And": maximum,
+    "Or": minimum,
+    "Identity": lambda a: a,
+    "Cast": lambda a: a,
+}
+OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
+
+
+def scalar(value: Value | None) -> object:
+    """The one element of a tensor, None when it is not known."""
+    return value.only_element if isinstance(value, SymbolicTensor) else None
+
+
+def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
+    """The dim that is negative exactly when the one boolean that a node computes is true; None when there is none."""
+    if op_type in COMPARISONS:
+        sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
+        known = [side for side in sides if side is not None]
+        return COMPARISONS[op_type](*known) if len(known) == len(inputs) == 2 else None
+    parts: list[Dim] = []
+    for name, value in zip(names, inputs, strict=False):
+        element = scalar(value)
+        part = (-1 if element else 0) if isinstance(element, bool) else frame.comparison(name)
+        if part is None:
+            return None
+        parts.append(part)
+    return CONNECTIVES[op_type](*parts) if len(parts) == (2 if op_type in ("And", "Or") else 1) else None
+
+
+def assumed(negative: Dim, context: Context) -> bool | None:
+    """Whether a condition holds when no dim in it is 0; listed as an assumption. None when that does not decide it."""
+    trial = context.scope.child()
+    names = sorted(free_symbols(negative))
+    for name in names:
+        trial.require(symbol(name) - 1)
+    holds = known_lt(negative, 0, trial)
+    reason = "which branch of an If is taken depends on it"
+    if holds is None or not all(context.assume(symbol(name), 1, reason) for name in names):
+        return None
+    return holds
+
+
+def either(negative: Dim, taken: Value, other: Value, local: set[str], context: Context) -> tuple[Value, Value]:
+    """Both values with one dim or element in place of two that differ, as far as an expression says which it is.
+
+    taken, other  the values where `negative` is negative, and where it is not
+    local         symbols that mean nothing outside a branch
+    """
+    if not (isinstance(taken, SymbolicTensor) and isinstance(other, SymbolicTensor)) or taken.rank != other.rank:
+        return taken, other
+
+    def pick(x: object, y: object) -> tuple[object, object]:
+        if x == y or not isinstance(x, (int, Expr)) or not isinstance(y, (int, Expr)):
+            return x, y
+        if isinstance(x, bool) or isinstance(y, bool) or not local.isdisjoint(free_symbols(x) | free_symbols(y)):
+            return x, y
+        found = _choice(negative, x, y, context)
+        return (x, y) if found is None else (found, found)
+
+    shapes = [pick(x, y) for x, y in zip(taken.shape or (), other.shape or (), strict=True)]
+    values: list[list[object]] = [[], []]
+    if taken.values is not None and other.values is not None and taken.shape == other.shape:
+        for pair in zip(taken.values.flat, other.values.flat, strict=True):
+            for side, element in zip(values, pick(*pair), strict=True):
+                side.append(element)
+    found = []
+    for k, value in enumerate((taken, other)):
+        if value.shape is not None:
+            value = value.with_(shape=tuple(pair[k] for pair in shapes))
+        if values[k] and value.values is not None:
+            value = value.with_(values=make_values(values[k], value.values.shape))
+        found.append(value)
+    return found[0], found[1]
+
+
+def _choice(negative: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
+    """x where `negative` < 0, y elsewhere; None when one of them may be undefined in the runs of the other."""
+    if not (is_total(x) and is_total(y) and is_total(negative)):
+        return None
+    gain, scope = x - y, context.scope
+    # y + max(0, gain): gain > 0 only where x is taken, and >= 0 there; y + min(0, gain) likewise
+    if gain + negative in (0, -1):
+        return y + maximum(0, gain, scope=scope)
+    if gain - negative in (0, 1):
+        return y + minimum(0, gain, scope=scope)
+    return y + minimum(1, maximum(0, -negative, scope=scope), scope=scope) * gain

@@ -1,0 +1,107 @@
+"""SequenceMap: a body for each member of a sequence.
+
+It is walked here and not as the function body that onnx gives for it: the graph stays where it stands, so that it sees
+the names around it, and members that are known one by one are mapped one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from onnx import GraphProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.subgraph import inputs_of, local_symbols, walk_body
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.join import escape, fresh_dim
+from gather_infer.ops.onnx.sequence import DIFFERS, listed, member
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import known_le
+from gather_infer.tensor import SequenceType, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+MAX_WALKS: Final = 8
+"""Members that are mapped one by one."""
+
+
+def sequence_map(
+    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], outputs: int, frame: Frame
+) -> Sequence[Value]:
+    """https://onnx.ai/onnx/operators/onnx__SequenceMap.html
+
+    inputs    a sequence of n members, then sequences of n members and tensors
+    body      (a member of each sequence, the tensors) -> one tensor per output
+    outputs   sequences of n members
+
+    Raises SpecViolation when the first input is no sequence, two sequences differ in length, or the body has another
+    number of inputs or outputs than the node.
+    """
+    if not inputs or not isinstance(inputs[0], SequenceType):
+        if inputs and inputs[0] == SymbolicTensor():
+            return [SequenceType() for _ in range(outputs)]
+        raise SpecViolation(f"input 0 must be a sequence, is {inputs[0] if inputs else 'missing'}", "GI211")
+    for kind, needed, found in (
+        ("inputs", len(inputs), len(inputs_of(body))), ("outputs", outputs, len(body.output)),
+    ):  # fmt: skip
+        if needed != found:
+            raise SpecViolation(f"the body must have {needed} {kind}, like the node, has {found}", "GI110")
+    sequences = [value for value in inputs if isinstance(value, SequenceType)]
+    lengths = [s.length for s in sequences if isinstance(s.length, int)]
+    if len(set(lengths)) > 1:
+        raise SpecViolation(f"the sequences must have one length, have {lengths}", "GI212")
+
+    members = _one_by_one(walker, body, inputs, frame)
+    context, created = walker.context, len(walker.context.causes)
+    length = lengths[0] if lengths else sequences[0].length
+    op, scope, path = OpCall("SequenceMap", inputs, context=context), context.scope, context.node
+    given = [
+        member(op, value.element, "the size of a member")
+        if isinstance(value, SequenceType)
+        else value or SymbolicTensor()
+        for value in inputs
+    ]
+    runs = False if length == 0 else None if length is None else known_le(1, length, scope)
+    context.scope = scope if runs is True else scope.child()
+    mark = walker.mark()
+    results, _ = walk_body(walker, body, given, f"{path}/body", frame)
+    if runs is not True:
+        walker.forget_conditional(mark, is_dead=runs is False)
+    context.scope, context.node, context.op_type = scope, path, "SequenceMap"
+    local = local_symbols(context, created)
+    elements = [escape(value, local, fresh_dim(context, DIFFERS)) for value in results]
+    return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
+
+
+def _one_by_one(
+    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], frame: Frame
+) -> list[list[SymbolicTensor]] | None:
+    """By output, what the body makes of each member; None when they are not known, or too many.
+
+    What the body accesses and what is wrong with it is recorded when it is walked for all members at once.
+    """
+    lists = [value.members for value in inputs if isinstance(value, SequenceType)]
+    counts = {-1 if members is None else len(members) for members in lists}
+    count = counts.pop()
+    if counts or not 0 < count <= MAX_WALKS:
+        return None
+    context, mark = walker.context, walker.mark()
+    outer = context.scope, context.node, context.op_type
+    by_output: list[list[SymbolicTensor]] = [[] for _ in body.output]
+    for number in range(count):
+        given: list[Value] = []
+        for value in inputs:
+            if isinstance(value, SequenceType) and value.members is not None:
+                given.append(value.members[number])
+            else:
+                given.append(value or SymbolicTensor())
+        results, _ = walk_body(walker, body, given, f"{outer[1]}/body", frame)
+        context.scope, context.node, context.op_type = outer
+        for column, result in zip(by_output, results, strict=True):
+            if isinstance(result, SymbolicTensor):
+                column.append(result)
+    del walker.diagnostics[mark.diagnostics :]
+    del walker.accesses[mark.accesses :]
+    return by_output if all(len(column) == count for column in by_output) else None

@@ -1,0 +1,55 @@
+"""Graphs inside nodes, walked in the frame of the graph around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.frame import Frame
+from gather_infer.rules import Attribute, Context
+from gather_infer.tensor import Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+
+def body_of(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
+    body = attributes.get(name)
+    if not isinstance(body, GraphProto):
+        raise SpecViolation(f"attribute {name} is missing", "GI106")
+    return body
+
+
+def inputs_of(body: GraphProto) -> list[str]:
+    """The inputs that the node has to pass: up to IR version 3 the initializers are listed among the inputs too."""
+    constants = {tensor.name for tensor in body.initializer}
+    return [value.name for value in body.input if value.name not in constants]
+
+
+def walk_body(
+    walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
+) -> tuple[list[Value], Frame]:
+    values = dict(zip(inputs_of(body), given, strict=True))
+    inner = Frame(
+        frame.opsets,
+        path=path,
+        parent=frame,
+        values=values,
+        attributes=frame.attributes,
+        parameters=frame.parameters,
+        depth=frame.depth + 1,
+    )
+    return walker.walk_graph(body, inner), inner
+
+
+def local_symbols(context: Context, created: int) -> set[str]:
+    """Symbols that a body made and that mean nothing outside: those of data, and functions of these."""
+    local: set[str] = set()
+    for name in list(context.causes)[created:]:  # in the order of their making
+        cause = context.causes[name]
+        if cause.data_dependent or not local.isdisjoint(cause.operands):
+            local.add(name)
+    return local

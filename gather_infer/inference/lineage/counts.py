@@ -1,0 +1,42 @@
+"""How many elements of a tensor are not 0: NonZero tells it by a dim, ReduceSum of the same bools by its element.
+
+Exporters write `x[mask] = value` so: as many values as `ReduceSum(Cast(mask))` says go where `NonZero(mask)` points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer.symbolic import Expr
+from gather_infer.tensor import DType, SymbolicTensor, Value, make_values
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+
+_MOVES: Final = frozenset({"Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose"})
+STEPS: Final = _MOVES | {"Cast", "NonZero", "ReduceSum"}
+
+
+def follow_count(node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame) -> None:
+    """Note in `frame` which tensors hold the elements of some bools, and give a sum of all the count that is known."""
+    source = inputs[0] if inputs else None
+    if not isinstance(source, SymbolicTensor) or not source.shape:
+        return
+    name, out = node.input[0], node.output[0]
+    bools = name if source.dtype is DType.BOOL else frame.bools.get(name)
+    if bools is None:
+        return
+    bools = frame.bools.get(bools, bools)
+    if node.op_type in _MOVES or (node.op_type == "Cast" and result.dtype is DType.INT64):
+        frame.bools[out] = bools
+    elif node.op_type == "NonZero" and result.shape is not None and isinstance(result.shape[1], Expr):
+        frame.counts.setdefault(bools, result.shape[1])
+    elif (
+        node.op_type == "ReduceSum" and len(source.shape) == 1 and result.shape in ((), (1,)) and result.values is None
+    ):
+        count = frame.counts.get(bools)
+        if count is not None:
+            frame.values[out] = result.with_(values=make_values([count], result.shape), span=None)

@@ -1,0 +1,144 @@
+"""Bounds of floats that integers become on their way to an index, as in `Cast(Floor(Cast(i) / 5))`.
+
+Every step is monotone and rounds as IEEE 754 says, so that the ends of a range become the ends of the next. Where an
+end is symbolic it is the quotient that is followed: rounded down, a float quotient is the exact one (proof in
+ops/elements.py) as long as the type holds the numerator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from onnx import NodeProto
+
+from gather_infer import spans
+from gather_infer.rules import Context
+from gather_infer.symbolic import Dim, Expr, Scope
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+
+Kind: TypeAlias = type[np.float32] | type[np.float64]
+FLOAT_TYPES: Final[dict[DType, Kind]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
+_MOVES: Final = frozenset({"Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose", "Expand", "Tile"})
+_EXACT: Final = 1 << 24
+"""Integers up to here are held exactly by float32 too."""
+
+STEPS: Final = _MOVES | {"Cast", "Div", "Mul", "Floor", "Ceil"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Floats that are `n / den`, rounded, for integers n >= 0.
+
+    span   bounds of n
+    most   what the float type has to hold for that
+    """
+
+    span: Span
+    den: int
+    most: Dim
+
+    def truncated(self, scope: Scope) -> Span:
+        """Bounds of the quotients rounded toward zero."""
+        return spans.trunc_div(self.span, Span(self.den, self.den), scope)
+
+
+Numbers: TypeAlias = tuple[float, float]
+Floats: TypeAlias = Numbers | Quotient
+"""The least and the greatest of some floats; or what they are, where these are not numbers."""
+
+
+def follow_float(
+    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, scope: Scope
+) -> None:
+    """Note in `frame` between which numbers the floats of a node's output are."""
+    source = inputs[0] if inputs else None
+    kind = None if result.dtype is None else FLOAT_TYPES.get(result.dtype)
+    if kind is None or not isinstance(source, SymbolicTensor) or source.dtype is None:
+        return
+    found: Floats | None
+    if node.op_type == "Cast" and source.dtype.is_integer:
+        span = spans.span_of(source, scope)
+        found = _integers(span, scope) or _quotient(span, scope)
+    else:
+        found = frame.floats.get(node.input[0]) if frame.floats else None
+        if found is None or source.dtype is not result.dtype:
+            return
+        factor = positive(inputs[1]) if node.op_type in ("Div", "Mul") else None
+        if isinstance(found, Quotient):
+            found = _next_quotient(node.op_type, found, factor, scope)
+        else:
+            found = _next_numbers(node.op_type, found, factor, kind)
+    if found is not None:
+        frame.floats[node.output[0]] = found
+
+
+def _next_numbers(op_type: str, ends: Numbers, factor: float | None, kind: Kind) -> Numbers | None:
+    if op_type in ("Floor", "Ceil"):
+        step = math.floor if op_type == "Floor" else math.ceil
+        ends = float(step(ends[0])), float(step(ends[1]))
+    elif op_type in ("Div", "Mul"):
+        if factor is None:
+            return None
+        with np.errstate(all="ignore"):
+            made = [kind(e) / kind(factor) if op_type == "Div" else kind(e) * kind(factor) for e in ends]
+        ends = float(made[0]), float(made[1])
+    return ends if max(map(abs, ends)) <= _EXACT else None
+
+
+def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope: Scope) -> Quotient | None:
+    if op_type == "Floor":
+        return Quotient(quotient.truncated(scope), 1, quotient.most)
+    if op_type == "Div":
+        if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:
+            return None
+        return Quotient(quotient.span, int(factor), quotient.most)
+    return quotient if op_type in _MOVES else None
+
+
+def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> Span | None:
+    """The span of floats of the type `source` as integers of the type `target`; None when that is not known.
+
+    A symbolic end has to be held by both types, which is assumed.
+    """
+    if isinstance(found, Quotient):
+        if target not in (DType.INT32, DType.INT64):
+            return None
+        largest = _EXACT if source is not DType.FLOAT64 else INTEGER_RANGE[target][1]
+        reason = f"{found.most} has to fit in the element type"
+        # float64 and int64 hold sizes, and what is made of them
+        if largest < INTEGER_RANGE[DType.INT64][1] and not context.assume_at_most(found.most, largest, reason):
+            return None
+        return found.truncated(context.scope)
+    least, greatest = math.trunc(found[0]), math.trunc(found[1])
+    low, high = INTEGER_RANGE[target]
+    return Span(least, greatest) if low <= least and greatest <= high else None
+
+
+def _integers(span: Span, scope: Scope) -> Numbers | None:
+    if span.lo is None or span.hi is None:
+        return None
+    lo, hi = scope.bounds(span.lo).lo, scope.bounds(span.hi).hi
+    if lo is None or hi is None or lo < -_EXACT or hi > _EXACT or lo > hi:
+        return None
+    return float(lo), float(hi)
+
+
+def _quotient(span: Span, scope: Scope) -> Quotient | None:
+    if not isinstance(span.hi, Expr) or not spans.is_never_negative(span, scope):
+        return None
+    return Quotient(span, 1, span.hi)
+
+
+def positive(value: Value | None) -> float | None:
+    """The one element of a tensor, when it is a number > 0."""
+    number = value.only_element if isinstance(value, SymbolicTensor) else None
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return None
+    return float(number) if 0 < number < math.inf else None

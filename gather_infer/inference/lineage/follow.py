@@ -1,0 +1,484 @@
+"""Traces through nodes that move, shift or limit elements.
+
+They also sharpen the span of `Where(x < 0, x + n, x)`, which a rule cannot: it sees three tensors and not that they are
+about the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer import spans
+from gather_infer.inference.lineage import counts, floats, growth
+from gather_infer.inference.lineage.trace import Part, Test, Trace, one_element, part_of
+from gather_infer.rules import Context
+from gather_infer.symbolic import Dim, Scope, known_le
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+
+MAX_PARTS: Final = 8
+"""Parts of a trace; a tensor with more is not followed."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One node while the traces of its outputs are worked out."""
+
+    node: NodeProto
+    inputs: Sequence[Value | None]
+    frame: Frame
+    scope: Scope
+    result: SymbolicTensor
+
+    def tensor(self, index: int) -> SymbolicTensor:
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return value if isinstance(value, SymbolicTensor) else SymbolicTensor()
+
+    def trace(self, index: int) -> Trace | None:
+        return self.frame.trace(self.node.input[index]) if index < len(self.node.input) else None
+
+    def parts(self, index: int) -> tuple[Part, ...]:
+        """The parts of an input, or the one that its facts make."""
+        trace = self.trace(index)
+        return trace.parts if trace is not None else (part_of(self.tensor(index), self.scope),)
+
+    def number(self, index: int) -> Dim | None:
+        """The one element of an integer input, None when it is not known."""
+        return one_element(self.tensor(index))
+
+    def attribute(self, name: str, default: int) -> int:
+        return next((int(a.i) for a in self.node.attribute if a.name == name), default)
+
+    def axis(self, rank: int | None, default: int = 0) -> int | None:
+        """The attribute axis, counted from the front."""
+        axis = self.attribute("axis", default)
+        return axis if axis >= 0 else None if rank is None else axis + rank
+
+
+def follow(
+    node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, context: Context
+) -> None:
+    """Note in `frame` where the elements of the outputs of a node, one of `FOLLOWED`, come from, if it can be told."""
+    if not outputs or not outputs[0]:
+        return
+    scope = context.scope
+    result = frame.values.get(outputs[0])
+    if not isinstance(result, SymbolicTensor) or result.dtype is None:
+        return
+    if node.op_type in growth.STEPS:
+        growth.follow_growth(node, inputs, result, frame, scope)
+    if node.op_type in counts.STEPS:
+        counts.follow_count(node, inputs, result, frame)
+    if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
+        if node.op_type in floats.STEPS:
+            floats.follow_float(node, inputs, result, frame, scope)
+        return
+    values = result.values
+    if values is not None and result.dtype is not DType.BOOL and None not in values.flat:
+        return  # the elements say it all
+    if any(a.ref_attr_name for a in node.attribute):
+        return
+    if result.dtype is DType.BOOL:
+        if node.op_type in _TESTING:
+            _test(Step(node, inputs, frame, scope, result))
+        return
+    if node.op_type == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
+        source = inputs[0]
+        assert isinstance(source, SymbolicTensor), "floats are followed through tensors"
+        span = floats.truncated(found_floats, source.dtype, result.dtype, context)
+        if span is not None:
+            sharpen(outputs[0], span, frame)
+        return
+    step = Step(node, inputs, frame, scope, result)
+    if node.op_type == "Split":
+        _split(step, outputs)
+        return
+    trace_of = _TRACES.get(node.op_type)
+    found = None if trace_of is None else trace_of(step)
+    if found is None or len(found.parts) > MAX_PARTS:
+        return
+    frame.traces[outputs[0]] = found
+    if len(found.parts) == 1:
+        sharpen(outputs[0], found.parts[0].span, frame)
+
+
+def sharpen(name: str, span: Span, frame: Frame) -> None:
+    """Give a tensor the ends of a span where its own is open, or belongs to a larger tensor.
+
+    An end that is the limit of the element type says nothing.
+    """
+    value = frame.values[name]
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are followed"
+    old, limits = value.span or Span(), spans.type_span(value.dtype)
+    new = Span(
+        old.lo if span.lo is None or span.lo == limits.lo else span.lo,
+        old.hi if span.hi is None or span.hi == limits.hi else span.hi,
+    )
+    if new != old and value.values is None:
+        frame.values[name] = value.with_(span=new)
+
+
+def _moved(step: Step) -> Trace | None:
+    """Every element of the input, elsewhere."""
+    trace = step.trace(0)
+    return None if trace is None else Trace(tuple(replace(p, direct=False) for p in trace.parts))
+
+
+def _same(step: Step) -> Trace | None:
+    return step.trace(0)
+
+
+def _transposed(step: Step) -> Trace | None:
+    trace, rank = step.trace(0), step.tensor(0).rank
+    moved = _moved(step)
+    if trace is None or moved is None or trace.axis is None or rank is None:
+        return moved
+    order = next((list(a.ints) for a in step.node.attribute if a.name == "perm"), list(range(rank))[::-1])
+    return replace(moved, axis=order.index(trace.axis) if trace.axis in order else None)
+
+
+def _some(trace: Trace | None) -> Trace | None:
+    """Some elements of a tensor, nobody knows which."""
+    if trace is None:
+        return None
+    alone = len(trace.parts) == 1
+    return Trace(tuple(replace(p, whole=False, direct=False, exact=_is_point(p), certain=alone) for p in trace.parts))
+
+
+def _is_point(part: Part) -> bool:
+    return part.exact and part.span.lo is not None and part.span.lo == part.span.hi
+
+
+def _picked(step: Step) -> Trace | None:
+    trace = step.trace(0)
+    index = step.number(1)
+    if (
+        trace is not None
+        and trace.axis is not None
+        and trace.axis == step.axis(step.tensor(0).rank)
+        and isinstance(index, int)
+        and -len(trace.parts) <= index < len(trace.parts)
+    ):
+        return Trace((trace.parts[index],))
+    return _some(trace)
+
+
+def _sliced(step: Step) -> Trace | None:
+    trace = step.trace(0)
+    if step.tensor(0).shape is not None and step.tensor(0).shape == step.result.shape:
+        return _moved(step)  # all of it, in whatever order
+    if trace is None or trace.axis is None:
+        return _some(trace)
+    start, end, axis = step.number(1), step.number(2), step.number(3)
+    stride = step.number(4) if len(step.inputs) > 4 and step.inputs[4] is not None else 1
+    rank = step.tensor(0).rank
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
+        return _some(trace)
+    if axis % rank != trace.axis:
+        rows = (replace(p, whole=False, direct=False, exact=_is_point(p)) for p in trace.parts)
+        return replace(trace, parts=tuple(rows))
+    parts = trace.parts[start:end]
+    return Trace(parts, trace.axis) if parts else None
+
+
+def _split(step: Step, outputs: Sequence[str]) -> None:
+    trace, rank = step.trace(0), step.tensor(0).rank
+    if trace is None:
+        return
+    axis, at = step.axis(rank), 0
+    for name in outputs:
+        value = step.frame.values.get(name) if name else None
+        found = _some(trace)
+        if trace.axis is not None and trace.axis == axis:
+            length = value.shape[axis] if isinstance(value, SymbolicTensor) and value.shape is not None else None
+            if not isinstance(length, int):
+                return
+            found = Trace(trace.parts[at : at + length], trace.axis)
+            at += length
+        if name and found is not None and found.parts:
+            step.frame.traces[name] = found
+            if len(found.parts) == 1:
+                sharpen(name, found.parts[0].span, step.frame)
+
+
+def _concat(step: Step) -> Trace | None:
+    count = len(step.node.input)
+    if count > MAX_PARTS:
+        return None
+    axis = step.axis(step.result.rank)
+    stacked = axis is not None
+    parts: list[Part] = []
+    for i in range(count):
+        shape = step.tensor(i).shape
+        if shape is not None and 0 in shape:
+            continue
+        own = step.parts(i)
+        inhabited = shape is not None and all(known_le(1, d, step.scope) is True for d in shape)
+        # Stacked single rows are empty together; else one part may be empty where another is not.
+        is_row = shape is not None and axis is not None and shape[axis] == 1
+        stacked &= is_row
+        if is_row and len(own) > 1:
+            own = (_merged(own, step.scope),)
+        parts += [replace(p, direct=False, certain=p.certain and (inhabited or is_row)) for p in own]
+    return Trace(tuple(parts), axis if stacked else None) if parts else None
+
+
+def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
+    """One part for the elements of several, of which only the bounds are left."""
+    return Part(spans.hull(*(part.span for part in parts), scope=scope), certain=any(part.certain for part in parts))
+
+
+def _cast(step: Step) -> Trace | None:
+    source, target = step.tensor(0).dtype, step.result.dtype
+    trace = step.trace(0)
+    if trace is None or source is None or not source.is_integer or target not in (DType.INT32, DType.INT64):
+        return None
+    parts: list[Part] = []
+    for part in trace.parts:
+        span = _fitting(step, part.span)
+        widens = source is not DType.UINT64 and (target is DType.INT64 or source not in (DType.INT64, DType.UINT32))
+        if widens or (span == part.span and span.lo is not None and span.hi is not None):
+            parts.append(part)
+        else:
+            parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=True))
+    return Trace(tuple(parts), trace.axis)
+
+
+def _added(step: Step) -> Trace | None:
+    """x + d, d + x or x - d, with the one number d."""
+    negative = step.node.op_type == "Sub"
+    for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
+        number = step.number(d)
+        if number is None or (isinstance(number, int) and not -spans.HUGE <= number <= spans.HUGE):
+            continue
+        offset = -number if negative else number
+        step.frame.shifts[step.node.output[0]] = (step.node.input[x], offset)
+        trace = step.trace(x)
+        if trace is None:
+            return None
+        parts = tuple(_shifted(step, p, offset) for p in trace.parts)
+        return Trace(parts, trace.axis if step.tensor(x).rank == step.result.rank else None)
+    step.frame.sums[step.node.output[0]] = (step.node.op_type, step.node.input[0], step.node.input[1])
+    return None
+
+
+def _shifted(step: Step, part: Part, offset: Dim) -> Part:
+    moved = spans.add(part.span, Span(offset, offset), step.scope)
+    span = _fitting(step, moved)
+    if part.wrap is not None:
+        return Part(span, certain=part.certain, whole=False)
+    is_closed = span == moved and span.lo is not None and span.hi is not None
+    return replace(
+        part,
+        span=span,
+        offset=part.offset + offset,
+        lows=tuple(low + offset for low in part.lows),
+        highs=tuple(high + offset for high in part.highs),
+        exact=part.exact and is_closed,
+        wraps=part.wraps or not is_closed,
+    )
+
+
+def _fitting(step: Step, span: Span) -> Span:
+    """The span of a sum; what may pass the end of the element type tells nothing."""
+    if step.result.dtype is DType.INT64:
+        return span
+    limits = spans.type_span(step.result.dtype)
+    ends = ((limits.lo, span.lo), (span.lo, span.hi), (span.hi, limits.hi))
+    fits = all(a is not None and b is not None and known_le(a, b, step.scope) is True for a, b in ends)
+    return span if fits else limits
+
+
+def _limited(step: Step) -> Trace | None:
+    """Clip, or Min and Max of a tensor and a number."""
+    trace = step.trace(0)
+    lows: list[Dim] = []
+    highs: list[Dim] = []
+    if step.node.op_type == "Clip":
+        for found, index in ((lows, 1), (highs, 2)):
+            if index < len(step.inputs) and step.inputs[index] is not None:
+                number = step.number(index)
+                if number is None:
+                    return None
+                found.append(number)
+    else:
+        if len(step.inputs) != 2:
+            return None
+        number = step.number(1)
+        if number is None:
+            trace, number = step.trace(1), step.number(0)
+        if number is None:
+            return None
+        (lows if step.node.op_type == "Max" else highs).append(number)
+    if trace is None:
+        return None
+    parts: list[Part] = []
+    for part in trace.parts:
+        span = part.span
+        for low in lows:
+            span = spans.most(span, Span(low, low), step.scope)
+        for high in highs:
+            span = spans.least(span, Span(high, high), step.scope)
+        if part.wrap is not None or part.wraps:  # what x was is lost: a limit takes its signs away
+            parts.append(Part(span, certain=part.certain, whole=False))
+            continue
+        parts.append(replace(part, span=span, exact=False, lows=(*part.lows, *lows), highs=(*part.highs, *highs)))
+    return Trace(tuple(parts))
+
+
+def _range(step: Step) -> Trace | None:
+    """All integers from start on, before limit; only with steps of 1 it is plain what the last one is."""
+    start, limit, delta = (step.number(i) for i in range(3))
+    if start is None or limit is None or delta not in (1, -1):
+        return None
+    span = Span(start, limit - 1) if delta == 1 else Span(limit + 1, start)
+    return Trace((Part(_fitting(step, span), exact=_fitting(step, span) == span),))
+
+
+def _non_zero(step: Step) -> Trace | None:
+    shape = step.tensor(0).shape
+    if shape is None or not shape or len(shape) > MAX_PARTS:
+        return None
+    return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=0)
+
+
+def _boxes(step: Step) -> Trace | None:
+    shape = step.tensor(1).shape
+    if shape is None or len(shape) != 3:
+        return None
+    return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=1)
+
+
+_TESTS: Final = {
+    # x < d and the like, for a tensor x and a number d: (the number is added to d, negated)
+    "Less": (0, False),
+    "LessOrEqual": (1, False),
+    "Greater": (1, True),
+    "GreaterOrEqual": (0, True),
+}
+_MIRRORED: Final = {
+    "Less": "Greater",
+    "LessOrEqual": "GreaterOrEqual",
+    "Greater": "Less",
+    "GreaterOrEqual": "LessOrEqual",
+}
+_TESTING: Final = _TESTS.keys() | {"Not"}
+
+
+def _test(step: Step) -> None:
+    node, out = step.node, step.node.output[0]
+    if node.op_type == "Not":
+        found = step.frame.tests.get(node.input[0])
+        if found is not None:
+            step.frame.tests[out] = replace(found, negated=not found.negated)
+        return
+    for x, d, op_type in ((0, 1, node.op_type), (1, 0, _MIRRORED[node.op_type])):
+        number = step.number(d)
+        dtype = step.tensor(x).dtype
+        if number is not None and dtype is not None and dtype.is_integer:
+            more, negated = _TESTS[op_type]
+            step.frame.tests[out] = Test(node.input[x], number + more, negated)
+            return
+
+
+def _chosen(step: Step) -> Trace | None:
+    """Where: the parts of both branches; under a test of the same tensor each sees the half that it is used for."""
+    node, frame, scope = step.node, step.frame, step.scope
+    test = frame.tests.get(node.input[0])
+    used: dict[int, Span] = {}
+    if test is not None:
+        base = frame.find(test.base)
+        assert isinstance(base, SymbolicTensor), "tests are of tensors"
+        span = spans.span_of(base, scope)
+        below, above = (2, 1) if test.negated else (1, 2)
+        halves = {
+            below: Span(span.lo, spans.least(span, Span(test.limit - 1, test.limit - 1), scope).hi),
+            above: Span(spans.most(span, Span(test.limit, test.limit), scope).lo, span.hi),
+        }
+        used = {branch: _half(step, branch, test.base, half) for branch, half in halves.items()}
+        sharpen(node.output[0], _fitting(step, spans.hull(*used.values(), scope=scope)), frame)
+        wrapped = _wrapped(step, test, below, above)
+        if wrapped is not None:
+            return wrapped
+    if step.trace(1) is None and step.trace(2) is None:
+        return None
+    parts: list[Part] = []
+    for branch in (1, 2):
+        own = step.parts(branch)
+        for part in own:
+            narrow = used.get(branch, part.span) if len(own) == 1 else part.span
+            parts.append(replace(part, span=narrow, exact=_is_point(part), certain=False, whole=False, direct=False))
+    return Trace(tuple(parts))
+
+
+def _half(step: Step, branch: int, base: str, half: Span) -> Span:
+    """The span of a branch where `base` is in `half`."""
+    name, known = step.node.input[branch], spans.span_of(step.tensor(branch), step.scope)
+    if name == base:
+        return half
+    shifted, offset = step.frame.shifts.get(name, ("", 0))
+    if shifted == base:
+        return spans.add(half, Span(offset, offset), step.scope)
+    total = _total(step, name, base, half)
+    if total is not None:
+        return total
+    function, value = step.frame.growth.get(name), step.frame.find(base)
+    if function is None or function.base != base or not isinstance(value, SymbolicTensor) or value.dtype is None:
+        return known
+    grown = growth.grown(function, half, value.dtype, step.scope)
+    return Span(spans.most(grown, known, step.scope).lo, spans.least(grown, known, step.scope).hi)
+
+
+def _total(step: Step, name: str, base: str, half: Span) -> Span | None:
+    """The span of a sum or difference of `base` and another tensor where `base` is in `half`; None if it is open."""
+    op_type, *operands = step.frame.sums.get(name, ("",))
+    if base not in operands:
+        return None
+    given: list[Span] = []
+    for operand in operands:
+        value = step.frame.find(operand)
+        known = spans.span_of(value, step.scope) if isinstance(value, SymbolicTensor) else spans.ANY
+        given.append(half if operand == base else known)
+    found = (spans.add if op_type == "Add" else spans.sub)(given[0], given[1], step.scope)
+    return None if found.lo is None or found.hi is None or _fitting(step, found) != found else found
+
+
+def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
+    """The trace of `Where(x < 0, x + n, x)` for an input x as it is."""
+    names = step.node.input
+    shifted, offset = step.frame.shifts.get(names[below], ("", 0))
+    trace = step.frame.trace(test.base)
+    if test.limit != 0 or names[above] != test.base or shifted != test.base or trace is None or len(trace.parts) != 1:
+        return None
+    part = trace.parts[0]
+    if not part.input or part.offset != 0 or part.lows or part.highs or part.wrap is not None or part.wraps:
+        return None
+    result = step.frame.values[step.node.output[0]]
+    assert isinstance(result, SymbolicTensor), "only tensors are followed"
+    return Trace((replace(part, wrap=offset, span=spans.span_of(result, step.scope)),))
+
+
+_TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
+    **dict.fromkeys(("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand", "Tile"), _moved),
+    **dict.fromkeys(("GatherElements", "GatherND", "Compress"), lambda step: _some(step.trace(0))),
+    **dict.fromkeys(("Add", "Sub"), _added),
+    **dict.fromkeys(("Clip", "Min", "Max"), _limited),
+    "Identity": _same,
+    "Transpose": _transposed,
+    "Gather": _picked,
+    "Slice": _sliced,
+    "Concat": _concat,
+    "Cast": _cast,
+    "Range": _range,
+    "NonZero": _non_zero,
+    "NonMaxSuppression": _boxes,
+    "Where": _chosen,
+}
+FOLLOWED: Final = _TRACES.keys() | _TESTING | {"Split"} | floats.STEPS | growth.STEPS | counts.STEPS
+"""Operators of ai.onnx that move, shift, limit or count elements, or map them to larger ones for larger ones."""

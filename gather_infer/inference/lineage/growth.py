@@ -1,0 +1,140 @@
+"""Tensors that grow with another one, element by element, as the buckets of relative positions in T5 do:
+
+    Where(x < 16, x, Min(16 + Cast(Log(Cast(x) / 16) / 2.08 * 16), 31))
+
+A rule for Log says nothing, for 0 and -1 have no logarithm. Where the second branch is used x is 16 or more, and every
+function on the way is non-decreasing, so that the ends of the range of x become the ends of the branch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer import spans
+from gather_infer.inference.lineage.floats import FLOAT_TYPES, positive
+from gather_infer.symbolic import Scope
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+
+STEPS: Final = frozenset({"Cast", "Mul", "Div", "Log", "Add", "Min", "Max", "Identity"})
+MAX_STEPS: Final = 16
+_ERROR: Final = 2.0**-16
+"""How far a float may be from the exact result of one step, relative and absolute: far more than float32 rounds."""
+_LARGEST_FLOAT: Final = 1e30
+_LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
+"""What is larger is not added to, nor made an integer of: it may pass the end of the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What happens to an element: the operator, its constant operand if it has one, and the type of the result."""
+
+    op_type: str
+    number: float
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A non-decreasing function of the elements of `base`, which is an integer tensor of the same shape."""
+
+    base: str
+    steps: tuple[Operation, ...]
+
+
+def follow_growth(
+    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, scope: Scope
+) -> None:
+    """Note in `frame` of which tensor a node's output is a growing function."""
+    for at, source in enumerate(inputs[:2]):
+        before = frame.growth.get(node.input[at])
+        if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
+            continue
+        if source.shape is None or source.shape != result.shape:
+            continue
+        if before is None and source.dtype not in INTEGER_RANGE:
+            continue
+        step = _step(node.op_type, at, source, inputs, result, scope)
+        if step is None:
+            continue
+        found = Growth(node.input[at], (step,)) if before is None else Growth(before.base, (*before.steps, step))
+        if len(found.steps) <= MAX_STEPS:
+            frame.growth[node.output[0]] = found
+        return
+
+
+def _step(
+    op_type: str, at: int, source: SymbolicTensor, inputs: Sequence[Value | None], result: SymbolicTensor, scope: Scope
+) -> Operation | None:
+    dtype = result.dtype
+    if dtype is None or not (dtype in FLOAT_TYPES or dtype in _LARGEST):
+        return None
+    if op_type == "Cast":
+        is_float = source.dtype in FLOAT_TYPES
+        return (
+            Operation(op_type, 0, dtype)
+            if is_float or (dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE)
+            else None
+        )
+    if op_type in ("Log", "Identity"):
+        return Operation(op_type, 0, dtype)
+    other = inputs[1 - at] if len(inputs) == 2 else None
+    if op_type in ("Mul", "Div"):
+        factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
+        return None if factor is None else Operation(op_type, factor, dtype)
+    if op_type in ("Add", "Min", "Max") and dtype in _LARGEST and isinstance(other, SymbolicTensor):
+        span = spans.span_of(other, scope)
+        if isinstance(span.lo, int) and span.lo == span.hi and abs(span.lo) < _LARGEST[dtype]:
+            return Operation(op_type, span.lo, dtype)
+    return None
+
+
+def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
+    """Between which integers the function is where its base, a `dtype`, is in `half`; open when it cannot be told."""
+    least, most = INTEGER_RANGE[dtype]
+    lo = None if half.lo is None else scope.bounds(half.lo).lo
+    hi = None if half.hi is None else scope.bounds(half.hi).hi
+    ends: tuple[float, float] | None = (least if lo is None else lo, most if hi is None else hi)
+    for step in growth.steps:
+        ends = None if ends is None else _ends(step, *ends)
+    if ends is None or ends[0] > ends[1] or growth.steps[-1].dtype not in _LARGEST:
+        return Span()
+    return Span(int(ends[0]), int(ends[1]))
+
+
+def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:
+    """What becomes of the ends of a range; None when it may leave what the type holds."""
+    number, largest = step.number, _LARGEST.get(step.dtype)
+    if largest is not None:
+        match step.op_type:
+            case "Identity":
+                return lo, hi
+            case "Min":
+                return min(lo, number), min(hi, number)
+            case "Max":
+                return max(lo, number), max(hi, number)
+            case _ if max(-lo, hi) > largest:
+                return None
+            case "Cast":
+                return math.trunc(lo), math.trunc(hi)
+            case _:
+                return lo + number, hi + number
+    match step.op_type:
+        case "Mul":
+            lo, hi = lo * number, hi * number
+        case "Div":
+            lo, hi = lo / number, hi / number
+        case "Log":
+            if lo <= 0 or hi <= 0:
+                return None
+            lo, hi = math.log(lo), math.log(hi)
+    if max(-lo, hi) > _LARGEST_FLOAT:
+        return None
+    return lo - _ERROR * (1 + abs(lo)), hi + _ERROR * (1 + abs(hi))

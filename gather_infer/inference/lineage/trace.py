@@ -1,0 +1,78 @@
+"""Where the elements of integer tensors come from.
+
+The facts of a tensor say what its elements are; they do not say that they are those of an input, or that component 1 of
+an index tuple is in other bounds than component 0. A trace does, for the check of bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gather_infer import spans
+from gather_infer.symbolic import Dim, Expr, Scope
+from gather_infer.tensor import Span, SymbolicTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some elements of a tensor: `max(lows, min(highs, x + offset))`, x an element of a graph input.
+
+    span     bounds of the elements
+    input    the graph input; empty when they come from none
+    wrap     an x < 0 gets `wrap` added first; None when it does not
+    lows, highs  what they have been limited by
+    exact    both ends of the span are elements, whenever there are any
+    certain  there are some whenever the tensor is not empty
+    whole    every element of the input is among them
+    direct   they stand where they stood in the input
+    wraps    an x that is too large for an index may have become another number
+    """
+
+    span: Span
+    input: str = ""
+    offset: Dim = 0
+    wrap: Dim | None = None
+    lows: tuple[Dim, ...] = ()
+    highs: tuple[Dim, ...] = ()
+    exact: bool = False
+    certain: bool = True
+    whole: bool = True
+    direct: bool = False
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The parts of a tensor.
+
+    axis    part j is what stands at index j of this axis; None when nothing is known of where the parts are
+    """
+
+    parts: tuple[Part, ...]
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """The bool is true exactly where `base < limit`; with `negated` exactly where `base >= limit`."""
+
+    base: str
+    limit: Dim
+    negated: bool = False
+
+
+def one_element(tensor: SymbolicTensor) -> Dim | None:
+    """The element of an integer tensor that has just one, None when it is not known."""
+    element = tensor.only_element
+    is_integer = tensor.dtype is not None and tensor.dtype.is_integer  # floats have Dims for elements too
+    return element if is_integer and isinstance(element, (int, Expr)) else None
+
+
+def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:
+    """What the facts of a tensor say of all its elements."""
+    return Part(spans.span_of(tensor, scope), exact=one_element(tensor) is not None)
+
+
+def of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Trace:
+    """The trace of a graph input."""
+    return Trace((Part(spans.span_of(tensor, scope), name, direct=True),))

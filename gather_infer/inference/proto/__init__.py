@@ -1,0 +1,1 @@
+"""Protobuf as facts, and back: schemas, attributes, types and constants."""

@@ -1,0 +1,96 @@
+"""The attributes of a node as a rule sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import AttributeProto, NodeProto, TensorProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.dispatch import Entry
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.proto.schema import attribute_type_name
+from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
+from gather_infer.inference.proto.types import dtype_of
+from gather_infer.rules import Attribute
+from gather_infer.tensor import SparseTensor, SymbolicTensor
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+_A = AttributeProto
+
+
+def read_attributes(walker: Walker, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
+    """The attributes of a node as a rule sees them, references to the attributes of a function resolved."""
+    decoded: dict[str, Attribute] = {}
+    schema = entry.schema
+    for proto in node.attribute:
+        name = proto.name
+        if proto.ref_attr_name:
+            if frame.parameters is None or proto.ref_attr_name not in frame.parameters:
+                nobody = "there is no function around it" if frame.parameters is None else "the function has none"
+                raise SpecViolation(
+                    f"attribute {name} refers to a function's attribute {proto.ref_attr_name}, {nobody}", "GI106"
+                )
+            bound = frame.attributes.get(proto.ref_attr_name)
+            if bound is None:
+                continue  # the call leaves it out, so the operator's default holds
+            proto = bound
+        kind = proto.type
+        if schema is not None:
+            expected = schema.attributes.get(name)
+            if expected is None:
+                walker.context.findings.append(
+                    ("GI106", f"attribute {name} is unknown to {entry.op_type}-{schema.since}", (), None)
+                )
+                continue
+            kind = kind or expected  # files of IR version 1 leave the type out
+            if kind != expected:
+                raise SpecViolation(
+                    f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}",
+                    "GI106",
+                )
+        if name in decoded:
+            raise SpecViolation(f"attribute {name} is given twice", "GI106")
+        decoded[name] = _decode(walker, proto, kind, frame)
+    return decoded
+
+
+def _decode(walker: Walker, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
+    """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for broken tensors."""
+    if kind == _A.INT:
+        return int(proto.i)
+    if kind == _A.INTS:
+        return tuple(proto.ints)
+    if kind == _A.FLOAT:
+        return float(proto.f)
+    if kind == _A.STRING:
+        return proto.s.decode("utf-8", "backslashreplace")
+    if kind == _A.FLOATS:
+        return tuple(proto.floats)
+    if kind == _A.STRINGS:
+        return tuple(s.decode("utf-8", "backslashreplace") for s in proto.strings)
+    if kind == _A.TENSOR:
+        return _tensor(walker, proto.name, proto.t)
+    if kind == _A.SPARSE_TENSOR:
+        fault = sparse_fault(proto.sparse_tensor)
+        if fault is not None:
+            raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
+        return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
+    if kind == _A.TYPE_PROTO:
+        return walker.stated(proto.tp, frame, "the type attribute states no size")
+    if kind == _A.GRAPH:
+        return proto.g
+    if kind == _A.GRAPHS:
+        return tuple(proto.graphs)
+    if kind == _A.TENSORS:
+        return tuple(_tensor(walker, proto.name, t) for t in proto.tensors)
+    return proto
+
+
+def _tensor(walker: Walker, name: str, tensor: TensorProto) -> SymbolicTensor:
+    fault = payload_fault(tensor, walker.model)
+    if fault is not None:
+        raise SpecViolation(f"attribute {name}: {fault}", "GI204")
+    return from_tensor(tensor, walker.model)

@@ -1,0 +1,270 @@
+"""Applying the edits of a pass to a copy of the model, once, in time linear in its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
+
+from gather_infer.domains import plain_domain
+from gather_infer.errors import ModelStructureError
+from gather_infer.model.edits import (
+    AddInitializer,
+    Edit,
+    ImportOpset,
+    InsertNodes,
+    Journal,
+    RemoveInitializer,
+    RemoveNode,
+    ReplaceUses,
+)
+from gather_infer.model.names import Names
+from gather_infer.model.paths import Body, GraphPath, Root, subgraphs
+
+_INITIALIZERS_NEED_NO_INPUT = 4  # the IR version since which
+
+
+@dataclass(slots=True)
+class _Changes:
+    """The edits of one graph.
+
+    replaced  old name -> new name, for reads that stay
+    taken     name that an edit gave to a new value -> name of the graph output that it takes over
+    moved     such an output -> new name of the value that had it, where the node that writes it stays
+    gone      names whose definition goes and is not made anew
+    """
+
+    constants: list[TensorProto] = field(default_factory=list)
+    inserted: dict[int, list[NodeProto]] = field(default_factory=dict)
+    removed: set[int] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)
+    replaced: dict[str, str] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+
+def apply(journal: Journal, model: ModelProto) -> ModelProto:
+    """A copy of `model` with the edits made; whatever no edit names stays equal as a message.
+
+    Raises ModelStructureError when a replaced name means two values in nested graphs of the model.
+    """
+    result = ModelProto()
+    result.CopyFrom(model)
+    if not journal.edits:
+        return result
+    plan: dict[GraphPath, _Changes] = {}
+    for edit in journal.edits:
+        if isinstance(edit, ImportOpset):
+            _import_opset(result, edit)
+        else:
+            _collect(plan.setdefault(edit.path, _Changes()), edit)
+    names: Names | None = None
+    for path, changes in plan.items():
+        changes.replaced = _resolved(changes.replaced)
+        body = path.find(result)
+        _settle_gone(changes, body)
+        outputs = [o for o in _outputs(body) if o in changes.replaced]
+        if outputs:
+            names = names or Names(result)
+            _keep_outputs(changes, body, outputs, names)
+    # Reads first, while every path still leads to its graph; then the lists, inner graphs first.
+    for path, changes in plan.items():
+        if changes.replaced:
+            _redirect(path.find(result), changes.replaced)
+    for path in sorted(plan, key=lambda p: -len(p.steps)):
+        renames = _renames_of_inserted(plan, path)
+        _rebuild(path.find(result), plan[path], renames, result.ir_version)
+    return result
+
+
+def _collect(changes: _Changes, edit: Edit) -> None:
+    match edit:
+        case ReplaceUses():
+            assert edit.old not in changes.replaced, f"{edit.old} is replaced twice"
+            changes.replaced[edit.old] = edit.new
+        case AddInitializer():
+            changes.constants.append(edit.tensor)
+        case InsertNodes():
+            changes.inserted.setdefault(edit.before, []).extend(edit.nodes)
+        case RemoveNode():
+            changes.removed.add(edit.node)
+        case RemoveInitializer():
+            changes.dropped.add(edit.name)
+
+
+def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
+    """The replacements with chains followed: a -> b, b -> c is a -> c, b -> c."""
+    result = {}
+    for old in replaced:
+        new = old
+        for _ in replaced:
+            if new not in replaced:
+                break
+            new = replaced[new]
+        assert new not in replaced, f"the replacements of {old} go round in a circle"
+        result[old] = new
+    return result
+
+
+def _settle_gone(changes: _Changes, body: Body) -> None:
+    assert all(0 <= position < len(body.node) for position in changes.removed), "a removed node is in its graph"
+    assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a place in the graph"
+    gone = {name for position in changes.removed for name in body.node[position].output if name} | changes.dropped
+    made = _made(changes)
+    kept = {name for i, node in enumerate(body.node) if i not in changes.removed for name in node.output}
+    if not isinstance(body, FunctionProto):
+        assert not changes.dropped & {value.name for value in body.input}, "an initializer that is an input stays"
+        kept |= {tensor.name for tensor in body.initializer} - changes.dropped
+        kept |= {value.name for value in body.input}
+    assert len(set(made)) == len(made) and not kept.intersection(made), "a new value has a new name"
+    changes.gone = gone - set(made)
+
+
+def _made(changes: _Changes) -> list[str]:
+    """The names that the edits define."""
+    nodes = [node for group in changes.inserted.values() for node in group]
+    return [tensor.name for tensor in changes.constants] + [name for node in nodes for name in node.output if name]
+
+
+def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: Names) -> None:
+    """Settle the replaced names that are outputs of the graph."""
+    made = set(_made(changes)) - set(_outputs(body))
+    writers = {name: i for i, node in enumerate(body.node) if i not in changes.removed for name in node.output if name}
+    for output in outputs:
+        new = changes.replaced[output]
+        if output not in changes.gone and output not in writers:
+            continue  # an input or initializer: the output goes on naming it
+        if new in made and new not in changes.taken:
+            changes.taken[new] = output
+            for old, target in list(changes.replaced.items()):
+                if target == new:
+                    changes.replaced[old] = output
+            del changes.replaced[output]
+            changes.gone.discard(output)
+            if output in writers:
+                changes.moved[output] = names.fresh(f"{output}_unused")
+                _rename_output(body.node[writers[output]], output, changes.moved[output])
+        elif output in changes.gone:
+            source = changes.taken.get(new, new)
+            node = helper.make_node("Identity", [source], [output], name=names.fresh(f"{output}_identity"))
+            changes.inserted.setdefault(len(body.node), []).append(node)
+            changes.gone.discard(output)
+
+
+def _rename_output(node: NodeProto, old: str, new: str) -> None:
+    for position, name in enumerate(node.output):
+        if name == old:
+            node.output[position] = new
+
+
+def _outputs(body: Body) -> list[str]:
+    return list(body.output) if isinstance(body, FunctionProto) else [value.name for value in body.output]
+
+
+def _redirect(body: Body, replaced: Mapping[str, str]) -> None:
+    """Let every read in `body` and below follow `replaced`; what an inner graph defines itself is not meant."""
+    pending: list[tuple[Body, Mapping[str, str]]] = [(body, replaced)]
+    while pending:
+        body, renames = pending.pop()
+        for position, node in enumerate(body.node):
+            _rename_inputs(node, renames)
+            for _, graph in subgraphs(node, position):
+                inner = _visible_below(graph, renames)
+                if inner:
+                    pending.append((graph, inner))
+                    for output in graph.output:
+                        output.name = inner.get(output.name, output.name)
+
+
+def _rename_inputs(node: NodeProto, renames: Mapping[str, str]) -> None:
+    for position, name in enumerate(node.input):
+        if name in renames:
+            node.input[position] = renames[name]
+
+
+def _visible_below(graph: Body, renames: Mapping[str, str]) -> Mapping[str, str]:
+    """The renames that hold in a subgraph. Raises ModelStructureError when it defines a new name otherwise."""
+    assert not isinstance(graph, FunctionProto), "a function is nobody's subgraph"
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {tensor.values.name for tensor in graph.sparse_initializer}
+    own |= {name for node in graph.node for name in node.output}
+    if own.isdisjoint(renames) and own.isdisjoint(renames.values()):
+        return renames
+    inner = {old: new for old, new in renames.items() if old not in own}
+    hidden = sorted(own.intersection(inner.values()))
+    if hidden:
+        raise ModelStructureError(f"{hidden[0]} means one value in a subgraph and another outside of it")
+    return inner
+
+
+def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) -> dict[str, str]:
+    """What inserted nodes of graph `path` have to read instead: names that move or go, here or outside."""
+    renames: dict[str, str] = {}
+    for outer, changes in plan.items():
+        if outer.contains(path):
+            renames |= {old: new for old, new in changes.replaced.items() if old in changes.gone}
+            renames |= changes.taken | changes.moved
+    return renames
+
+
+def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_version: int) -> None:
+    taken = changes.taken
+    inserted = {at: [_renamed(node, renames, taken) for node in group] for at, group in changes.inserted.items()}
+    constants = [_named(tensor, taken.get(tensor.name, tensor.name)) for tensor in changes.constants]
+    if not isinstance(body, FunctionProto):
+        if changes.dropped:
+            _keep(body.initializer, [t for t in body.initializer if t.name not in changes.dropped])
+            _keep(body.sparse_initializer, [t for t in body.sparse_initializer if t.values.name not in changes.dropped])
+        if ir_version >= _INITIALIZERS_NEED_NO_INPUT:
+            body.initializer.extend(constants)
+            constants = []
+    if constants:
+        nodes = [helper.make_node("Constant", [], [t.name], value=_named(t, "")) for t in constants]
+        inserted[0] = nodes + inserted.get(0, [])
+    if inserted or changes.removed:
+        kept: list[NodeProto] = []
+        for position, node in enumerate(body.node):
+            kept += inserted.get(position, [])
+            if position not in changes.removed:
+                kept.append(node)
+        _keep(body.node, [*kept, *inserted.get(len(body.node), [])])
+    if any(value.name in changes.gone for value in body.value_info):
+        _keep(body.value_info, [value for value in body.value_info if value.name not in changes.gone])
+    assert changes.gone.isdisjoint(_outputs(body)), "an output of the graph is still defined"
+
+
+def _keep(field: MutableSequence[Any], messages: Iterable[object]) -> None:
+    """Set a repeated field to `messages`, in one go: single removals are quadratic."""
+    kept = list(messages)
+    del field[:]
+    field.extend(kept)
+
+
+def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str]) -> NodeProto:
+    """A copy of an inserted node that reads and writes under other names, subgraphs included."""
+    holder = FunctionProto(node=[node])
+    copy: NodeProto = holder.node[0]
+    if reads:
+        _redirect(holder, reads)
+    for position, name in enumerate(copy.output):
+        copy.output[position] = writes.get(name, name)
+    return copy
+
+
+def _named(tensor: TensorProto, name: str) -> TensorProto:
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
+
+
+def _import_opset(model: ModelProto, edit: ImportOpset) -> None:
+    holder = model.functions[edit.path.position] if edit.path.root is Root.FUNCTION else model
+    for entry in holder.opset_import:
+        if plain_domain(entry.domain) == plain_domain(edit.domain):
+            entry.version = edit.version
+            return
+    holder.opset_import.add(domain=edit.domain, version=edit.version)

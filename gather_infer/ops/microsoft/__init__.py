@@ -1,0 +1,1 @@
+"""The rules of com.microsoft, a module per operator family."""

@@ -1,0 +1,194 @@
+"""Signatures of com.microsoft operators: names, element types and attributes, as the schemas of ONNX Runtime 1.31 say.
+
+    A:T B:T scale:float32 bias?:T rest*:V -> Y:T mask?:bool
+
+`?` marks what may be left out, `*` what may be repeated. A type is the name of an element type, `*` for anything, or a
+variable whose choices are given beside the signature and which stands for one element type throughout a node.
+
+These operators have stayed at version 1 and grown: every release adds inputs, outputs and attributes at the end. What
+is not known here is therefore a warning, and the rest of the node is inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gather_infer.diagnostic import Severity
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.indices import require_type
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.tensor import DType, Shape, SymbolicTensor
+
+Inferred: TypeAlias = "Sequence[Shape | SymbolicTensor | None]"
+"""What a rule under a signature gives: for each output its shape, or the whole fact where the shape is not all."""
+
+PAGE = "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md"
+
+F16, F32, F64, BF16 = DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16
+INT8_TYPES = frozenset({DType.INT8, DType.UINT8})
+FLOATS = frozenset({F16, F32, F64, BF16})
+IEEE_FLOATS = frozenset({F16, F32, F64})
+MODEL_FLOATS = frozenset({F16, F32, BF16})
+HALF_OR_SINGLE = frozenset({F16, F32})
+INTEGERS = frozenset(
+    {
+        DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64,
+    }
+)  # fmt: skip
+NUMBERS = INTEGERS | FLOATS
+ALL_TYPES = INTEGERS | IEEE_FLOATS | {DType.BOOL, DType.STRING, DType.COMPLEX64, DType.COMPLEX128}
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """One input or output of a signature."""
+
+    name: str
+    type: str
+    is_optional: bool
+    is_repeated: bool
+
+
+def _formals(text: str) -> tuple[Formal, ...]:
+    found = []
+    for word in text.split():
+        name, _, kind = word.partition(":")
+        found.append(Formal(name.rstrip("?*"), kind, name.endswith("?"), name.endswith("*")))
+    return tuple(found)
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "int": lambda value: isinstance(value, int),
+    "float": lambda value: isinstance(value, (int, float)),
+    "string": lambda value: isinstance(value, str),
+    "ints": lambda value: isinstance(value, tuple) and all(isinstance(e, int) for e in value),
+    "floats": lambda value: isinstance(value, tuple) and all(isinstance(e, (int, float)) for e in value),
+    "strings": lambda value: isinstance(value, tuple) and all(isinstance(e, str) for e in value),
+    "graph": lambda value: True,
+}
+_PHRASES = {
+    "int": "an integer", "float": "a float", "string": "a string", "ints": "a list of integers",
+    "floats": "a list of floats", "strings": "a list of strings", "graph": "a graph",
+}  # fmt: skip
+
+
+class Signature:
+    """A parsed signature.
+
+    attributes   words `name:kind`, with `!` after those that must be given
+    choices      the element types that a type variable may stand for
+    """
+
+    def __init__(self, text: str, attributes: str, choices: Mapping[str, frozenset[DType]]) -> None:
+        inputs, _, outputs = text.partition("->")
+        self.inputs, self.outputs = _formals(inputs), _formals(outputs)
+        pairs = [word.split(":") for word in attributes.split()]
+        self.attributes = {name: kind.rstrip("!") for name, kind in pairs}
+        self.required = tuple(name for name, kind in pairs if kind.endswith("!"))
+        self.choices = dict(choices)
+        for formal in self.inputs + self.outputs:
+            kind = formal.type
+            if kind != "*" and kind not in self.choices:
+                self.choices[kind] = frozenset({DType[kind.upper()]})
+
+    def check(self, op: OpCall) -> dict[str, DType]:
+        """What the type variables stand for in this node, as far as it is known.
+
+        Raises SpecViolation for an input or attribute that is missing, and for one of a wrong type.
+        """
+        self._check_attributes(op)
+        self._check_counts(op)
+        found: dict[str, tuple[DType, str]] = {}
+        for index in range(len(op.inputs)):
+            formal = self._formal(index)
+            if formal is None or formal.type == "*":
+                continue
+            tensor = op.optional_tensor(index)
+            if tensor is None or tensor.dtype is None:
+                continue
+            require_type(tensor, self.choices[formal.type], formal.name)
+            dtype, name = found.setdefault(formal.type, (tensor.dtype, formal.name))
+            if dtype is not tensor.dtype and not formal.is_repeated:
+                raise SpecViolation(
+                    f"{name} and {formal.name} must have one element type, have {dtype} and {tensor.dtype}", "GI211"
+                )
+        types = {kind: dtype for kind, (dtype, _) in found.items()}
+        for kind, choices in self.choices.items():
+            if len(choices) == 1:
+                (types[kind],) = choices
+        return types
+
+    def _formal(self, index: int) -> Formal | None:
+        if index < len(self.inputs):
+            return self.inputs[index]
+        last = self.inputs[-1]
+        return last if last.is_repeated else None
+
+    def _check_attributes(self, op: OpCall) -> None:
+        for name, value in op.attributes.items():
+            kind = self.attributes.get(name)
+            if kind is None:
+                known = f"known are {', '.join(self.attributes)}" if self.attributes else "it has none"
+                op.report("GI106", f"{name} is not an attribute of {op.op_type}, {known}", severity=Severity.WARNING)
+            elif not _KINDS[kind](value):
+                raise SpecViolation(f"attribute {name} must be {_PHRASES[kind]}, is {value!r}", "GI106")
+        for name in self.required:
+            if op.attr(name) is None:
+                raise SpecViolation(f"attribute {name} is missing", "GI106")
+
+    def _check_counts(self, op: OpCall) -> None:
+        for index, formal in enumerate(self.inputs):
+            if not op.has(index) and not formal.is_optional and not formal.is_repeated:
+                raise SpecViolation(f"input {index}, {formal.name}, is missing", "GI107")
+        for what, formals, count in (
+            ("inputs", self.inputs, len(op.inputs)),
+            ("outputs", self.outputs, len(op.outputs)),
+        ):
+            if count > len(formals) and not formals[-1].is_repeated:
+                message = f"{op.op_type} has {len(formals)} {what}, the node has {count}"
+                op.report("GI107", message, severity=Severity.WARNING)
+
+
+def contrib(
+    rules: RuleSet,
+    op_type: str,
+    text: str,
+    attributes: str = "",
+    *,
+    since: int = 1,
+    **choices: frozenset[DType],
+) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
+    """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`."""
+    signature = Signature(text, attributes, choices)
+
+    def add(function: Callable[[OpCall], Inferred]) -> Callable[[OpCall], Inferred]:
+        def rule(op: OpCall) -> list[SymbolicTensor]:
+            types = signature.check(op)
+            return _facts(op, signature, types, function(op))
+
+        rule.__name__ = function.__name__
+        page = f"{PAGE}#com.microsoft.{op_type}" if rules.domain else f"{PAGE} ({op_type}, in the default domain)"
+        rule.__doc__ = (
+            f"{page} (ONNX Runtime 1.31)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
+        )
+        rules.rule(op_type, since=since)(rule)
+        return function
+
+    return add
+
+
+def signature_text(text: str) -> str:
+    """A signature on one line."""
+    return " ".join(text.split())
+
+
+def _facts(op: OpCall, signature: Signature, types: Mapping[str, DType], inferred: Inferred) -> list[SymbolicTensor]:
+    """One fact per output of the node; outputs past those of the signature are unknown."""
+    facts = [
+        SymbolicTensor(types.get(formal.type), shape) if shape is None or isinstance(shape, tuple) else shape
+        for formal, shape in zip(signature.outputs, inferred, strict=True)
+    ]
+    missing = len(op.outputs) - len(facts)
+    return facts[: len(op.outputs)] + [SymbolicTensor()] * max(0, missing)

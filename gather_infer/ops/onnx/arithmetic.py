@@ -1,0 +1,293 @@
+"""Rules of the arithmetic operators: Add ... Pow, Neg, Abs, Sign, bits, Min/Max/Sum/Mean, Clip."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from gather_infer import spans
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary import elements
+from gather_infer.ops.vocabulary.broadcast import broadcast
+from gather_infer.ops.vocabulary.elements import Element
+from gather_infer.ops.vocabulary.elementwise import (
+    BinaryElement,
+    BinarySpan,
+    UnaryElement,
+    UnarySpan,
+    apply,
+    binary,
+    needs_span,
+    operands,
+    require_dtype,
+    same_dtype,
+    same_shape,
+    tensor_of,
+    unary,
+)
+from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.symbolic import Expr, Scope, floordiv
+from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
+
+rules = RuleSet("")
+
+INTEGERS = frozenset(INTEGER_RANGE)
+
+
+# C = A op B, both of one element type. Versions 1 and 6 broadcast B to A by attributes, 7 in both directions.
+# Spec: https://onnx.ai/onnx/operators/onnx__Add.html, __Sub, __Mul, __Div
+ARITHMETIC: dict[str, tuple[BinaryElement, BinarySpan]] = {
+    "Add": (elements.add, spans.add),
+    "Sub": (elements.sub, spans.sub),
+    "Mul": (elements.mul, spans.mul),
+    "Div": (elements.div, spans.trunc_div),
+}
+
+
+def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        return binary(op, element, span)
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type, (_element, _span) in ARITHMETIC.items():
+    rules.rule(_op_type)(_arithmetic(_op_type, _element, _span))
+
+
+@rules.rule("Mod", since=10)
+def mod(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Mod.html
+
+    fmod = 0: the sign of B, before version 28 for integers only. fmod = 1: the sign of A, as in C.
+    """
+    if op.attr("fmod", 0) == 1:
+        return binary(op, elements.fmod, spans.fmod)
+    a = op.tensor(0)
+    if op.version < 28 and a.dtype is not None and a.dtype.is_float:
+        raise SpecViolation(f"fmod must be 1 for {a.dtype}, is 0", "GI211")
+    return binary(op, elements.mod, spans.mod)
+
+
+@rules.rule("Pow")
+def power(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Pow.html (12: the exponent may have a type of its own)"""
+    x, y = op.tensor(0), op.tensor(1)
+    dtype = x.dtype if op.version >= 12 else same_dtype(x, y, ("X", "Y"))
+    y, shape = operands(op, x, y)
+    if dtype is None or x.values is None or y.values is None:
+        return [SymbolicTensor(dtype, shape)]
+    return [tensor_of(dtype, shape, apply(lambda a, b: elements.power(op, dtype, a, b), x.values, y.values), None)]
+
+
+@rules.rule("BitShift", since=11)
+def bit_shift(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__BitShift.html
+
+    28 adds the signed types and defines shifts by the width of the type and more.
+    """
+    match op.attr("direction"):
+        case "LEFT":
+            return binary(op, _shift_left, names=("X", "Y"))
+        case "RIGHT":
+            return binary(op, _shift_right, _shifted_right, names=("X", "Y"))
+        case other:
+            raise SpecViolation(f'direction must be "LEFT" or "RIGHT", is "{other}"', "GI106")
+
+
+def _shift_left(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+    if dtype not in INTEGER_RANGE or not isinstance(x, (int, Expr)) or not isinstance(y, int):
+        return None
+    if not _is_shift(dtype, y):
+        return 0 if op.version >= 28 else None
+    return elements.settle(op, x * (1 << y), dtype)
+
+
+def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+    if dtype not in INTEGER_RANGE or not isinstance(x, (int, Expr)) or not isinstance(y, int):
+        return None
+    if not _is_shift(dtype, y):
+        return (-1 if x < 0 else 0) if op.version >= 28 and isinstance(x, int) else None
+    return floordiv(x, 1 << y, op.scope)  # arithmetic: copies of the sign come in, so it rounds down
+
+
+def _is_shift(dtype: DType, y: int) -> bool:
+    """False for a shift by the width of the type or more; until version 28 it has no defined result."""
+    least, most = INTEGER_RANGE[dtype]
+    return 0 <= y < (most - least).bit_length()
+
+
+def _shifted_right(x: Span, y: Span, scope: Scope) -> Span:
+    return Span(0, x.hi) if spans.is_never_negative(x, scope) else spans.ANY
+
+
+def _bitwise(op_type: str) -> Rule:
+    def element(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+        if not isinstance(x, int) or not isinstance(y, int):
+            return None
+        match op_type:
+            case "BitwiseAnd":
+                return x & y
+            case "BitwiseOr":
+                return x | y
+            case _:
+                return x ^ y
+
+    def span(x: Span, y: Span, scope: Scope) -> Span:
+        masks = [s.hi for s in (x, y) if spans.is_never_negative(s, scope)]
+        if op_type == "BitwiseAnd" and masks:
+            return spans.least(Span(0, masks[0]), Span(0, masks[-1]), scope)
+        if len(masks) == 2 and isinstance(x.hi, int) and isinstance(y.hi, int):
+            return Span(0, (1 << max(x.hi, y.hi).bit_length()) - 1)
+        return spans.ANY
+
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        require_dtype(op.tensor(0), "A", INTEGERS, "an integer tensor")
+        return binary(op, element, span)
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+    rules.rule(_op_type, since=18)(_bitwise(_op_type))
+
+
+@rules.rule("BitwiseNot", since=18)
+def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html"""
+    require_dtype(op.tensor(0), "X", INTEGERS, "an integer tensor")
+
+    def element(op: OpCall, dtype: DType, x: Element) -> Element:
+        # ~x == -x - 1 in two's complement; of an unsigned x it wraps to most - x.
+        return elements.wrap(~x, dtype) if isinstance(x, int) else None
+
+    return unary(op, element)
+
+
+def _sign_span(x: Span, scope: Scope) -> Span:
+    return spans.clip(x, Span(-1, -1), Span(1, 1), scope)
+
+
+# Y = f(X), shape and element type kept; the integer types have spans.
+# Spec: https://onnx.ai/onnx/operators/onnx__Neg.html, __Abs, __Sign
+UNARY: dict[str, tuple[int, UnaryElement, UnarySpan]] = {
+    "Neg": (1, elements.neg, spans.neg),
+    "Abs": (1, elements.absolute, spans.absolute),
+    "Sign": (9, elements.sign, _sign_span),
+}
+
+
+def _unary(op_type: str, element: UnaryElement, span: UnarySpan) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        return unary(op, element, span)
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
+    rules.rule(_op_type, since=_since)(_unary(_op_type, _unary_element, _unary_span))
+
+
+# Any number of inputs of one element type; one shape for all until version 8, which broadcasts.
+# Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
+VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
+    "Min": (elements.least, spans.least),
+    "Max": (elements.most, spans.most),
+    "Sum": (elements.add, spans.add),
+    "Mean": (None, None),
+}
+
+
+def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | None) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        inputs = [op.tensor(index) for index in range(len(op.inputs))]
+        if not inputs:
+            raise SpecViolation("at least 1 input is needed, there is none", "GI107")
+        first = inputs[0]
+        dtype = first.dtype
+        for number, other in enumerate(inputs[1:], 1):
+            dtype = same_dtype(first.with_(dtype=dtype), other, ("data_0", f"data_{number}"))
+        if len(inputs) == 1:
+            return [first if op_type != "Sum" or dtype not in INTEGER_RANGE else SymbolicTensor(dtype, first.shape)]
+        shapes = [tensor.shape for tensor in inputs]
+        broadcasts = op.version >= 8
+        shape = broadcast(op, *shapes) if broadcasts else reduce(lambda a, b: same_shape(op, a, b), shapes)
+        values = None
+        arrays = [tensor.values for tensor in inputs if tensor.values is not None]
+        if element is not None and dtype is not None and len(arrays) == len(inputs):
+            kind, function = dtype, element
+            values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
+        bounds = None
+        if span is not None and dtype in INTEGER_RANGE and needs_span(values):
+            scope, combine = op.scope, span
+            found = reduce(lambda a, b: combine(a, b, scope), (spans.span_of(tensor, scope) for tensor in inputs))
+            bounds = spans.fit(op, found, dtype)
+        return [tensor_of(dtype, shape, values, bounds)]
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type, (_folded, _folded_span) in VARIADIC.items():
+    rules.rule(_op_type)(_variadic(_op_type, _folded, _folded_span))
+
+
+@rules.rule("Clip")
+def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Clip.html (1 and 6: limits are attributes)"""
+    low: Element = op.attr("min")
+    high: Element = op.attr("max")
+    return unary(op, lambda op, dtype, x: _clipped(op, dtype, x, low, high))
+
+
+@rules.rule("Clip", since=11)
+def clip(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Clip.html (11: limits are optional scalars; 12 adds the integer types)
+
+    Where min > max the result is max.
+    """
+    x = op.tensor(0)
+    dtype = x.dtype
+    limits = []
+    for index, name in ((1, "min"), (2, "max")):
+        limit = op.optional_tensor(index)
+        if limit is not None:
+            dtype = same_dtype(x.with_(dtype=dtype), limit, ("input", name)) if dtype is not None else limit.dtype
+            if limit.rank is not None and limit.shape not in ((), (1,)):
+                raise SpecViolation(f"{name} must be a scalar, has rank {limit.rank}", "GI305")
+        limits.append(limit)
+    if dtype is None or (x.values is None and dtype not in INTEGER_RANGE):
+        return [SymbolicTensor(dtype, x.shape)]
+    values = None
+    kind = dtype
+    constants = [_limit(limit) for limit in limits]
+    if x.values is not None and all(limit is None or limit.values is not None for limit in limits):
+        values = apply(lambda e: _clipped(op, kind, e, constants[0], constants[1]), x.values)
+    bounds = None
+    if dtype in INTEGER_RANGE and needs_span(values):
+        found = spans.span_of(x, op.scope)
+        if limits[0] is not None:
+            found = spans.most(found, spans.span_of(limits[0], op.scope), op.scope)
+        if limits[1] is not None:
+            found = spans.least(found, spans.span_of(limits[1], op.scope), op.scope)
+        bounds = spans.fit(op, found, dtype)
+    return [tensor_of(dtype, x.shape, values, bounds)]
+
+
+def _limit(limit: SymbolicTensor | None) -> Element:
+    if limit is None or limit.values is None:
+        return None
+    element: Element = limit.values.item()
+    return float("nan") if element is None else element
+
+
+def _clipped(op: OpCall, dtype: DType, x: Element, low: Element, high: Element) -> Element:
+    """min(max(x, low), high); a limit of None is no limit, NaN stands for one that is not known"""
+    for limit, nearer in ((low, elements.most), (high, elements.least)):
+        if isinstance(limit, float) and limit != limit:
+            return None
+        if limit is not None:
+            x = None if x is None else nearer(op, dtype, x, limit)
+    return x

@@ -1,0 +1,232 @@
+"""Concat and Split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_same_dtype
+from gather_infer.ops.vocabulary.operands import (
+    Values,
+    all_ints,
+    element_dim,
+    elements_of,
+    joint_span,
+    moved,
+    replaced,
+    static_shape,
+    useful,
+    values_or_unknown,
+)
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, ceildiv, floordiv, known_eq, known_lt, total
+from gather_infer.tensor import MAX_VALUES, Shape, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+
+@rules.rule("Concat", since=1)
+def onnx_concat_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Concat.html (1: axis is 1 when absent)"""
+    return [concat(op, _tensors(op), axis=op.attr("axis", 1))]
+
+
+@rules.rule("Concat", since=4)
+def onnx_concat(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Concat.html (4: axis is required; 11: it may be negative)"""
+    axis = op.attr("axis")
+    if axis is None:
+        raise SpecViolation("attribute axis is missing", "GI106")
+    return [concat(op, _tensors(op), axis=axis)]
+
+
+def _tensors(op: OpCall) -> list[SymbolicTensor]:
+    if not op.inputs:
+        raise SpecViolation("at least one input is needed", "GI107")
+    return [op.tensor(i) for i in range(len(op.inputs))]
+
+
+def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> SymbolicTensor:
+    """The inputs one behind the other along `axis`.
+
+    inputs  [d0, ..., dr-1], r >= 1, equal but for the dim at axis
+    result  the dim at axis is the sum
+
+    Raises SpecViolation when axis is outside [-r, r-1], the ranks differ or other dims can never be equal.
+    """
+    dtype = require_same_dtype("the inputs", *inputs)
+    span = joint_span(op, inputs)
+    ranked = [tensor.shape for tensor in inputs if tensor.shape is not None]
+    if not ranked:
+        return SymbolicTensor(dtype, None, None, span)
+    shape = stacked(op, ranked, axis)
+    if len(ranked) < len(inputs):
+        axis = normalize_axis(axis, len(shape))
+        length = op.fresh("the rank of an input is not known")
+        return SymbolicTensor(dtype, replaced(shape, axis, length), None, span)
+    return SymbolicTensor(dtype, shape, _joined(inputs, shape, axis), span)
+
+
+def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:
+    """The shape of tensors of `shapes` one behind the other; see `concat`."""
+    first = shapes[0]
+    axis = normalize_axis(axis, len(first))
+    for shape in shapes[1:]:
+        if len(shape) != len(first):
+            raise SpecViolation(
+                f"the inputs must have one rank, have shapes {format_shape(first)} and {format_shape(shape)}", "GI212"
+            )
+    result: list[Dim] = []
+    for i, dim in enumerate(first):
+        if i == axis:
+            result.append(total(shape[i] for shape in shapes))
+            continue
+        for shape in shapes[1:]:
+            dim = op.require_equal(dim, shape[i], f"dims of axis {i} beside the concat axis {axis}")
+        result.append(dim)
+    return tuple(result)
+
+
+def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values | None:
+    static = static_shape(shape)
+    if static is None or all(tensor.values is None for tensor in inputs):
+        return None
+    parts = [values_or_unknown(tensor) for tensor in inputs]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or sum(part.size for part in known) > MAX_VALUES:
+        return None
+    others = [replaced(part.shape, axis) for part in known]
+    if any(other != others[0] for other in others):
+        return None
+    return useful(np.concatenate(known, axis), shape)
+
+
+@rules.rule("Split", since=1)
+def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Split.html (1: lengths as an attribute or an input)"""
+    if op.has(1):
+        return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
+    return _split_by_attribute(op)
+
+
+@rules.rule("Split", since=2)
+def onnx_split_2(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Split.html (2: lengths as an attribute; 11: axis may be negative)"""
+    return _split_by_attribute(op)
+
+
+def _split_by_attribute(op: OpCall) -> list[SymbolicTensor]:
+    lengths = op.attr("split")
+    if lengths is None:
+        return split_evenly(op, op.tensor(0), axis=op.attr("axis", 0))
+    return split(op, op.tensor(0), list(lengths), axis=op.attr("axis", 0))
+
+
+@rules.rule("Split", since=13)
+def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths as an input)"""
+    return _split_by_input(op)
+
+
+def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
+    if not op.has(1):
+        return split_evenly(op, op.tensor(0), axis=op.attr("axis", 0))
+    return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
+
+
+@rules.rule("Split", since=18)
+def onnx_split(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Split.html (18 adds num_outputs: the last part may be smaller)
+
+    Raises SpecViolation when both split and num_outputs are given.
+    """
+    parts = op.attr("num_outputs")
+    if parts is None:
+        return _split_by_input(op)
+    if op.has(1):
+        raise SpecViolation("either input split or attribute num_outputs may be given, found both")
+    if parts < 1:
+        raise SpecViolation(f"num_outputs must be >= 1, is {parts}")
+    return split_evenly(op, op.tensor(0), axis=op.attr("axis", 0), uneven=True)
+
+
+def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = False) -> list[SymbolicTensor]:
+    """`data` in n parts of one length along `axis`, as many as the node has outputs.
+
+    uneven   the length is rounded up and the last part takes what is left
+
+    Raises SpecViolation when n does not divide the dim and `uneven` is not set, or nothing is left for the last part.
+    """
+    n = len(op.outputs)
+    if data.shape is None:
+        return [moved(op, data, None) for _ in range(n)]
+    axis = normalize_axis(axis, len(data.shape))
+    dim = data.shape[axis]
+    if uneven and n > 1:
+        length = ceildiv(dim, n, op.scope)
+        last = floordiv(dim, 2, op.scope) if n == 2 else dim - length * (n - 1)
+        if isinstance(last, int) and last < 0:
+            raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} parts of {length} and a last one")
+        op.imply(last)
+        return _parts(op, data, [length] * (n - 1) + [last], axis)
+    if isinstance(dim, int) and dim % n:
+        raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
+    length = floordiv(dim, n, op.scope)
+    if length * n != dim:
+        op.context.constrain(dim, "==", length * n)
+    return _parts(op, data, [length] * n, axis)
+
+
+def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None, *, axis: int) -> list[SymbolicTensor]:
+    """`data` in parts of the given lengths along `axis`; None for lengths that are not known.
+
+    Raises SpecViolation when a length is negative, their number is not that of the outputs, or they do not add up to
+    the dim at axis.
+    """
+    n = len(op.outputs)
+    if lengths is None:
+        lengths = [None] * n
+    if len(lengths) != n:
+        raise SpecViolation(f"split has {len(lengths)} lengths, the node has {n} outputs")
+    if data.shape is None:
+        return [moved(op, data, None) for _ in range(n)]
+    axis = normalize_axis(axis, len(data.shape))
+    return _parts(op, data, split_lengths(op, lengths, data.shape[axis], axis), axis)
+
+
+def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int) -> list[Dim]:
+    """`lengths` with what follows for the unknown ones: they are >= 0 and add up to `dim`.
+
+    Raises SpecViolation when that can never be.
+    """
+    unknown = [i for i, length in enumerate(lengths) if length is None]
+    known = [element_dim(op, e, "a length of split") for e in lengths if e is not None]
+    rest = dim - total(known)
+    if known_eq(rest, 0, op.scope) is False and not unknown:
+        raise SpecViolation(f"split adds up to {total(known)}, dim of axis {axis} is {dim}")
+    if known_lt(rest, 0, op.scope) is True:
+        raise SpecViolation(f"split adds up to {total(known)}, more than {dim}, the dim of axis {axis}")
+    if not unknown:
+        if rest != 0:
+            op.context.constrain(dim, "==", total(known))
+        return known
+    op.imply(rest)
+    dims = [op.fresh("a length of split is not known") if e is None else e for e in lengths]
+    if len(unknown) == 1:
+        dims[unknown[0]] = rest
+    return dims
+
+
+def _parts(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim], axis: int) -> list[SymbolicTensor]:
+    assert data.shape is not None
+    pieces: list[Values | None] = [None] * len(lengths)
+    sizes = all_ints(lengths)
+    if data.values is not None and sizes is not None:
+        ends = np.cumsum(sizes)[:-1].tolist()
+        pieces = list(np.split(data.values, ends, axis))
+    return [
+        moved(op, data, replaced(data.shape, axis, length), piece)
+        for length, piece in zip(lengths, pieces, strict=True)
+    ]

@@ -1,0 +1,126 @@
+"""Einsum: its equation and the shape that it gives."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, never_broadcast
+from gather_infer.ops.vocabulary.guards import require_same_dtype, unknown_dims
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import Shape, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+ELLIPSIS = "..."
+Term = tuple[str, ...]  # letters, and ELLIPSIS at most once
+
+
+@lru_cache(maxsize=256)
+def parse_equation(equation: str) -> tuple[tuple[Term, ...], Term]:
+    """The terms of the operands and of the result; "ij,jk" has the result of "ij,jk->ik".
+
+    Without "->" the result is the ellipsis, if there is one, then the letters that occur once, upper case first.
+    Raises SpecViolation when the text is not an equation.
+    """
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = tuple(_parse_term(term, equation) for term in left.split(","))
+    letters = [label for term in terms for label in term if label != ELLIPSIS]
+    dotted = any(ELLIPSIS in term for term in terms)
+    if not arrow:
+        once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        return terms, ((ELLIPSIS,) if dotted else ()) + tuple(once)
+    result = _parse_term(right, equation)
+    for label in result:
+        if result.count(label) > 1:
+            raise SpecViolation(f"equation {equation!r}: {label} occurs twice on the right")
+        if label != ELLIPSIS and label not in letters:
+            raise SpecViolation(f"equation {equation!r}: {label} occurs on the right only")
+    if dotted and ELLIPSIS not in result:
+        raise SpecViolation(f"equation {equation!r}: the ellipsis of the left is missing on the right")
+    return terms, result
+
+
+def _parse_term(term: str, equation: str) -> Term:
+    head, dots, tail = term.partition(ELLIPSIS)
+    letters = head + tail
+    if not all(letter.isascii() and letter.isalpha() for letter in letters):
+        raise SpecViolation(f"equation {equation!r}: term {term!r} is not of letters and at most one ellipsis")
+    return (*head, ELLIPSIS, *tail) if dots else tuple(letters)
+
+
+def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape | None:
+    """Shape of an einsum: the dim of each label of the result; an operand of length 1 broadcasts.
+
+    Raises SpecViolation when operands do not fit their terms, when the ellipses stand for different numbers of axes or
+    the dims of a label do not agree (GI212).
+    """
+    terms, result = parse_equation(equation)
+    if len(terms) != len(shapes):
+        raise SpecViolation(f"equation {equation!r} must have a term per input, has {len(terms)} for {len(shapes)}")
+    dims: dict[str, list[Dim]] = {}
+    dotted: list[Shape] = []
+    unranked: set[str] = set()
+    for number, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        if shape is None:
+            unranked.update(term)
+            continue
+        axes = len(shape) - len(term)  # the ellipsis counts as one label
+        if (ELLIPSIS not in term and axes != 0) or axes < -1:
+            raise SpecViolation(
+                f"input {number} must have rank {len(term)} for term {''.join(term)!r}, has {format_shape(shape)}"
+            )
+        position = 0
+        own: dict[str, Dim] = {}
+        for label in term:
+            if label == ELLIPSIS:
+                dotted.append(shape[position : position + axes + 1])
+                position += axes + 1
+                continue
+            dim = shape[position]
+            position += 1
+            if label in own:  # a diagonal does not broadcast
+                dim = op.require_equal(own[label], dim, f"the dims of input {number} at label {label}")
+            own[label] = dim
+        for label, dim in own.items():
+            dims.setdefault(label, []).append(dim)
+    if any(len(covered) != len(dotted[0]) for covered in dotted):
+        raise SpecViolation(f"every ellipsis must stand for the same number of axes, stands for {[*map(len, dotted)]}")
+    agreed = {
+        label: _agree(op, label, known, label in result and label not in unranked) for label, known in dims.items()
+    }
+    shape_of_result: list[Dim] = []
+    for label in result:
+        if label == ELLIPSIS:
+            if not dotted:
+                return None
+            if ELLIPSIS in unranked:
+                shape_of_result += unknown_dims(op, len(dotted[0]), "the rank of an input is not known")
+            else:
+                shape_of_result += broadcast_shapes(op, dotted)
+        elif label in unranked and not (isinstance(found := agreed.get(label), int) and found != 1):
+            shape_of_result += unknown_dims(op, 1, "the rank of an input is not known")
+        else:
+            shape_of_result.append(agreed[label])
+    return tuple(shape_of_result)
+
+
+def _agree(op: OpCall, label: str, dims: list[Dim], wanted: bool) -> Dim:
+    """What the dims of one label broadcast to; when it is not `wanted`, only whether they can."""
+    distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
+    result = distinct[0]
+    for other in distinct[1:]:
+        if never_broadcast(op, result, other):
+            raise SpecViolation(f"the dims of label {label} must agree, are {result} and {other}", "GI212")
+        if wanted or isinstance(result, int):
+            result = broadcast_dim(op, result, other)
+    return result
+
+
+@rules.rule("Einsum", since=12)
+def einsum(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Einsum.html (28 adds element types)"""
+    tensors = [op.tensor(i) for i in range(len(op.inputs))]
+    dtype = require_same_dtype("the inputs", *tensors)
+    return [SymbolicTensor(dtype, einsum_shape(op, op.attr("equation"), [tensor.shape for tensor in tensors]))]

@@ -1,0 +1,54 @@
+"""Losses over class scores."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_same_dtype, require_shape
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.tensor import Shape, SymbolicTensor
+
+rules = RuleSet("")
+
+
+def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[SymbolicTensor, Shape | None]:
+    """The loss, and the shape of the scores with what the labels and weights tell about it.
+
+    scores   [N, C, d1, ..., dk]
+    labels   [N, d1, ..., dk]
+    weights  [C]
+    loss     [N, d1, ..., dk] for reduction none, else a scalar
+
+    Raises SpecViolation when labels or weights do not fit the scores.
+    """
+    x, target, weight = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    dtype = require_same_dtype(f"{scores} and {weights}", x, weight)
+    reduction = op.attr("reduction", "mean")
+    if reduction not in ("none", "sum", "mean"):
+        raise SpecViolation(f"reduction = {reduction!r} is not one of none, sum, mean")
+    require_min_rank(x.shape, 2, scores)
+    require_min_rank(target.shape, 1, labels)
+    weight_shape = None if weight is None else require_rank(weight.shape, 1, weights)
+    shape, each = x.shape, target.shape
+    if shape is not None:
+        each = require_shape(op, target.shape, (shape[0], *shape[2:]), labels)
+        c = shape[1]
+        if weight_shape is not None:
+            c = op.require_equal(c, weight_shape[0], f"the classes of {scores} and the length of {weights}")
+        shape = (each[0], c, *each[1:])
+    return SymbolicTensor(dtype, each if reduction == "none" else ()), shape
+
+
+@rules.rule("NegativeLogLikelihoodLoss", since=12)
+def negative_log_likelihood_loss(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html"""
+    return [class_loss(op, "input", "target", "weight")[0]]
+
+
+@rules.rule("SoftmaxCrossEntropyLoss", since=12)
+def softmax_cross_entropy_loss(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__SoftmaxCrossEntropyLoss.html
+
+    log_prob, the second output, has the shape of scores.
+    """
+    loss, scores = class_loss(op, "scores", "labels", "weights")
+    return [loss, SymbolicTensor(loss.dtype, scores)][: len(op.outputs)]

@@ -1,0 +1,125 @@
+"""Matrix products: MatMul and its quantized forms, Gemm, Det."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.broadcast import broadcast_shapes
+from gather_infer.ops.vocabulary.guards import (
+    PartialShape,
+    fill,
+    require_broadcast_to,
+    require_min_rank,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+
+def matmul_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
+    """Shape of numpy's `a @ b`.
+
+    a       [..., M, K], or [K]: a row that loses its axis again
+    b       [..., K, N], or [K]: a column that loses its axis again
+    result  broadcast(a[:-2], b[:-2]) + [M, N], without M or N where the operand is a vector
+
+    Raises SpecViolation when an operand is a scalar, when the two K differ or the batch dims do not broadcast.
+    """
+    require_min_rank(a, 1, "A")
+    require_min_rank(b, 1, "B")
+    if a is None or b is None:
+        return None
+    k = b[-2] if len(b) > 1 else b[0]
+    if a[-1] is not k:
+        try:
+            op.require_equal(a[-1], k, "the contracted dims of A and B")
+        except SpecViolation as violation:
+            raise SpecViolation(
+                violation.message, violation.code, detail=(f"A {format_shape(a)}, B {format_shape(b)}",)
+            ) from None
+    batch, other = a[:-2], b[:-2]
+    if other and batch != other:
+        batch = other if not batch else broadcast_shapes(op, [batch, other])
+    return batch + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
+
+
+@rules.rule("MatMul", since=1)
+def matmul(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__MatMul.html (9 and 13 add element types)"""
+    a, b = op.tensor(0), op.tensor(1)
+    return [SymbolicTensor(require_same_dtype("A and B", a, b), matmul_shape(op, a.shape, b.shape))]
+
+
+@rules.rule("MatMulInteger", since=10)
+def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__MatMulInteger.html"""
+    a, b = op.tensor(0), op.tensor(1)
+    require_same_dtype("A and a_zero_point", a, op.optional_tensor(2))
+    require_same_dtype("B and b_zero_point", b, op.optional_tensor(3))
+    return [SymbolicTensor(DType.INT32, matmul_shape(op, a.shape, b.shape))]
+
+
+@rules.rule("QLinearMatMul", since=10)
+def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__QLinearMatMul.html (21 adds element types)
+
+    a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point -> y of y_zero_point's type.
+    """
+    a, b = op.tensor(0), op.tensor(3)
+    require_same_dtype("a and a_zero_point", a, op.tensor(2))
+    require_same_dtype("b and b_zero_point", b, op.tensor(5))
+    return [SymbolicTensor(op.tensor(7).dtype, matmul_shape(op, a.shape, b.shape))]
+
+
+def gemm_shape(op: OpCall, a: Shape | None, b: Shape | None) -> PartialShape:
+    """[M, N] of A' [M, K] times B' [K, N], where A' is A or, with transA, its transpose; the same for B.
+
+    M or N is None where the matrix is not known.
+    Raises SpecViolation when an operand is not a matrix or the two K differ.
+    """
+    require_rank(a, 2, "A")
+    require_rank(b, 2, "B")
+    m, k = (None, None) if a is None else (a[1], a[0]) if op.attr("transA", 0) else a
+    k_of_b, n = (None, None) if b is None else (b[1], b[0]) if op.attr("transB", 0) else b
+    if k is not None and k_of_b is not None and k is not k_of_b:
+        op.require_equal(k, k_of_b, "the contracted dims of A and B")
+    return m, n
+
+
+def _gemm(op: OpCall, *, broadcast: bool) -> list[SymbolicTensor]:
+    a, b, c = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    dtype = require_same_dtype("A, B and C", a, b, c)
+    partial = gemm_shape(op, a.shape, b.shape)
+    shape = fill(op, partial, "the shape of A or B is not known")
+    if c is not None and None not in partial:
+        shape = (require_broadcast_to if broadcast else require_shape)(op, c.shape, shape, "C")
+    return [SymbolicTensor(dtype, shape)]
+
+
+@rules.rule("Gemm", since=1)
+def gemm_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only when attribute broadcast says so)"""
+    return _gemm(op, broadcast=bool(op.attr("broadcast", 0)))
+
+
+@rules.rule("Gemm", since=7)
+def gemm(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (7: C broadcasts to [M, N]; 11: C is optional)"""
+    return _gemm(op, broadcast=True)
+
+
+@rules.rule("Det", since=11)
+def det(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Det.html
+
+    [..., M, M] -> [...]
+    """
+    x = op.tensor(0)
+    shape = require_min_rank(x.shape, 2, "X")
+    if shape is None:
+        return [SymbolicTensor(x.dtype)]
+    op.require_equal(shape[-2], shape[-1], "the last two dims of X")
+    return [SymbolicTensor(x.dtype, shape[:-2])]

@@ -1,0 +1,334 @@
+"""The operators of ai.onnx.ml: classical models on rows of features.
+
+Where the pages leave the shape of a result open, it is that of onnxruntime, and rests on what a page does say: N rows
+and C features in, `[N, C]`; a 1-D input is one row of C features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gather_infer.access import Indexing
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.onnx.gather import gather
+from gather_infer.ops.vocabulary.guards import require_min_rank
+from gather_infer.ops.vocabulary.indices import check_call, require_least_rank, require_type
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, known_eq, product, total
+from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value, format_shape
+
+rules = RuleSet("ai.onnx.ml")
+
+FEATURES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.INT32, DType.STRING})
+
+
+# by index
+
+
+@rules.rule("ArrayFeatureExtractor", since=1)
+def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
+
+    A gather on the last axis; indices count from 0, and of any rank they are read as one row of n.
+
+    X       [..., s]
+    Y       n elements in [0, s - 1]
+    result  [..., n]; [1, n] for a 1-D X, as onnxruntime and the inference of onnx have it
+    """
+    check_call(op, inputs=2, attributes=())
+    data, indices = op.tensor(0), op.tensor(1)
+    require_type(data, FEATURES, "X")
+    require_least_rank(data, 1, "X")
+    require_type(indices, frozenset({DType.INT64}), "Y", code="GI308")
+    taken = gather(op, data, indices, axis=-1, indexing=Indexing(from_end=False))
+    if data.shape is None:
+        return [taken]
+    n: Dim = op.fresh("the rank of Y is not known") if indices.shape is None else product(indices.shape)
+    shape = (1, n) if len(data.shape) == 1 else (*data.shape[:-1], n)
+    values = None if taken.values is None else taken.values.reshape([d for d in shape if isinstance(d, int)])
+    return [taken.with_(shape=shape, values=values)]
+
+
+# element by element
+
+
+@rules.rule("Binarizer")
+@rules.rule("Imputer")
+def same_type(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_Binarizer.html, onnx_aionnxml_Imputer.html"""
+    x = op.tensor(0)
+    return [SymbolicTensor(x.dtype, x.shape)]
+
+
+@rules.rule("Normalizer")
+@rules.rule("Scaler")
+def to_float(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_Normalizer.html, onnx_aionnxml_Scaler.html"""
+    return [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)]
+
+
+@rules.rule("CategoryMapper")
+def category_mapper(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: strings to integers or integers to strings
+
+    Raises SpecViolation unless `cats_int64s` and `cats_strings` are given and have one length.
+    """
+    integers, strings = op.attr("cats_int64s", ()), op.attr("cats_strings", ())
+    if not integers or len(integers) != len(strings):
+        raise SpecViolation(
+            f"cats_int64s and cats_strings must be pairs, have {len(integers)} and {len(strings)} elements", "GI106"
+        )
+    return [_mapped(op.tensor(0))]
+
+
+def _mapped(x: SymbolicTensor) -> SymbolicTensor:
+    other = {DType.STRING: DType.INT64, DType.INT64: DType.STRING}
+    return SymbolicTensor(None if x.dtype is None else other.get(x.dtype), x.shape)
+
+
+@rules.rule("LabelEncoder", since=1)
+def label_encoder_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (1: strings to indices or indices to strings)"""
+    return [_mapped(op.tensor(0))]
+
+
+@rules.rule("LabelEncoder", since=2)
+def label_encoder(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values; 4 has them as tensors too)
+
+    Raises SpecViolation unless exactly one `values_*` attribute is given, and `default_tensor` has the type of
+    `values_tensor`.
+    """
+    x = op.tensor(0)
+    values = op.attr("values_tensor")
+    types = {"values_strings": DType.STRING, "values_int64s": DType.INT64, "values_floats": DType.FLOAT32}
+    given = [name for name in (*types, "values_tensor") if op.attr(name) is not None]
+    if len(given) != 1:
+        raise SpecViolation(f"exactly one values attribute must be given, found {', '.join(given) or 'none'}", "GI106")
+    dtype = values.dtype if isinstance(values, SymbolicTensor) else types.get(given[0])
+    default = op.attr("default_tensor")
+    if isinstance(default, SymbolicTensor) and dtype is not None and default.dtype != dtype:
+        raise SpecViolation(f"default_tensor must be {dtype} like the values, is {default.dtype}", "GI106")
+    return [SymbolicTensor(dtype, x.shape)]
+
+
+@rules.rule("OneHotEncoder")
+def one_hot_encoder(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_OneHotEncoder.html
+
+    X       any shape
+    result  X.shape + [number of categories], float32
+    """
+    x = op.tensor(0)
+    count = _exactly_one(op, "cats_int64s", "cats_strings")
+    return [SymbolicTensor(DType.FLOAT32, None if x.shape is None else (*x.shape, count))]
+
+
+def _exactly_one(op: OpCall, *names: str) -> int:
+    """The length of the one attribute among `names` that is given. Raises SpecViolation when none or several are."""
+    given = [name for name in names if op.attr(name) is not None]
+    if len(given) != 1:
+        found = ", ".join(given) or "none"
+        raise SpecViolation(f"exactly one of {' and '.join(names)} must be given, found {found}", "GI106")
+    return len(op.attr(given[0]))
+
+
+# models on rows
+
+
+def rows(op: OpCall, x: SymbolicTensor) -> Dim:
+    """N of an input [N, C], or 1 for [C].
+
+    Raises SpecViolation for a scalar.
+    """
+    if x.shape is None:
+        return op.fresh("the rank of the input is not known")
+    require_min_rank(x.shape, 1, "X")
+    return 1 if len(x.shape) == 1 else x.shape[0]
+
+
+@rules.rule("LinearRegressor")
+def linear_regressor(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html: [N, targets], float32"""
+    return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), max(0, op.attr("targets", 1))))]
+
+
+@rules.rule("SVMRegressor")
+def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html: [N, 1], float32"""
+    return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), 1))]
+
+
+@rules.rule("TreeEnsembleRegressor")
+def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html: [N, n_targets], float32"""
+    n = rows(op, op.tensor(0))
+    targets = op.attr("n_targets")
+    size: Dim = op.fresh("n_targets is not given") if targets is None else max(0, targets)
+    return [SymbolicTensor(DType.FLOAT32, (n, size))]
+
+
+@rules.rule("TreeEnsemble", since=5)
+def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsemble.html
+
+    X       [N, F]
+    result  [N, n_targets], element type of X
+
+    Raises SpecViolation when the attributes of the nodes, or those of the leaves, differ in length, or the splits or
+    weights have another type than X.
+    """
+    x = op.tensor(0)
+    n = rows(op, x)
+    _same_length(op, "nodes_splits", "nodes_featureids", "nodes_modes", "nodes_truenodeids", "nodes_falsenodeids",
+                 "nodes_trueleafs", "nodes_falseleafs")  # fmt: skip
+    _same_length(op, "leaf_targetids", "leaf_weights")
+    for name in ("nodes_splits", "leaf_weights"):
+        numbers = op.attr(name)
+        if isinstance(numbers, SymbolicTensor) and x.dtype is not None and numbers.dtype != x.dtype:
+            raise SpecViolation(f"{name} must be {x.dtype} like X, is {numbers.dtype}", "GI106")
+    targets = op.attr("n_targets")
+    size: Dim = op.fresh("n_targets is not given") if targets is None else max(0, targets)
+    return [SymbolicTensor(x.dtype, (n, size))]
+
+
+def _same_length(op: OpCall, *names: str) -> None:
+    """Raises SpecViolation when two of the given attributes, lists or 1-D tensors, have different lengths."""
+    lengths: dict[str, object] = {}
+    for name in names:
+        given = op.attr(name)
+        if isinstance(given, SymbolicTensor) and given.shape is not None and len(given.shape) == 1:
+            lengths[name] = given.shape[0]
+        elif isinstance(given, tuple):
+            lengths[name] = len(given)
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise SpecViolation(f"the attributes must have one length, have {listed}", "GI106")
+
+
+@rules.rule("LinearClassifier")
+@rules.rule("SVMClassifier")
+@rules.rule("TreeEnsembleClassifier")
+def classifier(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html, __SVMClassifier, __TreeEnsembleClassifier
+
+    X       [N, C]
+    labels  [N], strings with classlabels_strings, else int64
+    scores  [N, K], float32, see `_scores`
+    """
+    n = rows(op, op.tensor(0))
+    integers = op.attr("classlabels_ints", ()) or op.attr("classlabels_int64s", ())
+    strings = op.attr("classlabels_strings", ())
+    scores = _scores(op, len(strings) or len(integers))
+    columns = op.fresh("how many scores there are depends on the kind of model") if scores is None else scores
+    labels = SymbolicTensor(DType.STRING if strings else DType.INT64, (n,))
+    return [labels, SymbolicTensor(DType.FLOAT32, (n, columns))][: len(op.outputs)]
+
+
+def _scores(op: OpCall, labels: int) -> int | None:
+    """The number of scores of a row; None where the pages leave it open and onnxruntime rejects the model.
+
+    Trees         one per label, for 2 labels and more
+    Linear        one per intercept; two for two labels with one intercept
+    SVM           of C classes with vectors: C with probabilities, else one per pair of classes; 2 for C = 2
+    """
+    match op.op_type:
+        case "TreeEnsembleClassifier":
+            return labels if labels > 1 else None
+        case "LinearClassifier":
+            rows = len(op.attr("intercepts", ()))
+            return 2 if rows == 1 and labels == 2 else rows or None
+    classes = len(op.attr("vectors_per_class", ()))
+    if classes <= 2 or op.attr("prob_a", ()):
+        return classes if classes > 1 else None
+    return classes * (classes - 1) // 2
+
+
+# maps and vectors
+
+
+CAST_MAP = {"TO_FLOAT": DType.FLOAT32, "TO_STRING": DType.STRING, "TO_INT64": DType.INT64}
+
+
+@rules.rule("CastMap")
+def cast_map(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_CastMap.html
+
+    result  [1, n] for the n entries of a dense map, [1, max_map] for a sparse one
+    """
+    _require_map(op)
+    target = op.attr("cast_to", "TO_FLOAT")
+    if target not in CAST_MAP:
+        raise SpecViolation(f"cast_to must be one of {', '.join(CAST_MAP)}, is {target!r}", "GI106")
+    is_sparse = op.attr("map_form", "DENSE") == "SPARSE"
+    n: Dim = max(0, op.attr("max_map", 1)) if is_sparse else op.fresh("the number of entries of the map")
+    return [SymbolicTensor(CAST_MAP[target], (1, n))]
+
+
+@rules.rule("DictVectorizer")
+def dict_vectorizer(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_DictVectorizer.html: [1, length of the vocabulary]"""
+    mapping = _require_map(op)
+    count = _exactly_one(op, "int64_vocabulary", "string_vocabulary")
+    value = mapping.value if mapping is not None else None
+    return [SymbolicTensor(value.dtype if isinstance(value, SymbolicTensor) else None, (1, count))]
+
+
+def _require_map(op: OpCall) -> MapType | None:
+    """The input as a map, None when nothing is known of it. Raises SpecViolation (GI211) for anything else."""
+    value = op.input(0)
+    if isinstance(value, MapType):
+        return value
+    if value != SymbolicTensor():
+        raise SpecViolation(f"input 0 must be a map, is {value}", "GI211")
+    return None
+
+
+@rules.rule("FeatureVectorizer")
+def feature_vectorizer(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_FeatureVectorizer.html
+
+    Xi      [N, Ci], or [Ci] for one row
+    result  [N, C0 + C1 + ...], float32; with `inputdimensions` it is their sum
+
+    Raises SpecViolation when `inputdimensions` has another length than there are inputs.
+    """
+    tensors = [op.tensor(i) for i in range(len(op.inputs))]
+    widths: Sequence[int] | None = op.attr("inputdimensions")
+    if widths is not None and len(widths) != len(tensors):
+        raise SpecViolation(f"inputdimensions must have {len(tensors)} elements, has {len(widths)}", "GI106")
+    n: Dim | None = None
+    columns: list[Dim] = []
+    for i, x in enumerate(tensors):
+        if x.shape is not None:
+            require_min_rank(x.shape, 1, f"input {i}")
+            found: Dim = 1 if len(x.shape) == 1 else x.shape[0]
+            n = found if n is None else op.require_equal(n, found, "the rows of the inputs")
+        if widths is not None:
+            columns.append(max(0, widths[i]))
+        elif x.shape is not None and len(x.shape) <= 2:
+            columns.append(x.shape[-1])
+        else:
+            columns.append(op.fresh("the number of features of an input is not known"))
+    if n is None:
+        n = op.fresh("the rank of the input is not known")
+    return [SymbolicTensor(DType.FLOAT32, (n, total(columns)))]
+
+
+@rules.rule("ZipMap")
+def zip_map(op: OpCall) -> list[Value]:
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_ZipMap.html
+
+    X       [N, C], or [C] for one row; C class labels
+    result  a sequence of N maps from label to float32
+    """
+    x = op.tensor(0)
+    count = _exactly_one(op, "classlabels_int64s", "classlabels_strings")
+    shape: Shape | None = x.shape
+    if shape is not None and len(shape) not in (1, 2):
+        raise SpecViolation(f"X must have rank 1 or 2, has {format_shape(shape)}", "GI305")
+    if shape is not None and known_eq(shape[-1], count, op.scope) is False:
+        raise SpecViolation(f"there must be {shape[-1]} class labels, as many as scores in a row, found {count}")
+    key = DType.STRING if op.attr("classlabels_strings") is not None else DType.INT64
+    length = None if shape is None else 1 if len(shape) == 1 else shape[0]
+    return [SequenceType(MapType(key, SymbolicTensor(DType.FLOAT32, ())), length)]

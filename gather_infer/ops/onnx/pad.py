@@ -1,0 +1,258 @@
+"""Operators whose result has a size that an input asks for: Pad, CenterCropPad, Col2Im, GridSample, AffineGrid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_divisible, require_min_rank, require_rank
+from gather_infer.ops.vocabulary.operands import (
+    Values,
+    all_ints,
+    element_dim,
+    elements_of,
+    joint_span,
+    kept_span,
+    size_of,
+    static_shape,
+    unique_axes,
+    useful,
+    zero_of,
+)
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.spans import hull
+from gather_infer.symbolic import Dim, floordiv, known_eq, known_lt, maximum, product
+from gather_infer.tensor import MAX_VALUES, Shape, Span, SymbolicTensor, format_shape, make_values
+
+rules = RuleSet("")
+
+
+@rules.rule("Pad", since=1)
+def onnx_pad_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (1: the attribute is called paddings)"""
+    return [pad(op, op.tensor(0), list(op.attr("paddings", ())), fill=_number(op), mode=op.attr("mode", "constant"))]
+
+
+@rules.rule("Pad", since=2)
+def onnx_pad_2(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (2: the attribute is called pads)"""
+    return [pad(op, op.tensor(0), list(op.attr("pads", ())), fill=_number(op), mode=op.attr("mode", "constant"))]
+
+
+def _number(op: OpCall) -> SymbolicTensor:
+    return SymbolicTensor(op.tensor(0).dtype, (), make_values(op.attr("value", 0.0)))
+
+
+@rules.rule("Pad", since=11)
+def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (11: pads is an input; 18 adds axes, 19 the mode wrap)"""
+    data, mode = op.tensor(0), op.attr("mode", "constant")
+    pads, fill = elements_of(op.tensor(1), "pads"), op.optional_tensor(2)
+    if not op.has(3):
+        return [pad(op, data, pads, fill=fill, mode=mode)]
+    axes = all_ints(elements_of(op.tensor(3), "axes"))
+    if axes is None:
+        rank = data.rank
+        shape = None if rank is None else tuple(op.fresh("axes are not known") for _ in range(rank))
+        return [SymbolicTensor(data.dtype, shape, None, _padded_span(op, data, fill, mode))]
+    return [pad(op, data, pads, axes=axes, fill=fill, mode=mode)]
+
+
+def pad(
+    op: OpCall,
+    data: SymbolicTensor,
+    pads: Sequence[Dim | None] | None,
+    *,
+    axes: Sequence[int] | None = None,
+    fill: SymbolicTensor | None = None,
+    mode: str = "constant",
+) -> SymbolicTensor:
+    """`data` with elements added before and after each axis, or cut where a pad is negative.
+
+    data    [d0, ..., dr-1]
+    pads    [2 * len(axes)]: all that come before, then all that come after; None for an unknown number
+    axes    all axes when None
+    result  di + before + after
+
+    fill    one element, 0 when it is absent
+
+    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], more is cut than there is, or
+    `fill` has not one element.
+    """
+    if fill is not None and fill.shape is not None and known_eq(product(fill.shape), 1, op.scope) is False:
+        raise SpecViolation(f"constant_value must be a scalar, has shape {format_shape(fill.shape)}")
+    span = _padded_span(op, data, fill, mode)
+    if data.shape is None:
+        rank = len(pads) // 2 if pads is not None and axes is None else None
+        shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
+        return SymbolicTensor(data.dtype, shape, None, span)
+    padded = list(range(len(data.shape))) if axes is None else unique_axes(axes, len(data.shape))
+    if pads is None:
+        pads = [None] * (2 * len(padded))
+    if len(pads) != 2 * len(padded):
+        raise SpecViolation(f"pads must have {2 * len(padded)} elements, two per padded axis, has {len(pads)}")
+    dims = list(data.shape)
+    for i, axis in enumerate(padded):
+        dims[axis] = _padded(op, dims[axis], pads[i], pads[i + len(padded)], axis)
+    result = tuple(dims)
+    values = _padded_values(data, padded, all_ints(pads), fill, result) if mode == "constant" else None
+    return SymbolicTensor(data.dtype, result, values, span)
+
+
+def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: int) -> Dim:
+    if before is None or after is None:
+        return op.fresh("pads are not known")
+    size = dim + before + after
+    if known_lt(size, 0, op.scope) is True:
+        raise SpecViolation(f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
+    op.imply(size)
+    return size
+
+
+def _padded_values(
+    data: SymbolicTensor, axes: Sequence[int], pads: list[int] | None, fill: SymbolicTensor | None, shape: Shape
+) -> Values | None:
+    static = static_shape(shape)
+    if data.values is None or pads is None or static is None or size_of(static) > MAX_VALUES:
+        return None
+    widths = [(0, 0)] * data.values.ndim
+    for i, axis in enumerate(axes):
+        widths[axis] = (pads[i], pads[i + len(axes)])
+    values = data.values
+    for axis, (before, after) in enumerate(widths):
+        dim = values.shape[axis]
+        kept = range(min(max(-before, 0), dim), max(dim + min(after, 0), 0))
+        values = np.take(values, np.asarray(kept, dtype=np.intp), axis)
+    grown = [(max(before, 0), max(after, 0)) for before, after in widths]
+    filler = zero_of(data.dtype) if fill is None else None if fill.values is None else fill.values.flat[0]
+    result = np.full([n + b + a for n, (b, a) in zip(values.shape, grown, strict=True)], filler, dtype=object)
+    result[tuple(slice(b, b + n) for n, (b, _) in zip(values.shape, grown, strict=True))] = values
+    return useful(result, shape)
+
+
+def _padded_span(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> Span | None:
+    if mode != "constant":
+        return kept_span(op, data)
+    if fill is None:
+        return _with_zero(op, data)
+    return joint_span(op, [data.with_(shape=None), fill])
+
+
+def _with_zero(op: OpCall, data: SymbolicTensor) -> Span | None:
+    span = kept_span(op, data)
+    return None if span is None else hull(span, Span(0, 0), scope=op.scope)
+
+
+@rules.rule("CenterCropPad", since=18)
+def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
+
+    data    [d0, ..., dr-1]
+    shape   [len(axes)], the wanted length of each axis; all axes when axes is absent. The page does not speak of a
+            length below 0; onnxruntime takes it for 0, unless the difference to the dim overflows
+    result  data cut or filled with zeros around its centre
+    """
+    data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")
+    given = op.attr("axes")
+    span = _with_zero(op, data)
+    if data.shape is None:
+        rank = len(wanted) if wanted is not None and given is None else None
+        shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
+        return [SymbolicTensor(data.dtype, shape, None, span)]
+    axes = list(range(len(data.shape))) if given is None else unique_axes(given, len(data.shape))
+    if wanted is None:
+        wanted = [None] * len(axes)
+    if len(wanted) != len(axes):
+        raise SpecViolation(f"shape must have {len(axes)} elements, one per axis, has {len(wanted)}")
+    dims = list(data.shape)
+    for axis, size in zip(axes, wanted, strict=True):
+        if isinstance(size, int) and size < -(2**62):
+            dims[axis] = op.fresh(f"the difference to a size of {size} leaves int64")
+        else:
+            dims[axis] = op.fresh("shape is not known") if size is None else maximum(0, size, scope=op.scope)
+    return [SymbolicTensor(data.dtype, tuple(dims), None, span)]
+
+
+@rules.rule("Col2Im", since=18)
+def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Col2Im.html
+
+    input        [N, C * product(block_shape), L]
+    image_shape  [k]
+    block_shape  [k]
+    result       [N, C, image_shape[0], ..., image_shape[k-1]]
+    """
+    data = op.tensor(0)
+    shape = require_rank(data.shape, 3, "the input")
+    image, block = elements_of(op.tensor(1), "image_shape"), elements_of(op.tensor(2), "block_shape")
+    if image is None:
+        return [SymbolicTensor(data.dtype)]
+    if block is not None and len(block) != len(image):
+        raise SpecViolation(f"image_shape and block_shape must have one length, have {len(image)} and {len(block)}")
+    sizes = [element_dim(op, e, f"element {i} of image_shape") for i, e in enumerate(image)]
+    batch = op.fresh("the input has no known rank") if shape is None else shape[0]
+    channels: Dim
+    if shape is None or block is None or None in block:
+        channels = op.fresh("the input or block_shape is not known")
+    else:
+        area = product([element_dim(op, e, f"element {i} of block_shape") for i, e in enumerate(block)])
+        if isinstance(area, int) and area == 0:
+            raise SpecViolation("an element of block_shape must be >= 1, is 0")
+        op.imply(area - 1)
+        if isinstance(area, int):
+            require_divisible(op, shape[1], area, "dim 1 of the input")
+        channels = floordiv(shape[1], area, op.scope)
+    return [SymbolicTensor(data.dtype, (batch, channels, *sizes))]
+
+
+@rules.rule("GridSample", since=16)
+def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__GridSample.html (20: any number of spatial axes)
+
+    X       [N, C, D1, ..., Dk], k >= 2 at 16, k >= 1 from 20 on
+    grid    [N, E1, ..., Ek, k]
+    result  [N, C, E1, ..., Ek]
+    """
+    data, grid = op.tensor(0), op.tensor(1)
+    require_min_rank(data.shape, 3, "the input")
+    require_min_rank(grid.shape, 3, "grid")
+    if data.shape is None and grid.shape is None:
+        return [SymbolicTensor(data.dtype)]
+    if grid.shape is None:
+        assert data.shape is not None
+        sizes: Shape = tuple(op.fresh("grid has no known rank") for _ in data.shape[2:])
+        return [SymbolicTensor(data.dtype, (*data.shape[:2], *sizes))]
+    if data.shape is None:
+        return [SymbolicTensor(data.dtype, (grid.shape[0], op.fresh("the input has no known rank"), *grid.shape[1:-1]))]
+    require_rank(grid.shape, len(data.shape), "grid")
+    op.require_equal(grid.shape[-1], len(data.shape) - 2, "the last dim of grid and the number of spatial axes")
+    batch = op.require_equal(data.shape[0], grid.shape[0], "the batch dims of the input and grid")
+    return [SymbolicTensor(data.dtype, (batch, data.shape[1], *grid.shape[1:-1]))]
+
+
+@rules.rule("AffineGrid", since=20)
+def onnx_affine_grid(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__AffineGrid.html
+
+    theta   [N, k, k + 1], k is 2 or 3
+    size    [k + 2]: N, C, D1, ..., Dk
+    result  [N, D1, ..., Dk, k]
+    """
+    theta, size = op.tensor(0), elements_of(op.tensor(1), "size")
+    shape = require_rank(theta.shape, 3, "theta")
+    if size is None:
+        if shape is None or not isinstance(shape[1], int):
+            return [SymbolicTensor(theta.dtype)]
+        size = [None] * (shape[1] + 2)
+    if len(size) not in (4, 5):
+        raise SpecViolation(f"size must have 4 or 5 elements, has {len(size)}")
+    k = len(size) - 2
+    dims = [element_dim(op, e, f"element {i} of size") for i, e in enumerate(size)]
+    batch = dims[0]
+    if shape is not None:
+        op.require_equal(shape[1], k, "dim 1 of theta and the number of spatial axes")
+        op.require_equal(shape[2], k + 1, "dim 2 of theta and the number of spatial axes + 1")
+        batch = op.require_equal(shape[0], batch, "the batch dims of theta and size")
+    return [SymbolicTensor(theta.dtype, (batch, *dims[2:], k))]

@@ -1,0 +1,150 @@
+"""Pooling: over windows, over whole images, and MaxUnpool."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_shape, unknown_dims
+from gather_infer.ops.vocabulary.windows import (
+    auto_pad,
+    count_pool_ceil,
+    count_pool_floor,
+    count_same,
+    kernel_shape,
+    windows,
+)
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, product
+from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+
+rules = RuleSet("")
+
+
+def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
+    """Shape of a pooling.
+
+    x       [N, C, D1, ..., Dn], n >= 1
+    result  [N, C, o1, ..., on]
+
+    with oi = (Di + pads - dilated ki)//stride + 1; ceil_mode rounds up but counts no window that starts in the end
+    padding; SAME padding gives ceil(Di/stride) in both modes. VALID is the formula without pads, ceil_mode included:
+    the text rounds down there, the runtimes and the reference of ONNX do not.
+
+    Raises SpecViolation when ranks or attributes do not fit, or a window is longer than its padded axis.
+    """
+    require_min_rank(x, 3, "X")
+    kernel = kernel_shape(op, None)
+    if kernel is None:
+        raise SpecViolation("attribute kernel_shape is missing", "GI106")
+    require_rank(x, len(kernel) + 2, "X, as kernel_shape says,")
+    mode = auto_pad(op)
+    slides = windows(op, kernel, mode)
+    if x is None:
+        return unknown_dims(op, len(kernel) + 2, "the shape of X is not known")
+    count = count_same if mode == "SAME" else count_pool_ceil if op.attr("ceil_mode", 0) else count_pool_floor
+    return x[:2] + tuple(count(op, size, window) for size, window in zip(x[2:], slides, strict=True))
+
+
+@rules.rule("AveragePool", since=1)
+def average_pool(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__AveragePool.html (10 adds ceil_mode, 19 dilations)"""
+    x = op.tensor(0)
+    return [SymbolicTensor(x.dtype, pool_shape(op, x.shape))]
+
+
+@rules.rule("LpPool", since=1)
+def lp_pool(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__LpPool.html (18 adds ceil_mode and dilations)
+
+    Version 1 does not require kernel_shape; without it only the rank is known.
+    """
+    x = op.tensor(0)
+    if op.version < 2 and op.attr("kernel_shape") is None:
+        shape = x.shape and x.shape[:2] + unknown_dims(op, len(x.shape) - 2, "attribute kernel_shape is missing")
+        return [SymbolicTensor(x.dtype, shape)]
+    return [SymbolicTensor(x.dtype, pool_shape(op, x.shape))]
+
+
+@rules.rule("MaxPool", since=1)
+def max_pool(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__MaxPool.html (8 adds Indices, 10 ceil_mode and dilations)
+
+    Indices  int64, shape of Y: positions in the flattened X, in [0, N*C*D1*...*Dn - 1]
+    """
+    x = op.tensor(0)
+    shape = pool_shape(op, x.shape)
+    y = SymbolicTensor(x.dtype, shape)
+    if len(op.outputs) < 2:
+        return [y]
+    return [y, SymbolicTensor(DType.INT64, shape, span=_positions(x.shape))]
+
+
+def _positions(shape: Shape | None) -> Span:
+    if shape is None:
+        return Span(0, None)
+    try:
+        return Span(0, product(shape) - 1)
+    except DimTooLarge:
+        return Span(0, None)
+
+
+@rules.rule("GlobalAveragePool", since=1)
+@rules.rule("GlobalMaxPool", since=1)
+@rules.rule("GlobalLpPool", since=1)
+def global_pool(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__GlobalAveragePool.html, also GlobalMaxPool and GlobalLpPool
+
+    [N, C, D1, ..., Dn] -> [N, C, 1, ..., 1]
+    """
+    x = op.tensor(0)
+    shape = require_min_rank(x.shape, 2, "X")
+    return [SymbolicTensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))]
+
+
+@rules.rule("MaxUnpool", since=9)
+def max_unpool(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__MaxUnpool.html
+
+    X, I          [N, C, D1, ..., Dn]
+    output_shape  [n + 2], all dims of the result
+    result        [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads without output_shape
+    """
+    x, indices, wanted = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    require_min_rank(x.shape, 3, "X")
+    kernel = kernel_shape(op, None)
+    if kernel is None:
+        raise SpecViolation("attribute kernel_shape is missing", "GI106")
+    require_rank(x.shape, len(kernel) + 2, "X, as kernel_shape says,")
+    slides = windows(op, kernel, "NOTSET")
+    shape = x.shape
+    if shape is not None:
+        shape = require_shape(op, indices.shape, shape, "I")
+    elif indices.shape is not None:
+        shape = require_rank(indices.shape, len(kernel) + 2, "I, as kernel_shape says,")
+    if wanted is not None:
+        return [SymbolicTensor(x.dtype, _wanted_shape(op, wanted, len(kernel) + 2, shape))]
+    if shape is None:
+        return [SymbolicTensor(x.dtype, unknown_dims(op, len(kernel) + 2, "the shape of X is not known"))]
+    spatial: list[Dim] = []
+    for size, window in zip(shape[2:], slides, strict=True):
+        length = window.stride * (size - 1) + window.extent - window.begin - window.end
+        op.imply(length)
+        spatial.append(length)
+    return [SymbolicTensor(x.dtype, shape[:2] + tuple(spatial))]
+
+
+def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
+    """The elements of output_shape as dims; [N, C] of X and fresh symbols where they are not known."""
+    require_rank(wanted.shape, 1, "output_shape")
+    if wanted.shape is not None:
+        op.require_equal(wanted.shape[0], rank, "the length of output_shape and the rank of X")
+    elements = [None] * rank if wanted.values is None else list(wanted.values)
+    head = () if x is None else x[:2]
+    shape: list[Dim] = []
+    for axis, element in enumerate(elements):
+        if element is None:
+            known = head[axis] if axis < len(head) else None
+            shape.append(op.fresh(f"output_shape[{axis}] is not known") if known is None else known)
+        else:
+            op.imply(element)
+            shape.append(element)
+    return tuple(shape)

@@ -1,0 +1,83 @@
+"""Rules of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: shapes stay, element types change."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.onnx.cast import dtype_of
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import ceildiv, known_eq
+from gather_infer.tensor import DType, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+
+@rules.rule("QuantizeLinear", since=10)
+def quantize_linear(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
+
+    The element type is that of the zero point, uint8 without one. 13 adds `axis`, 21 `output_dtype` and blocks.
+    """
+    x, scale, zero_point = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    dtype = DType.UINT8 if zero_point is None else zero_point.dtype
+    wanted = op.attr("output_dtype", 0)
+    if wanted != 0:
+        named = dtype_of(wanted, "output_dtype")
+        if zero_point is not None and dtype is not None and dtype is not named:
+            raise SpecViolation(f"output_dtype is {named} and y_zero_point is {dtype}, they must be equal", "GI211")
+        dtype = named
+    _check_scale(op, x, scale, "y_scale")
+    return [SymbolicTensor(dtype, x.shape)]
+
+
+@rules.rule("DequantizeLinear", since=10)
+def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html
+
+    The element type is float32; that of the scale since 19, `output_dtype` since 23. 13 adds `axis`, 21 blocks.
+    """
+    x, scale, zero_point = op.tensor(0), op.tensor(1), op.optional_tensor(2)
+    if zero_point is not None and None not in (x.dtype, zero_point.dtype) and x.dtype is not zero_point.dtype:
+        raise SpecViolation(
+            f"x is {x.dtype} and x_zero_point is {zero_point.dtype}, they must have the same element type", "GI211"
+        )
+    wanted = op.attr("output_dtype", 0)
+    if wanted != 0:
+        dtype: DType | None = dtype_of(wanted, "output_dtype")
+    else:
+        dtype = scale.dtype if op.version >= 19 else DType.FLOAT32
+    _check_scale(op, x, scale, "x_scale")
+    return [SymbolicTensor(dtype, x.shape)]
+
+
+def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
+    """Raises SpecViolation when the scale is neither one number, nor one per index of `axis`, nor one per block."""
+    if x.shape is None or scale.shape is None or all(known_eq(d, 1, op.scope) is True for d in scale.shape):
+        return
+    rank, axis = len(x.shape), op.attr("axis", 1)
+    block = op.attr("block_size", 0)
+    blocked = block != 0
+    wanted_rank = rank if blocked else 1
+    if len(scale.shape) != wanted_rank:
+        what = "one of the rank of the input" if blocked else "1-D"
+        raise SpecViolation(f"{name} must be a scalar or {what}, is {format_shape(scale.shape)}", "GI305")
+    if not -rank <= axis < rank:
+        if rank == 1 and not blocked:
+            return  # the default axis does not fit a vector, and is not needed
+        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
+    if not blocked:
+        if known_eq(scale.shape[0], 1, op.scope) is False:
+            op.require_equal(scale.shape[0], x.shape[axis], f"the length of {name} and the dim at axis {axis}")
+        return
+    if block < 0:
+        raise SpecViolation(f"block_size = {block}, it must be positive", "GI210")
+    for position, (dim, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
+        wanted = ceildiv(dim, block, op.scope) if position == axis % rank else dim
+        op.require_equal(blocks, wanted, f"dim {position} of {name} and of the input's blocks")
+
+
+@rules.rule("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html"""
+    x = op.tensor(0)
+    outputs = [SymbolicTensor(DType.UINT8, x.shape), SymbolicTensor(DType.FLOAT32, ()), SymbolicTensor(DType.UINT8, ())]
+    return outputs[: len(op.outputs)]

@@ -1,0 +1,372 @@
+"""Rules of the reductions along axes: Reduce*, ArgMax, ArgMin, CumSum, CumProd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+
+from gather_infer import spans
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary import elements
+from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
+from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, needs_span, tensor_of
+from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
+from gather_infer.ops.vocabulary.indices import INDEX_TYPES, is_nonempty
+from gather_infer.ops.vocabulary.operands import all_ints, elements_of
+from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, product, total, truncdiv
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor
+
+rules = RuleSet("")
+
+Row: TypeAlias = "list[Element]"
+RowReduction: TypeAlias = Callable[[OpCall, DType, Row], Element]
+
+
+def _integers(row: Row) -> list[Dim] | None:
+    """The row when every element is known to be an integer, and none to be -0.0."""
+    whole: list[Dim] = []
+    for element in row:
+        if isinstance(element, float) and elements.is_same(element, _rounded(element)):
+            whole.append(int(element))
+        elif isinstance(element, (int, Expr)):
+            whole.append(element)
+        else:
+            return None
+    return whole
+
+
+def _rounded(number: float) -> float | None:
+    return float(int(number)) if math.isfinite(number) else None
+
+
+def _settle_in_any_order(op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]) -> Element:
+    """The result of adding or multiplying `row`; only when no order of doing it would round.
+
+    That matters for integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
+    """
+    largest = combine([abs(e) for e in row if isinstance(e, int) and e != 0])
+    limit = min(1 << EXACT_BITS.get(dtype, 53), INTEGER_RANGE.get(dtype, (0, 1 << 53))[1])
+    if not isinstance(largest, int) or largest > limit:
+        return None
+    if dtype not in INTEGER_RANGE and not all(known_le(0, e, op.scope) is True for e in row if isinstance(e, Expr)):
+        return None
+    return elements.settle(op, result, dtype)
+
+
+def _sum(op: OpCall, dtype: DType, row: Row) -> Element:
+    whole = _integers(row)
+    return None if whole is None else _settle_in_any_order(op, dtype, whole, total(whole), total)
+
+
+def _product(op: OpCall, dtype: DType, row: Row) -> Element:
+    whole = _integers(row)
+    if whole is None:
+        return None
+    result = product(whole)
+    if result == 0 and dtype not in INTEGER_RANGE and not all(isinstance(e, int) and e >= 0 for e in whole):
+        return None  # 0.0 or -0.0
+    return _settle_in_any_order(op, dtype, whole, result, product)
+
+
+def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
+    summed = _sum(op, dtype, row) if row else None
+    if summed is None:
+        return None
+    if dtype in INTEGER_RANGE:
+        quotient = truncdiv(summed, len(row), op.scope) if isinstance(summed, (int, Expr)) else None
+        return quotient
+    is_power_of_two = len(row) & (len(row) - 1) == 0  # otherwise 1/n may be rounded before it is multiplied
+    return elements.div(op, dtype, summed, float(len(row))) if is_power_of_two else None
+
+
+def _sum_of_sizes(op: OpCall, dtype: DType, row: Row) -> Element:
+    least = INTEGER_RANGE[dtype][0] if dtype in INTEGER_RANGE else None
+    if any(isinstance(e, int) and e == least and e < 0 for e in row):
+        return None  # it has no absolute value
+    return _sum(op, dtype, [elements.absolute(op, dtype, e) for e in row])
+
+
+def _sum_of_squares(op: OpCall, dtype: DType, row: Row) -> Element:
+    whole = _integers(row)
+    return None if whole is None else _sum(op, dtype, [e * e for e in whole])
+
+
+def _most(op: OpCall, dtype: DType, row: Row) -> Element:
+    if not row:
+        return _end(dtype, 0)
+    return reduce(lambda x, y: _of_bools(dtype, elements.most(op, dtype, x, y)), row)
+
+
+def _least(op: OpCall, dtype: DType, row: Row) -> Element:
+    if not row:
+        return _end(dtype, 1)
+    return reduce(lambda x, y: _of_bools(dtype, elements.least(op, dtype, x, y)), row)
+
+
+def _of_bools(dtype: DType, element: Element) -> Element:
+    return bool(element) if dtype is DType.BOOL and isinstance(element, int) else element
+
+
+def _end(dtype: DType, which: int) -> Element:
+    """What the extremum of nothing is: the lower (0) or upper (1) end of the type."""
+    if dtype is DType.BOOL:
+        return bool(which)
+    return INTEGER_RANGE[dtype][which] if dtype in INTEGER_RANGE else (-math.inf, math.inf)[which]
+
+
+# A reduction: the version from which `axes` is an input, and what it makes of the elements of a row.
+# Spec: https://onnx.ai/onnx/operators/onnx__ReduceSum.html and so on
+REDUCTIONS: dict[str, tuple[int, RowReduction | None]] = {
+    "ReduceL1": (18, _sum_of_sizes),
+    "ReduceL2": (18, None),
+    "ReduceLogSum": (18, None),
+    "ReduceLogSumExp": (18, None),
+    "ReduceMax": (18, _most),
+    "ReduceMean": (18, _mean),
+    "ReduceMin": (18, _least),
+    "ReduceProd": (18, _product),
+    "ReduceSum": (13, _sum),
+    "ReduceSumSquare": (18, _sum_of_squares),
+}
+
+
+def _by_attribute(op_type: str, row: RowReduction | None) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        return [_reduced(op, op.attr("axes", ()), row)]
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html (`axes` is an attribute)"
+    return rule
+
+
+def _by_input(op_type: str, row: RowReduction | None) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        axes = op.optional_tensor(1)
+        return [_reduced(op, () if axes is None else elements_of(axes, "axes"), row)]
+
+    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (`axes` is an optional input)
+
+    No axes: all of them, or with noop_with_empty_axes none.
+    """
+    return rule
+
+
+for _op_type, (_since, _row) in REDUCTIONS.items():
+    rules.rule(_op_type)(_by_attribute(_op_type, _row))
+    rules.rule(_op_type, since=_since)(_by_input(_op_type, _row))
+
+
+def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
+    """`data` reduced along the axes `given`; None for an axis, or all of them, that is not known."""
+    data = op.tensor(0)
+    keepdims = op.attr("keepdims", 1) != 0
+    if given is not None and len(given) == 0:
+        if op.attr("noop_with_empty_axes", 0) != 0:
+            return _reduced_along(op, data, (), keepdims, row)
+        if data.shape is None:
+            return SymbolicTensor(data.dtype, None if keepdims else ())
+        return _reduced_along(op, data, tuple(range(len(data.shape))), keepdims, row)
+    if data.shape is None:
+        return SymbolicTensor(data.dtype)
+    numbers = all_ints(given)
+    if numbers is None:
+        return SymbolicTensor(data.dtype, _shape_by_unknown(op, data.shape, given, keepdims))
+    if not data.shape and all(axis in (0, -1) for axis in numbers):
+        return data  # a scalar has no axis, but exporters name one and the runtimes let it pass
+    # An axis that is named twice is reduced once.
+    axes = tuple(sorted({normalize_axis(axis, len(data.shape), "axes") for axis in numbers}))
+    return _reduced_along(op, data, axes, keepdims, row)
+
+
+def _shape_by_unknown(op: OpCall, shape: Shape, given: Sequence[Dim | None] | None, keepdims: bool) -> Shape | None:
+    """The shape when the axes are computed: with keepdims each dim stays or becomes 1."""
+    reason = "the axes of the reduction are not known"
+    if keepdims:
+        return tuple(1 if known_eq(dim, 1, op.scope) is True else op.fresh(reason) for dim in shape)
+    if given is None or len(given) != 1 or not shape:
+        return None  # an axis may be named twice
+    if all(dim == shape[0] for dim in shape):
+        return shape[1:]
+    return tuple(op.fresh(reason) for _ in shape[1:])
+
+
+def _reduced_along(
+    op: OpCall, data: SymbolicTensor, axes: tuple[int, ...], keepdims: bool, row: RowReduction | None
+) -> SymbolicTensor:
+    if data.shape is None:
+        return SymbolicTensor(data.dtype)
+    if keepdims:
+        shape = tuple(1 if axis in axes else dim for axis, dim in enumerate(data.shape))
+    else:
+        shape = tuple(dim for axis, dim in enumerate(data.shape) if axis not in axes)
+    dtype = data.dtype
+    if dtype is None or (data.values is None and dtype not in INTEGER_RANGE):
+        return SymbolicTensor(dtype, shape)
+    values = None
+    if data.values is not None and row is not None:
+        values = _reduce_values(op, dtype, data.values, axes, row)
+        values = values.reshape([d for d in shape if isinstance(d, int)])
+        if values.size and all(element is None for element in values.flat):
+            values = None
+    span = None
+    if dtype in INTEGER_RANGE and needs_span(values):
+        try:
+            count = product([data.shape[axis] for axis in axes])
+        except DimTooLarge:
+            return tensor_of(dtype, shape, values, None)
+        found = _span(op, spans.span_of(data, op.scope), count)
+        span = None if found is None else spans.fit(op, found, dtype)
+    return tensor_of(dtype, shape, values, span)
+
+
+def _reduce_values(op: OpCall, dtype: DType, values: Values, axes: tuple[int, ...], row: RowReduction) -> Values:
+    kept = [axis for axis in range(values.ndim) if axis not in axes]
+    outer = [values.shape[axis] for axis in kept]
+    inner = math.prod(values.shape[axis] for axis in axes)
+    rows = values.transpose([*kept, *axes]).reshape([*outer, inner])
+    out = np.empty(outer, dtype=object)
+    for place in np.ndindex(*outer):
+        try:
+            out[place] = row(op, dtype, rows[place].tolist())
+        except DimTooLarge:
+            continue
+    return out
+
+
+def _span(op: OpCall, span: Span, count: Dim) -> Span | None:
+    """Bounds of the reduction of `count` elements within `span`."""
+    scope = op.scope
+    match op.op_type:
+        case "ReduceSum":
+            return spans.mul(span, Span(count, count), scope)
+        case "ReduceL1":
+            return spans.mul(spans.absolute(span, scope), Span(count, count), scope)
+        case "ReduceSumSquare":
+            size = spans.absolute(span, scope)
+            return spans.mul(spans.mul(size, size, scope), Span(count, count), scope)
+        case "ReduceMax":  # of nothing it is the least number of the type
+            return span if known_le(1, count, scope) is True else Span(None, span.hi)
+        case "ReduceMin":
+            return span if known_le(1, count, scope) is True else Span(span.lo, None)
+        case _:
+            return None
+
+
+def _arg_extremum(op_type: str) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        data = op.tensor(0)
+        keepdims = op.attr("keepdims", 1) != 0
+        if data.shape is None:
+            return [SymbolicTensor(DType.INT64, None, None, Span(0, None))]
+        axis = normalize_axis(op.attr("axis", 0), len(data.shape))
+        dim = data.shape[axis]
+        others = (*data.shape[:axis], *data.shape[axis + 1 :])
+        if is_nonempty(op, others):
+            if dim == 0:
+                raise SpecViolation(f"axis {axis} has length 0, nothing can be selected from it")
+            op.imply(dim - 1)
+        shape = (*data.shape[:axis], 1, *data.shape[axis + 1 :]) if keepdims else others
+        values = None
+        if data.values is not None and data.dtype is not None and data.dtype is not DType.BOOL:
+            is_last = op.attr("select_last_index", 0) != 0
+            values = _reduce_values(
+                op, DType.INT64, data.values, (axis,), lambda op, _, row: _position(op, row, op_type, is_last)
+            ).reshape([d for d in shape if isinstance(d, int)])
+            if values.size and all(element is None for element in values.flat):
+                values = None
+        return [tensor_of(DType.INT64, shape, values, Span(0, dim - 1))]
+
+    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (11: negative axis; 12: select_last_index)
+
+    The axis must not be empty unless the result is.
+    """
+    return rule
+
+
+def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
+    """Where the extremum of a row is, None when the order of its elements is not known."""
+    if any(isinstance(element, float) and element != element for element in row):
+        return None
+    best = 0
+    for place in range(1, len(row)):
+        old, new = (row[best], row[place]) if op_type == "ArgMax" else (row[place], row[best])
+        better = elements.less(op, old, new)
+        if is_last and better is False:
+            worse = elements.less(op, new, old)
+            better = None if worse is None else not worse
+        if better is None:
+            return None
+        best = place if better else best
+    return best
+
+
+rules.rule("ArgMax")(_arg_extremum("ArgMax"))
+rules.rule("ArgMin")(_arg_extremum("ArgMin"))
+
+
+@rules.rule("CumSum", since=11)
+def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__CumSum.html"""
+    x, axis = op.tensor(0), _axis_of(op)
+    exclusive = op.attr("exclusive", 0) != 0
+    values = _accumulated(op, x, axis, 0, elements.add)
+    span = None
+    if x.dtype in INTEGER_RANGE and needs_span(values) and x.shape is not None and axis is not None:
+        count = x.shape[axis] - 1 if exclusive else x.shape[axis]
+        found = spans.repeated_sum(spans.span_of(x, op.scope), count, op.scope, may_be_empty=exclusive)
+        span = spans.fit(op, found, x.dtype)
+    return [tensor_of(x.dtype, x.shape, values, span)]
+
+
+@rules.rule("CumProd", since=26)
+def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__CumProd.html"""
+    x, axis = op.tensor(0), _axis_of(op)
+    return [tensor_of(x.dtype, x.shape, _accumulated(op, x, axis, 1, elements.mul), None)]
+
+
+def _axis_of(op: OpCall) -> int | None:
+    """The axis, a tensor with one element, counted from the front; None when it, or the rank, is not known.
+
+    Raises SpecViolation when it is outside [-r, r-1].
+    """
+    x, axis = op.tensor(0), op.tensor(1)
+    if axis.dtype is not None and axis.dtype not in INDEX_TYPES:
+        raise SpecViolation(f"axis must be int32 or int64, is {axis.dtype}", "GI211")
+    if axis.shape is not None and axis.shape not in ((), (1,)) and all(known_eq(d, 1) is False for d in axis.shape):
+        raise SpecViolation(f"axis must be a scalar, has rank {len(axis.shape)}", "GI305")
+    if x.shape == ():
+        raise SpecViolation("x must have rank >= 1, is a scalar", "GI305")
+    number = known_value(axis)
+    if x.shape is None or not isinstance(number, int):
+        return None
+    return normalize_axis(number, len(x.shape))
+
+
+def _accumulated(op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement) -> Values | None:
+    """The running results of integers along an axis; None from the first element on that is not known."""
+    dtype = x.dtype
+    if x.values is None or axis is None or dtype is None or dtype not in INTEGER_RANGE:
+        return None
+    exclusive = op.attr("exclusive", 0) != 0
+    out = np.empty(x.values.shape, dtype=object)
+    lanes, results = np.moveaxis(x.values, axis, -1), np.moveaxis(out, axis, -1)
+    if op.attr("reverse", 0) != 0:
+        lanes, results = lanes[..., ::-1], results[..., ::-1]
+    for place in np.ndindex(lanes.shape[:-1]):
+        running: Element = start
+        for position, element in enumerate(lanes[place]):
+            before = running
+            try:
+                running = combine(op, dtype, running, element)
+            except DimTooLarge:
+                running = None
+            at = (*place, position)
+            results[at] = before if exclusive else running
+            if running is None:
+                break
+    return None if out.size and all(element is None for element in out.flat) else out

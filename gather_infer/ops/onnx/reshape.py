@@ -1,0 +1,376 @@
+"""Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.operands import all_ints, elements_of, moved, static_shape, unique_axes
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import (
+    Dim,
+    Expr,
+    Scope,
+    floordiv,
+    free_symbols,
+    known_eq,
+    known_le,
+    maximum,
+    mod,
+    product,
+    substitute,
+    symbol,
+)
+from gather_infer.tensor import Shape, SymbolicTensor, format_shape, make_values
+
+rules = RuleSet("")
+
+
+@rules.rule("Reshape", since=1)
+def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Reshape.html (1: the target is the attribute shape)"""
+    return [reshape(op, op.tensor(0), list(op.attr("shape", ())))]
+
+
+@rules.rule("Reshape", since=5)
+def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Reshape.html (5: the target is an input; 14 adds allowzero)"""
+    target = elements_of(op.tensor(1), "shape")
+    return [reshape(op, op.tensor(0), target, allowzero=op.attr("allowzero", 0) != 0)]
+
+
+def reshape(
+    op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None, *, allowzero: bool = False
+) -> SymbolicTensor:
+    """`data` in another shape.
+
+    target  None for an unknown rank; an entry None is not known. 0 copies the dim of data, or is 0 with `allowzero`;
+            one entry may be -1 and takes what the others leave
+    result  as many elements as data
+
+    Raises SpecViolation when the target is malformed or the element counts can never agree.
+    Spec: https://onnx.ai/onnx/operators/onnx__Reshape.html
+    """
+    if target is None:
+        return moved(op, data, None)
+    shape = reshaped(op, data.shape, target, allowzero=allowzero)
+    static = static_shape(shape)
+    if data.values is None or static is None or product(static) != data.values.size:
+        return moved(op, data, shape)
+    return moved(op, data, shape, data.values.reshape(static))
+
+
+def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, allowzero: bool = False) -> Shape:
+    """The dims that `target` asks for, for data of `shape`; see `reshape`."""
+    _check_target(target, shape, allowzero)
+    entries = _Entries(op, shape, target, allowzero)
+    dims = [entries.dim(i) for i in range(len(target))]
+    others = [d for d in dims if d is not None]
+    if len(others) == len(dims):
+        if shape is not None:
+            _require_same_count(op, shape, target, tuple(others), entries.assumed)
+        return tuple(others)
+
+    # One dim is left over: an entry of -1, or the only one about which nothing is known.
+    wanted = dims.index(None)
+    total = None if shape is None else product(shape)
+    rest = product(others)
+    is_inferred = isinstance(target[wanted], int)
+    inferred_from = _unrepeated(shape, dims, op.scope) if is_inferred and allowzero else None
+    if is_inferred:
+        for other in others if inferred_from is None else ():
+            if not allowzero:
+                # The runtimes divide by the other dims; a 0 among them fails, also one that was copied. Nothing follows
+                # for an entry that is assumed to be >= 1: where it is 0, the dim that it copies may be >= 1.
+                if other not in entries.assumed:
+                    op.imply(other - 1)
+            elif isinstance(other, Expr) and op.assume(other, 1, "with allowzero, -1 next to a 0 is not defined"):
+                entries.assumed.append(other)  # a run is legal without it where a runtime defines it
+        if any(known_eq(other, 0, op.scope) is True for other in others):
+            raise SpecViolation(f"an entry of -1 cannot be inferred when another dim is 0, target is {_text(target)}")
+    scope = entries.scope()
+    divides = (is_inferred and not allowzero) or inferred_from is not None or known_le(1, rest, scope) is True
+    if total is None or not divides:
+        dims[wanted] = op.fresh(f"entry {wanted} of the target is not known")
+        return tuple(d for d in dims if d is not None)
+    dividend, divisor = inferred_from or (total, rest)
+    if known_eq(mod(dividend, divisor, scope), 0, op.scope) is False and not entries.assumed:
+        raise SpecViolation(
+            f"the input {format_shape(shape)} has {total} elements, which {rest} does not divide, "
+            f"target is {_text(target)}"
+        )
+    dims[wanted] = dim = floordiv(dividend, divisor, scope)
+    if total != dim * rest:
+        op.context.constrain(total, "==", dim * rest)
+    return tuple(d for d in dims if d is not None)
+
+
+def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
+    """The products of the dims and of the known entries without those that repeat the dim of their axis.
+
+    Of these -1 is inferred with allowzero: the specification leaves open what a 0 beside it means, but where a repeated
+    dim is 0 the runtimes take it out on both sides. None when a 0 could be left, in which they differ.
+    """
+    if shape is None:
+        return None
+    repeated = {
+        i for i, (d, e) in enumerate(zip(shape, dims, strict=False)) if e is not None and known_eq(d, e, scope) is True
+    }
+    left = product([d for i, d in enumerate(shape) if i not in repeated])
+    right = product([e for i, e in enumerate(dims) if i not in repeated and e is not None])
+    return (left, right) if known_le(1, left, scope) is True and known_le(1, right, scope) is True else None
+
+
+def _check_target(target: Sequence[Dim | None], shape: Shape | None, allowzero: bool) -> None:
+    numbers = [t for t in target if isinstance(t, int)]
+    if any(t < -1 for t in numbers):
+        raise SpecViolation(f"an entry of the target must be >= -1, target is {_text(target)}")
+    if numbers.count(-1) > 1:
+        raise SpecViolation(f"only one entry of the target may be -1, target is {_text(target)}")
+    if allowzero and -1 in numbers and 0 in numbers:
+        raise SpecViolation(f"with allowzero a target may not hold both 0 and -1, target is {_text(target)}")
+    if not allowzero and shape is not None and any(t == 0 for t in target[len(shape) :] if isinstance(t, int)):
+        raise SpecViolation(f"an entry of 0 copies a dim, {format_shape(shape)} has no such axis in {_text(target)}")
+
+
+class _Entries:
+    """The entries of a target, one by one; `assumed` are those whose dim is right unless they are 0."""
+
+    def __init__(self, op: OpCall, shape: Shape | None, target: Sequence[Dim | None], allowzero: bool) -> None:
+        self.op, self.shape, self.target, self.allowzero = op, shape, target, allowzero
+        self.has_minus_one = any(isinstance(t, int) and t == -1 for t in target)
+        self.unknown = [i for i, t in enumerate(target) if not self.is_known(t)]
+        self.assumed: list[Expr] = []
+
+    def is_known(self, entry: Dim | None) -> bool:
+        """False for an entry of which it is not even sure that it is no -1."""
+        if isinstance(entry, Expr) and self.has_minus_one:
+            self.op.imply(entry)  # a second -1 fails, as does anything below
+        return isinstance(entry, int) or (entry is not None and known_le(0, entry, self.op.scope) is True)
+
+    def scope(self) -> Scope:
+        """The facts of the run and what was assumed here."""
+        scope = self.op.scope.child() if self.assumed else self.op.scope
+        for entry in self.assumed:
+            scope.require(entry - 1)
+        return scope
+
+    def dim(self, i: int) -> Dim | None:
+        """The dim at `i`; None when it is what the others leave."""
+        entry = self.target[i]
+        if i in self.unknown:
+            is_alone = self.unknown == [i] and not self.has_minus_one
+            return None if is_alone else self.op.fresh(f"entry {i} of the target is not known")
+        if isinstance(entry, int):
+            return None if entry == -1 else self.copied(i) if entry == 0 and not self.allowzero else entry
+        assert entry is not None, "an unknown entry was taken for known"
+        return entry if self.allowzero else self.computed(i, entry)
+
+    def copied(self, i: int) -> Dim:
+        if self.shape is None:
+            return self.op.fresh("the rank of the input is not known")
+        return self.shape[i]
+
+    def computed(self, i: int, entry: Expr) -> Dim:
+        """The dim for an entry >= 0 that depends on the input: where it is 0 it copies the dim of data."""
+        if known_le(1, entry, self.op.scope) is True:
+            return entry
+        if self.shape is not None:
+            if i >= len(self.shape):
+                self.op.imply(entry - 1)  # there is no dim to copy
+                return entry
+            if known_eq(entry, self.shape[i], self.op.scope) is True or self.copies_only_zero(i, entry):
+                return entry
+        if self.op.assume(entry, 1, "a computed target entry of 0 would copy the input's dim"):
+            self.assumed.append(entry)
+            return entry
+        if self.shape is None:
+            return self.op.fresh("the rank of the input is not known")
+        dim = self.shape[i]
+        reason = f"entry {i} of the target, {entry}, copies {dim} where it is 0"
+        equals = entry + dim * maximum(0, 1 - entry)
+        return self.op.derived("reshape", entry, dim, reason=reason, equals=equals)
+
+    def copies_only_zero(self, i: int, entry: Expr) -> bool:
+        """True when no legal run has an entry of 0 that copies a dim other than 0.
+
+        For an entry that is a product of sizes: whichever of them is 0, the dim is 0 too; or there are no elements at
+        all while every dim of the result is >= 1, the copied one among them.
+        """
+        assert self.shape is not None
+        dim, total = self.shape[i], product(self.shape)
+        others = [t for j, t in enumerate(self.target) if j != i]
+        sizes = _sizes(entry, self.op.scope)
+        if sizes is None:
+            return False
+        for name in sizes:
+            try:
+                copied, count = substitute(dim, {name: 0}), substitute(total, {name: 0})
+                beside = [None if t is None else substitute(t, {name: 0}) for t in others]
+            except ZeroDivisionError:
+                return False  # one of them is not defined there
+            if copied == 0:
+                continue
+            scope = self.op.scope.child()
+            scope.require(copied - 1)
+            if count != 0 or not all(t is not None and known_le(1, t, scope) is True for t in beside):
+                return False
+        return True
+
+
+def _sizes(dim: Expr, scope: Scope) -> list[str] | None:
+    """The symbols of which `dim` is a multiple, when it is the product of a number >= 1 and symbols; else None."""
+    rest: Dim = dim
+    names = sorted(free_symbols(dim))
+    for name in names:
+        while name in free_symbols(rest):
+            nonzero = scope.child()
+            nonzero.require(symbol(name) - 1)
+            quotient = floordiv(rest, symbol(name), nonzero)
+            if quotient * symbol(name) != rest:
+                return None
+            rest = quotient
+    return names if isinstance(rest, int) and rest >= 1 else None
+
+
+def _require_same_count(
+    op: OpCall, shape: Shape, target: Sequence[Dim | None], result: Shape, assumed: Sequence[Expr]
+) -> None:
+    total, count = product(shape), product(result)
+    if total == count:
+        return
+    if known_eq(total, count, op.scope) is False and not assumed:
+        raise SpecViolation(
+            f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
+        )
+    op.context.constrain(total, "==", count)
+
+
+def _text(target: Sequence[Dim | None]) -> str:
+    return "[" + ", ".join("?" if t is None else str(t) for t in target) + "]"
+
+
+@rules.rule("Flatten", since=1)
+def onnx_flatten_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (1, 9: axis in [0, r])"""
+    return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), least=0)]
+
+
+@rules.rule("Flatten", since=11)
+def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (11: axis in [-r, r])"""
+    return [flatten(op, op.tensor(0), axis=op.attr("axis", 1))]
+
+
+def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, least: int | None = None) -> SymbolicTensor:
+    """A matrix: the axes before `axis` and those from it on.
+
+    data    [d0, ..., dr-1]
+    result  [d0 * ... * d(axis-1), d(axis) * ... * d(r-1)]
+
+    Raises SpecViolation when axis is outside [-r, r], or below `least`.
+    """
+    if data.shape is None:
+        rows = 1 if axis == 0 else op.fresh("the rank of the input is not known")
+        return moved(op, data, (rows, op.fresh("the rank of the input is not known")))
+    rank = len(data.shape)
+    lowest = -rank if least is None else least
+    if not lowest <= axis <= rank:
+        raise SpecViolation(f"axis = {axis} is outside [{lowest}, {rank}], data has rank {rank}", "GI304")
+    axis += rank if axis < 0 else 0
+    return _as(op, data, (product(data.shape[:axis]), product(data.shape[axis:])))
+
+
+@rules.rule("Squeeze", since=1)
+def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (1: axes is an attribute; 11: it may be negative)"""
+    axes = op.attr("axes")
+    return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
+
+
+@rules.rule("Squeeze", since=13)
+def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (13: axes is an input)"""
+    data, axes = op.tensor(0), op.optional_tensor(1)
+    if axes is None:
+        return [squeeze(op, data, None)]
+    elements = elements_of(axes, "axes")
+    if elements is None:
+        return [moved(op, data, None)]
+    known = all_ints(elements)
+    if known is not None:
+        return [squeeze(op, data, known)]
+    if data.shape is None:
+        return [moved(op, data, None)]
+    if len(elements) != 1:
+        return [moved(op, data, None)]  # two of them may name the same axis
+    if not data.shape:
+        raise SpecViolation("axes must be empty, data is a scalar")
+    return [moved(op, data, tuple(op.fresh("axes are not known") for _ in data.shape[1:]))]
+
+
+def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> SymbolicTensor:
+    """`data` without its axes of length 1: those in `axes`, or all of them when `axes` is None.
+
+    data    [d0, ..., dr-1]
+    result  data without the axes, each of which must be 1
+
+    Raises SpecViolation when an axis is outside [-r, r-1] or its dim is not 1.
+    """
+    if data.shape is None:
+        return moved(op, data, None)
+    # An empty list removes nothing in numpy and every 1 in onnxruntime: sure only where they agree.
+    if not axes:
+        is_one = [known_eq(dim, 1, op.scope) for dim in data.shape]
+        if None in is_one or (axes is not None and True in is_one):
+            return moved(op, data, None)
+        return _as(op, data, tuple(d for d, one in zip(data.shape, is_one, strict=True) if not one))
+    rank = len(data.shape)
+    removed = set(unique_axes(list(dict.fromkeys(a % rank if -rank <= a < rank else a for a in axes)), rank))
+    for axis in sorted(removed):
+        op.require_equal(data.shape[axis], 1, f"the squeezed dim of axis {axis} and 1", code="GI210")
+    return _as(op, data, tuple(d for i, d in enumerate(data.shape) if i not in removed))
+
+
+@rules.rule("Unsqueeze", since=1)
+def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (1: axes is an attribute; 11: it may be negative)"""
+    return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
+
+
+@rules.rule("Unsqueeze", since=13)
+def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (13: axes is an input)"""
+    data = op.tensor(0)
+    elements = elements_of(op.tensor(1), "axes")
+    known = all_ints(elements)
+    if known is not None:
+        return [unsqueeze(op, data, known)]
+    if elements is None or data.shape is None:
+        return [moved(op, data, None)]
+    rank = len(data.shape) + len(elements)
+    return [moved(op, data, tuple(op.fresh("axes are not known") if data.shape else 1 for _ in range(rank)))]
+
+
+def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> SymbolicTensor:
+    """`data` with axes of length 1 inserted; `axes` counts them in the result.
+
+    data    [d0, ..., dr-1]
+    result  rank r + len(axes)
+
+    Raises SpecViolation when an axis is outside the result or given twice.
+    """
+    if data.shape is None:
+        return moved(op, data, None)
+    rank = len(data.shape) + len(axes)
+    inserted = set(unique_axes(axes, rank))
+    dims = iter(data.shape)
+    return _as(op, data, tuple(1 if i in inserted else next(dims) for i in range(rank)))
+
+
+def _as(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
+    """`data` in a shape that has as many elements."""
+    static = static_shape(shape)
+    if data.values is None or static is None:
+        return moved(op, data, shape)
+    return moved(op, data, shape, make_values(data.values, static))

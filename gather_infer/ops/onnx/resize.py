@@ -1,0 +1,216 @@
+"""Resize and its predecessor Upsample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_rank
+from gather_infer.ops.vocabulary.operands import element_dim, elements_of, unique_axes
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, Expr, floordiv
+from gather_infer.tensor import MAX_VALUES, Ratio, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+Scale = object  # int, float, Expr, Ratio, or None when it is not known
+
+
+@rules.rule("Upsample", since=1)
+def onnx_upsample_1(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (1: height_scale and width_scale)"""
+    data = op.tensor(0)
+    require_rank(data.shape, 4, "the input")
+    return [scaled(op, data, [1, 1, op.attr("height_scale"), op.attr("width_scale")])]
+
+
+@rules.rule("Upsample", since=7)
+def onnx_upsample_7(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (7: the attribute scales)"""
+    return [scaled(op, op.tensor(0), list(op.attr("scales", ())))]
+
+
+@rules.rule("Upsample", since=9)
+def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (9: scales is an input)"""
+    return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
+
+
+@rules.rule("Resize", since=10)
+def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (10: scales only)"""
+    return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
+
+
+@rules.rule("Resize", since=11)
+def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (11: scales or sizes; 18 adds axes and the aspect ratio policy)
+
+    Raises SpecViolation unless exactly one of scales and sizes is given; an empty tensor counts as not given.
+    """
+    data = op.tensor(0)
+    scales, sizes = _given(op, 2), _given(op, 3)
+    if (scales is None) == (sizes is None):
+        found = "none" if scales is None else "both"
+        raise SpecViolation(f"exactly one of scales and sizes must be given, found {found}")
+    given = op.attr("axes")
+    axes = None if given is None or data.shape is None else unique_axes(given, len(data.shape))
+    if sizes is not None:
+        return [sized(op, data, elements_of(sizes, "sizes"), axes, op.attr("keep_aspect_ratio_policy", "stretch"))]
+    assert scales is not None
+    if op.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return [_unknown(op, data, "the size depends on roi")]
+    return [scaled(op, data, scales_of(scales), axes)]
+
+
+def _given(op: OpCall, index: int) -> SymbolicTensor | None:
+    tensor = op.optional_tensor(index)
+    if tensor is None or (tensor.shape is not None and len(tensor.shape) == 1 and tensor.shape[0] == 0):
+        return None
+    return tensor
+
+
+def scales_of(tensor: SymbolicTensor) -> list[Scale] | None:
+    """The elements of a 1-D float tensor, None for each that is not known; None when their number is not known."""
+    if tensor.shape is None:
+        return None
+    require_rank(tensor.shape, 1, "scales")
+    if tensor.values is not None:
+        return list(tensor.values.flat)
+    length = tensor.shape[0]
+    return [None] * length if isinstance(length, int) and length <= MAX_VALUES else None
+
+
+def scaled(
+    op: OpCall, data: SymbolicTensor, scales: Sequence[Scale] | None, axes: Sequence[int] | None = None
+) -> SymbolicTensor:
+    """`data` with each axis floor(dim * scale) long.
+
+    data    [d0, ..., dr-1]
+    scales  [r], or one per axis in `axes`; each > 0
+
+    Raises SpecViolation when `scales` has another length or a scale is not > 0.
+    """
+    if data.shape is None:
+        return SymbolicTensor(data.dtype)
+    if scales is None:
+        return _unknown(op, data, "scales are not known")
+    where = _where(data, len(scales), "scales", axes)
+    shape = list(data.shape)
+    for axis, scale in zip(where, scales, strict=True):
+        shape[axis] = _scaled_dim(op, shape[axis], scale)
+    return SymbolicTensor(data.dtype, tuple(shape))
+
+
+def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
+    assert data.shape is not None
+    where = range(len(data.shape)) if axes is None else axes
+    if len(where) != count:
+        raise SpecViolation(
+            f"{name} must have {len(where)} elements, one per axis of {format_shape(data.shape)}, has {count}"
+        )
+    return where
+
+
+_EXACT = 256
+"""Up to this numerator and denominator a scale times a dim is exact in float32, for dims up to 2^16."""
+
+_LONGEST = 2**16
+"""Up to this dim another scale is compared with a ratio."""
+
+
+@cache
+def _ratio_of(scale: float) -> Fraction | None:
+    """p/q with `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None when there is none.
+
+    A scale of 0.7 is 0.69999999 in float32, yet times 10 it rounds to 7: it acts as 7/10.
+    """
+    if scale >= 2**31:
+        return None  # the products leave float32
+    sizes = np.arange(_LONGEST + 1)
+    products = np.floor(np.float32(scale) * sizes.astype(np.float32))
+    for ratio in (Fraction(scale).limit_denominator(1000), Fraction(scale)):
+        if max(ratio.numerator, ratio.denominator) < 2**31 and np.array_equal(
+            products, sizes * ratio.numerator // ratio.denominator
+        ):
+            return ratio
+    return None
+
+
+def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
+    match scale:
+        case int() | float() if not scale > 0:
+            raise SpecViolation(f"a scale must be > 0, is {scale}")
+        case int() | float() if math.isfinite(scale):
+            if isinstance(dim, int):
+                # The product is taken in float32, like the scale itself.
+                return int(np.float32(scale) * np.float32(dim))
+            exact = Fraction(scale)
+            if exact.numerator <= _EXACT and exact.denominator <= _EXACT:
+                return floordiv(dim * exact.numerator, exact.denominator, op.scope)
+            ratio = _ratio_of(scale)
+            rounds_alike = f"floor({dim} * {float(scale):.6g}), taken in float32, is floor({dim} * {ratio})"
+            if ratio is not None and op.context.assume_at_most(dim, _LONGEST, rounds_alike):
+                return floordiv(dim * ratio.numerator, ratio.denominator, op.scope)
+            return op.derived("resize", dim, scale, reason=f"floor({dim} * {scale}) depends on rounding")
+        case Expr():
+            op.imply(scale - 1)
+            return dim * scale
+        case Ratio(num, den) if scale.is_exact:
+            op.imply(num - 1)
+            return floordiv(dim * num, den, op.scope)
+    return op.fresh("a scale is not known")
+
+
+def sized(
+    op: OpCall, data: SymbolicTensor, sizes: Sequence[Dim | None] | None, axes: Sequence[int] | None, policy: str
+) -> SymbolicTensor:
+    """`data` with axes of the given sizes, or, with an aspect ratio policy, scaled to fit in or to cover them.
+
+    data    [d0, ..., dr-1]
+    sizes   [r], or one per axis in `axes`
+
+    Raises SpecViolation when `sizes` has another length or a negative element.
+    """
+    if data.shape is None:
+        rank = len(sizes) if sizes is not None and op.attr("axes") is None else None
+        if rank is None:
+            return SymbolicTensor(data.dtype)
+        data = SymbolicTensor(data.dtype, tuple(op.fresh("the rank of the input is not known") for _ in range(rank)))
+    assert data.shape is not None
+    if sizes is None:
+        return _unknown(op, data, "sizes are not known")
+    where = _where(data, len(sizes), "sizes", axes)
+    wanted = [element_dim(op, size, f"element {i} of sizes") for i, size in enumerate(sizes)]
+    shape = list(data.shape)
+    if policy != "stretch":
+        wanted = _fitted(op, [shape[axis] for axis in where], wanted, policy)
+    for axis, size in zip(where, wanted, strict=True):
+        shape[axis] = size
+    return SymbolicTensor(data.dtype, tuple(shape))
+
+
+def _fitted(op: OpCall, dims: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
+    """round(dim * scale) for the least (`not_larger`) or greatest scale size / dim."""
+    if len(set(dims)) == 1 and len(set(sizes)) == 1:
+        return sizes
+    static = [(d, s) for d, s in zip(dims, sizes, strict=True) if isinstance(d, int) and isinstance(s, int) and d > 0]
+    if len(static) < len(dims):
+        return [
+            op.derived("resize", policy, i, *dims, *sizes, reason=f"the aspect ratio of {dim} depends on rounding")
+            for i, dim in enumerate(dims)
+        ]
+    ratios = [np.float32(size) / np.float32(dim) for dim, size in static]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [math.floor(float(np.float32(scale * np.float32(dim))) + 0.5) for dim, _ in static]
+
+
+def _unknown(op: OpCall, data: SymbolicTensor, reason: str) -> SymbolicTensor:
+    if data.shape is None:
+        return SymbolicTensor(data.dtype)
+    return SymbolicTensor(data.dtype, tuple(op.fresh(reason) for _ in data.shape))

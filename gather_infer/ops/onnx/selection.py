@@ -1,0 +1,267 @@
+"""Rules of the operators that pick elements by value: TopK, NonZero, OneHot, Unique, NonMaxSuppression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gather_infer import spans
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary import elements
+from gather_infer.ops.vocabulary.elements import Element
+from gather_infer.ops.vocabulary.elementwise import Values, tensor_of
+from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_rank
+from gather_infer.ops.vocabulary.operands import element_dim, joint_span, kept_span, replaced
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, known_eq, known_le, maximum, product
+from gather_infer.tensor import DType, Ratio, Shape, Span, SymbolicTensor, make_values
+
+rules = RuleSet("")
+
+
+@rules.rule("TopK")
+def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__TopK.html (1: `k` is an attribute)"""
+    k = op.attr("k", 0)
+    if k < 0:
+        raise SpecViolation(f"k must be positive, is {k}")
+    return _top_k(op, k)
+
+
+@rules.rule("TopK", since=10)
+def top_k(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__TopK.html (10: K is an input; 11 adds `largest` and `sorted`)
+
+    K       1-D with one element, at most the length of the axis
+    """
+    k = op.tensor(1)
+    if k.dtype is not None and k.dtype is not DType.INT64:
+        raise SpecViolation(f"K must be int64, is {k.dtype}", "GI211")
+    if k.shape is not None and (len(k.shape) != 1 or known_eq(k.shape[0], 1, op.scope) is False):
+        raise SpecViolation(f"K must be 1-D with one element, is {k}", "GI305")
+    return _top_k(op, element_dim(op, known_value(k), "K"))
+
+
+def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
+    """The k largest or smallest along an axis, and where they were."""
+    x = op.tensor(0)
+    if x.shape is None:
+        outputs = [
+            SymbolicTensor(x.dtype, None, None, kept_span(op, x)),
+            SymbolicTensor(DType.INT64, None, None, Span(0)),
+        ]
+        return outputs[: len(op.outputs)]
+    axis = normalize_axis(op.attr("axis", -1), len(x.shape))
+    dim = x.shape[axis]
+    if known_le(k, dim, op.scope) is False:
+        raise SpecViolation(f"k = {k} is more than the length {dim} of axis {axis}")
+    if known_le(k, dim, op.scope) is None:
+        op.context.constrain(k, "<=", dim)
+        op.imply(dim - k)
+    shape = replaced(x.shape, axis, k)
+    values, indices = None, None
+    if x.values is not None and isinstance(k, int) and op.attr("sorted", 1) != 0:
+        values, indices = _sorted(op, x.values, axis, k, op.attr("largest", 1) != 0)
+    outputs = [
+        tensor_of(x.dtype, shape, values, kept_span(op, x)),
+        tensor_of(DType.INT64, shape, indices, Span(0, dim - 1)),
+    ]
+    return outputs[: len(op.outputs)]
+
+
+def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tuple[Values | None, Values | None]:
+    """The first k elements of each sorted lane and their positions; None when the order depends on the run."""
+    if values.size > 64 and not all(elements.is_number(e) for e in values.flat):
+        return None, None  # a proof per comparison
+    lanes = np.moveaxis(values, axis, -1)
+    order = np.empty((*lanes.shape[:-1], k), dtype=object)
+    picked = np.empty_like(order)
+    for place in np.ndindex(*lanes.shape[:-1]):
+        lane = lanes[place].tolist()
+        ranks = _ranking(op, lane, largest)
+        if ranks is None:
+            return None, None
+        for position, rank in enumerate(ranks[:k]):
+            at = (*place, position)
+            order[at], picked[at] = rank, lane[rank]
+    return np.moveaxis(picked, -1, axis), np.moveaxis(order, -1, axis)
+
+
+def _ranking(op: OpCall, lane: list[Element], largest: bool) -> list[int] | None:
+    """The positions of a lane by value, the lower position first among equals."""
+    numbers = [e for e in lane if isinstance(e, (int, float)) and e == e]
+    if len(numbers) == len(lane):
+        # A reversed sort keeps the order of equal elements too.
+        return sorted(range(len(lane)), key=numbers.__getitem__, reverse=largest)
+    ranks: list[int] = []
+    for new in range(len(lane)):
+        place = len(ranks)
+        for position, old in enumerate(ranks):
+            before = elements.less(op, lane[old], lane[new]) if largest else elements.less(op, lane[new], lane[old])
+            if before is None:
+                return None
+            if before:
+                place = position
+                break
+        ranks.insert(place, new)
+    return ranks
+
+
+@rules.rule("NonZero", since=9)
+def non_zero(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__NonZero.html
+
+    X       [d0, ..., dr-1]
+    result  [r, n], a column per element that is not 0; of a scalar [0, n] says the page, [1, n] say the runtimes
+    """
+    x = op.tensor(0)
+    reason = "the number of elements that are not 0 depends on the data"
+    if x.shape is None:
+        return [SymbolicTensor(DType.INT64, (op.fresh("the input has no known rank"), op.fresh(reason)), None, Span(0))]
+    if not x.shape:
+        rows = op.fresh("the page and the runtimes differ in the result for a scalar")
+        return [SymbolicTensor(DType.INT64, (rows, op.fresh(reason)), None, Span(0, 0))]
+    if x.values is not None:
+        flags = [_is_zero(op, element) for element in x.values.flat]
+        if all(flag is not None for flag in flags):
+            places = np.argwhere(~np.array(flags, dtype=bool).reshape(x.values.shape)).T
+            return [tensor_of(DType.INT64, places.shape, make_values(places), None)]
+    count = op.fresh(reason)
+    try:
+        op.imply(product(x.shape) - count)
+        last: Dim | None = maximum(*x.shape, scope=op.scope) - 1
+    except DimTooLarge:
+        last = None
+    return [SymbolicTensor(DType.INT64, (len(x.shape), count), None, Span(0, last))]
+
+
+def _is_zero(op: OpCall, element: Element) -> bool | None:
+    return elements.equal(op, element.num if isinstance(element, Ratio) else element, 0)
+
+
+@rules.rule("OneHot", since=9)
+def one_hot(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__OneHot.html (11: negative indices count from the end)
+
+    indices  [d0, ..., dr-1]
+    depth    a scalar, or one element; positive
+    values   [off_value, on_value]
+    result   the dims of indices, and depth at `axis`, which is in [-r-1, r]
+    """
+    indices, depth, values = op.tensor(0), op.tensor(1), op.tensor(2)
+    if depth.shape is not None and (
+        len(depth.shape) > 1 or (len(depth.shape) == 1 and _is_never_one(op, depth.shape[0]))
+    ):
+        raise SpecViolation(f"depth must be a scalar or have one element, is {depth}", "GI305")
+    if values.shape is not None and (len(values.shape) != 1 or known_eq(values.shape[0], 2, op.scope) is False):
+        raise SpecViolation(f"values must be [off_value, on_value], is {values}", "GI305")
+    size = _depth(op, depth)
+    axis = op.attr("axis", -1)
+    span = joint_span(op, [values])
+    if indices.shape is None:
+        return [SymbolicTensor(values.dtype, None, None, span)]
+    rank = len(indices.shape)
+    if not -rank - 1 <= axis <= rank:
+        raise SpecViolation(f"axis = {axis} is outside [{-rank - 1}, {rank}], indices has rank {rank}", "GI304")
+    position = axis % (rank + 1)
+    shape = (*indices.shape[:position], size, *indices.shape[position:])
+    return [SymbolicTensor(values.dtype, shape, None, span)]
+
+
+def _is_never_one(op: OpCall, dim: Dim) -> bool:
+    return known_eq(dim, 1, op.scope) is False
+
+
+def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
+    """The depth as a dim; it is cast to int64 first."""
+    element: Element = depth.only_element
+    number = elements.truncate(op, element) if not isinstance(element, bool) else None
+    if number is None:
+        return op.fresh("depth is not known")
+    if isinstance(number, int) and number < 1:
+        raise SpecViolation(f"depth must be positive, is {number}")
+    op.imply(number - 1)
+    return number
+
+
+@rules.rule("Unique", since=11)
+def unique(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Unique.html
+
+    Y                the unique elements, [n]; with `axis` the unique slices, n along that axis
+    indices          [n], first occurrences in X
+    inverse_indices  one per element, or slice, of X: its place in Y
+    counts           [n]
+    """
+    x = op.tensor(0)
+    axis = op.attr("axis")
+    if x.shape is not None and axis is not None:
+        axis = normalize_axis(axis, len(x.shape))
+    if axis is None and x.values is not None and all(isinstance(e, int) for e in x.values.flat):
+        return _unique_numbers(op, x)
+    count = op.fresh("the number of unique elements depends on the data")
+    length: Dim | None = None
+    if x.shape is not None:
+        try:
+            length = product(x.shape) if axis is None else x.shape[axis]
+        except DimTooLarge:
+            length = None
+    if length is not None:
+        op.imply(length - count)
+        if known_le(1, length, op.scope) is True:
+            op.imply(count - 1)
+    shape: Shape | None = (count,)
+    if axis is not None:
+        shape = None if x.shape is None else replaced(x.shape, axis, count)
+    last = None if length is None else length - 1
+    total = length if length is not None else op.fresh("the input has no known shape")
+    outputs = [
+        SymbolicTensor(x.dtype, shape, None, kept_span(op, x)),
+        SymbolicTensor(DType.INT64, (count,), None, Span(0, last)),
+        SymbolicTensor(DType.INT64, (total,), None, Span(0, count - 1)),
+        SymbolicTensor(DType.INT64, (count,), None, Span(1, length)),
+    ]
+    return outputs[: len(op.outputs)]
+
+
+def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
+    """The exact result for known integers, all axes flattened."""
+    assert x.values is not None, "called for known elements only"
+    flat = x.values.reshape(-1).tolist()
+    first: dict[int, int] = {}
+    for position, element in enumerate(flat):
+        first.setdefault(element, position)
+    chosen = sorted(first) if op.attr("sorted", 1) != 0 else list(first)
+    place = {element: position for position, element in enumerate(chosen)}
+    outputs = [tensor_of(x.dtype, (len(chosen),), make_values(chosen), None)]
+    for numbers in ([first[e] for e in chosen], [place[e] for e in flat], [flat.count(e) for e in chosen]):
+        outputs.append(tensor_of(DType.INT64, (len(numbers),), make_values(numbers), None))
+    return outputs[: len(op.outputs)]
+
+
+@rules.rule("NonMaxSuppression", since=10)
+def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html
+
+    boxes   [batch, s, 4]
+    scores  [batch, classes, s]
+    result  [n, 3]: batch, class and box index of each selected box
+    """
+    boxes, scores = op.tensor(0), op.tensor(1)
+    require_rank(boxes.shape, 3, "boxes")
+    require_rank(scores.shape, 3, "scores")
+    count = op.fresh("the number of selected boxes depends on the data")
+    if boxes.shape is not None:
+        op.require_equal(boxes.shape[2], 4, "the last dim of boxes and the length of a box")
+    if boxes.shape is not None and scores.shape is not None:
+        op.require_equal(boxes.shape[0], scores.shape[0], "the batch dims of boxes and scores")
+        op.require_equal(boxes.shape[1], scores.shape[2], "the number of boxes and of scores")
+    if scores.shape is None:
+        return [SymbolicTensor(DType.INT64, (count, 3), None, Span(0))]
+    per_class = op.optional_tensor(2)
+    most = 0 if per_class is None else known_value(per_class)
+    batch, classes, number = scores.shape
+    if isinstance(most, int):
+        most = max(0, most)  # a negative limit selects nothing
+        op.imply(batch * classes * most - count)
+    last = spans.hull(*(Span(0, d - 1) for d in (batch, classes, number)), scope=op.scope)
+    return [SymbolicTensor(DType.INT64, (count, 3), None, last)]

@@ -1,0 +1,149 @@
+"""Signal processing: DFT, STFT, window functions, MelWeightMatrix."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import known_value, require_min_rank, require_rank, require_same_dtype
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.symbolic import Dim, floordiv, known_le
+from gather_infer.tensor import DType, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+
+def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
+    """The element of scalar input `index` as a length; a new symbol when it is not known.
+
+    Raises SpecViolation when it is known to be below `least`.
+    """
+    tensor = op.tensor(index)
+    if tensor.shape is not None and tensor.shape not in ((), (1,)):
+        op.require_equal(len(tensor.shape), 0, f"{name} must be a scalar: its rank and 0")
+    value = known_value(tensor)
+    if value is None:
+        return op.fresh(f"the value of {name} is not known")
+    if known_le(least, value, op.scope) is False:
+        raise SpecViolation(f"{name} must be {least} or more, is {value}")
+    op.imply(value - least)
+    return value
+
+
+@rules.rule("DFT", since=17)
+def dft_17(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__DFT.html (17: attribute axis, 1 unless given)"""
+    return [dft(op, op.tensor(0), op.attr("axis", 1))]
+
+
+@rules.rule("DFT", since=20)
+def dft_20(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__DFT.html (20: axis is an input, -2 unless given)"""
+    axis: Dim | None = -2
+    if op.has(2):
+        axis = known_value(op.tensor(2))
+    return [dft(op, op.tensor(0), axis if isinstance(axis, int) else None)]
+
+
+def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
+    """The Fourier transform of `x` along `axis`; None when the axis is not known.
+
+    x       [d0, ..., dr-2, 1] real or [d0, ..., dr-2, 2] complex, r >= 2
+    result  [d0, ..., dr-2, 2] with d[axis] = n              n is dft_length or else d[axis]
+            with d[axis] = n//2 + 1                          onesided
+            [d0, ..., dr-2, 1] with d[axis] = n              onesided and inverse; n is dft_length or 2*(d[axis] - 1)
+
+    Raises SpecViolation when axis is not a signal axis, the last dim is not 1 or 2, or a onesided transform is asked
+    for of complex input (of real input, for the inverse).
+    """
+    onesided, inverse = bool(op.attr("onesided", 0)), bool(op.attr("inverse", 0))
+    shape = require_min_rank(x.shape, 2, "input")
+    if shape is None:
+        return SymbolicTensor(x.dtype)
+    rank = len(shape)
+    parts = shape[-1]
+    if isinstance(parts, int) and parts not in (1, 2):
+        raise SpecViolation(f"the last dim of input must be 1 (real) or 2 (complex), is {parts}: {format_shape(shape)}")
+    if onesided and parts == (1 if inverse else 2):
+        transform, found = ("inverse", "real") if inverse else ("forward", "complex")
+        raise SpecViolation(f"a onesided {transform} transform takes no {found} input: {format_shape(shape)}")
+    result = list(shape)
+    result[-1] = 1 if onesided and inverse else 2
+    if axis is None:
+        if not op.has(1) and not onesided:
+            return SymbolicTensor(x.dtype, tuple(result))  # whichever axis it is, it keeps its length
+        result[:-1] = [op.fresh("the axis of the transform is not known") for _ in shape[:-1]]
+        return SymbolicTensor(x.dtype, tuple(result))
+    if not -rank <= axis < rank or axis % rank == rank - 1:
+        raise SpecViolation(f"axis = {axis} is outside [{-rank}, -2] and [0, {rank - 2}]", "GI304")
+    axis %= rank
+    if op.has(1):
+        n = length_of(op, 1, "dft_length", 1)
+    elif onesided and inverse:
+        n = 2 * (shape[axis] - 1)
+        op.imply(n)
+    else:
+        n = shape[axis]
+    result[axis] = floordiv(n, 2, op.scope) + 1 if onesided and not inverse else n
+    return SymbolicTensor(x.dtype, tuple(result))
+
+
+@rules.rule("STFT", since=17)
+def stft(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__STFT.html
+
+    signal  [B, L, 1] or [B, L] real, or [B, L, 2] complex; runtimes take [B, L], which PyTorch exports
+    window  [n], n is frame_length
+    result  [B, (L - n)//frame_step + 1, n//2 + 1, 2], or [..., n, 2] when not onesided
+
+    Raises SpecViolation when the window does not have frame_length elements or a frame is longer than the signal.
+    """
+    signal, window = op.tensor(0), op.optional_tensor(2)
+    dtype = require_same_dtype("signal and window", signal, window)
+    shape = signal.shape
+    if shape is None or len(shape) != 2:
+        shape = require_rank(shape, 3, "signal")
+    require_rank(None if window is None else window.shape, 1, "window")
+    step = length_of(op, 1, "frame_step", 1)
+    batch, length = (op.fresh("the shape of signal is not known"), None) if shape is None else (shape[0], shape[1])
+    n: Dim | None = length_of(op, 3, "frame_length", 1) if op.has(3) else None
+    if window is not None and window.shape is not None:
+        n = window.shape[0] if n is None else op.require_equal(n, window.shape[0], "frame_length and length of window")
+    if n is None:
+        n = length if window is None and length is not None else op.fresh("the length of a frame is not known")
+    if length is None:
+        frames: Dim = op.fresh("the shape of signal is not known")
+    else:
+        if known_le(n, length, op.scope) is False:
+            raise SpecViolation(f"a frame must be as long as the signal at most, {length}, is {n}")
+        op.imply(length - n)
+        frames = floordiv(length - n, step, op.scope) + 1
+    bins = floordiv(n, 2, op.scope) + 1 if op.attr("onesided", 1) else n
+    return [SymbolicTensor(dtype, (batch, frames, bins, 2))]
+
+
+@rules.rule("HannWindow", since=17)
+@rules.rule("HammingWindow", since=17)
+@rules.rule("BlackmanWindow", since=17)
+def window_function(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__HannWindow.html, also HammingWindow and BlackmanWindow
+
+    size, a scalar -> [size] of type output_datatype
+    """
+    return [SymbolicTensor(_output_type(op), (length_of(op, 0, "size", 0),))]
+
+
+@rules.rule("MelWeightMatrix", since=17)
+def mel_weight_matrix(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__MelWeightMatrix.html
+
+    num_mel_bins and dft_length, scalars -> [dft_length//2 + 1, num_mel_bins] of type output_datatype
+    """
+    bins = length_of(op, 0, "num_mel_bins", 0)
+    frequencies = floordiv(length_of(op, 1, "dft_length", 0), 2, op.scope) + 1
+    return [SymbolicTensor(_output_type(op), (frequencies, bins))]
+
+
+def _output_type(op: OpCall) -> DType:
+    code = op.attr("output_datatype", DType.FLOAT32)
+    if code not in DType.__members__.values():
+        raise SpecViolation(f"output_datatype = {code} is not an element type", "GI106")
+    return DType(code)

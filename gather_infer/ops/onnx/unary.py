@@ -1,0 +1,204 @@
+"""Rules of the operators that keep the shape of their input: functions, activations, softmaxes, Dropout, PRelu."""
+
+from __future__ import annotations
+
+from gather_infer import spans
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary import elements
+from gather_infer.ops.vocabulary.elements import Element
+from gather_infer.ops.vocabulary.elementwise import (
+    UnaryElement,
+    require_dtype,
+    same_dtype,
+    same_shape,
+    unary,
+    unidirectional,
+)
+from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.symbolic import Scope, known_eq
+from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
+
+rules = RuleSet("")
+
+# Y = f(X), one input, shape and element type kept, elements not tracked; the version that introduced each.
+# Spec: https://onnx.ai/onnx/operators/, one page each
+FUNCTIONS: dict[str, int] = {
+    "Acos": 7,
+    "Acosh": 9,
+    "Asin": 7,
+    "Asinh": 9,
+    "Atan": 7,
+    "Atanh": 9,
+    "Celu": 12,
+    "Cos": 7,
+    "Cosh": 9,
+    "Elu": 1,
+    "Erf": 9,
+    "Exp": 1,
+    "Gelu": 20,
+    "HardSigmoid": 1,
+    "HardSwish": 14,
+    "LeakyRelu": 1,
+    "Log": 1,
+    "Mish": 18,
+    "Selu": 1,
+    "Shrink": 9,
+    "Sigmoid": 1,
+    "Sin": 7,
+    "Sinh": 9,
+    "Softplus": 1,
+    "Softsign": 1,
+    "Swish": 24,
+    "Tan": 7,
+    "Tanh": 1,
+    "ThresholdedRelu": 10,
+}
+
+
+def _function(op_type: str) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        x = op.tensor(0)
+        return [SymbolicTensor(x.dtype, x.shape)]
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type, _since in FUNCTIONS.items():
+    rules.rule(_op_type, since=_since)(_function(_op_type))
+
+
+def _reciprocal(op: OpCall, dtype: DType, x: Element) -> Element:
+    return elements.div(op, dtype, 1.0, x) if isinstance(x, (int, float)) else None
+
+
+# The same with elements: IEEE 754 leaves no freedom in the result.
+# Spec: https://onnx.ai/onnx/operators/onnx__Floor.html, __Ceil, __Round, __Sqrt, __Reciprocal
+EXACT: dict[str, tuple[int, UnaryElement]] = {
+    "Floor": (1, elements.floor),
+    "Ceil": (1, elements.ceil),
+    "Round": (11, elements.round_half_even),
+    "Sqrt": (1, elements.sqrt),
+    "Reciprocal": (1, _reciprocal),
+}
+
+
+def _exact(op_type: str, element: UnaryElement) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        return unary(op, element)
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type, (_since, _element) in EXACT.items():
+    rules.rule(_op_type, since=_since)(_exact(_op_type, _element))
+
+
+@rules.rule("Relu")
+def relu(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Relu.html (14 adds the signed integer types)"""
+
+    def element(op: OpCall, dtype: DType, x: Element) -> Element:
+        return elements.most(op, dtype, x, 0 if isinstance(x, int) else 0.0)
+
+    def span(x: Span, scope: Scope) -> Span:
+        return spans.most(x, Span(0, 0), scope)
+
+    return unary(op, element, span)
+
+
+def softmax_axis(op: OpCall, x: SymbolicTensor) -> None:
+    """Check `axis` of Softmax, LogSoftmax and Hardmax.
+
+    since 13    the axis that is normalised, [-r, r-1], default -1
+    11          the first axis of the second half of a flattening to 2-D, [-r, r-1], default 1
+    1           the same, and the range is not stated: r is allowed too, nothing comes after it
+    """
+    if x.shape is None:
+        return
+    rank = len(x.shape)
+    axis = op.attr("axis", -1 if op.version >= 13 else 1)
+    last = rank - 1 if op.version >= 11 else rank
+    if not -rank <= axis <= last:
+        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {last}], input has rank {rank}", "GI304")
+
+
+def _softmax(op_type: str) -> Rule:
+    def rule(op: OpCall) -> list[SymbolicTensor]:
+        x = op.tensor(0)
+        softmax_axis(op, x)
+        return [SymbolicTensor(x.dtype, x.shape)]
+
+    rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
+    return rule
+
+
+for _op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+    rules.rule(_op_type)(_softmax(_op_type))
+
+
+@rules.rule("PRelu")
+def prelu(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__PRelu.html
+
+    versions 1 and 6    the slope has one element, or one per channel (axis 1)
+    from version 7      it broadcasts to X
+    """
+    x, slope = op.tensor(0), op.tensor(1)
+    dtype = same_dtype(x, slope, ("X", "slope"))
+    if op.version >= 7:
+        return [SymbolicTensor(dtype, unidirectional(op, x.shape, slope.shape, "slope", "X"))]
+    if x.shape is not None and len(x.shape) >= 2 and slope.shape is not None and len(slope.shape) == 1:
+        length, channels = slope.shape[0], x.shape[1]
+        if known_eq(length, channels, op.scope) is False and known_eq(length, 1, op.scope) is False:
+            raise SpecViolation(
+                f"slope has {length} elements, allowed are 1 or one for each of the {channels} channels of "
+                f"X {format_shape(x.shape)}",
+                "GI212",
+            )
+    return [SymbolicTensor(dtype, x.shape)]
+
+
+@rules.rule("Dropout")
+def dropout_by_attribute(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Dropout.html
+
+    1, 6    identity when `is_test` is set; the mask has the type of the data
+    7       always identity
+    10      the mask is bool
+    """
+    data = op.tensor(0)
+    is_identity = op.version >= 7 or op.attr("is_test", 0) != 0
+    mask = SymbolicTensor(DType.BOOL if op.version >= 10 else data.dtype, data.shape)
+    return _dropped(op, data, mask, is_identity)
+
+
+@rules.rule("Dropout", since=12)
+def dropout(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__Dropout.html (12: ratio and training_mode are inputs)
+
+    Identity, with a mask of True, unless training_mode is given and true.
+    """
+    data, ratio, training = op.tensor(0), op.optional_tensor(1), op.optional_tensor(2)
+    for tensor, name in ((ratio, "ratio"), (training, "training_mode")):
+        if tensor is not None and tensor.rank is not None and tensor.shape not in ((), (1,)):
+            raise SpecViolation(f"{name} must be a scalar, has rank {tensor.rank}", "GI305")
+    is_identity = training is None
+    if training is not None:
+        require_dtype(training, "training_mode", frozenset({DType.BOOL}), "bool")
+        is_identity = training.values is not None and training.values.item() is False
+    mask = SymbolicTensor(DType.BOOL, data.shape, None, Span(1, 1) if is_identity else None)
+    return _dropped(op, data, mask, is_identity)
+
+
+def _dropped(op: OpCall, data: SymbolicTensor, mask: SymbolicTensor, is_identity: bool) -> list[SymbolicTensor]:
+    output = data if is_identity else SymbolicTensor(data.dtype, data.shape)
+    return [output, mask][: len(op.outputs)]
+
+
+@rules.rule("SwiGLU", since=28)
+def swiglu(op: OpCall) -> list[SymbolicTensor]:
+    """https://onnx.ai/onnx/operators/onnx__SwiGLU.html"""
+    gate, up = op.tensor(0), op.tensor(1)
+    return [SymbolicTensor(same_dtype(gate, up), same_shape(op, gate.shape, up.shape))]

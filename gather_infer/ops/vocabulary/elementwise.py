@@ -1,0 +1,189 @@
+"""What all element-by-element operators share: operands, element types, and values computed one element at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer import spans
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.broadcast import broadcast
+from gather_infer.ops.vocabulary.elements import Element
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import DimTooLarge, Scope, known_eq
+from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape
+
+Values: TypeAlias = "npt.NDArray[np.object_]"
+UnaryElement: TypeAlias = Callable[[OpCall, DType, Element], Element]
+BinaryElement: TypeAlias = Callable[[OpCall, DType, Element, Element], Element]
+UnarySpan: TypeAlias = Callable[[Span, Scope], Span]
+BinarySpan: TypeAlias = Callable[[Span, Span, Scope], Span]
+
+
+def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
+    """`function` of the elements of broadcast arrays; None when the result would hold too many or no known element."""
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    out = np.empty(shape, dtype=object)
+    if out.size > MAX_VALUES:
+        return None
+    known = out.size == 0
+    flat = out.reshape(-1)
+    operands = np.broadcast(*arrays) if len(arrays) > 1 else ((element,) for element in arrays[0].flat)
+    for position, elements in enumerate(operands):
+        try:
+            flat[position] = element = function(*elements)
+        except DimTooLarge:
+            continue
+        known = known or element is not None
+    return out if known else None
+
+
+def tensor_of(dtype: DType | None, shape: Shape | None, values: Values | None, span: Span | None) -> SymbolicTensor:
+    """A result; the span is dropped where the values say it all."""
+    if values is None:
+        return SymbolicTensor(dtype, shape, None, span)
+    return SymbolicTensor(dtype, values.shape, values, span if None in values.reshape(-1).tolist() else None)
+
+
+def needs_span(values: Values | None) -> bool:
+    """True when not every element is known."""
+    return values is None or any(element is None for element in values.flat)
+
+
+def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("A", "B")) -> DType | None:
+    """The element type of two operands that must have the same one.
+
+    Raises SpecViolation (GI211) when they differ.
+    """
+    if a.dtype is b.dtype or b.dtype is None:
+        return a.dtype
+    if a.dtype is None:
+        return b.dtype
+    first, second = names
+    raise SpecViolation(
+        f"{first} is {a.dtype} and {second} is {b.dtype}, they must have the same element type", "GI211"
+    )
+
+
+def require_dtype(tensor: SymbolicTensor, name: str, allowed: Sequence[DType] | frozenset[DType], what: str) -> None:
+    """Raises SpecViolation (GI211) when `tensor` is known to be of another type."""
+    if tensor.dtype is not None and tensor.dtype not in allowed:
+        raise SpecViolation(f"{name} must be {what}, is {tensor.dtype}", "GI211")
+
+
+def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[SymbolicTensor, Shape | None]:
+    """B and the result's shape, as the operator's version broadcasts A with B.
+
+    from version 7    multidirectional: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
+    versions 1 and 6  attributes `broadcast` and `axis`; B comes back with the dims that line it up with A
+    """
+    if op.version >= 7:
+        return b, _broadcast(op, a.shape, b.shape)
+    if op.attr("broadcast", 0) == 0:
+        return b, same_shape(op, a.shape, b.shape)
+    b = _lined_up(op, a, b)
+    return b, unidirectional(op, a.shape, b.shape, "B", "A")
+
+
+def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
+    """As `broadcast`, with a short way for what is nearly all there is: equal shapes, suffixes and ones."""
+    if a is None or b is None:
+        return None
+    if a == b:
+        return a
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    if long[len(long) - len(short) :] == short or all(dim == 1 for dim in short):
+        return long
+    return broadcast(op, a, b)
+
+
+def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
+    """B with 1s after its own dims, so that they start at `axis` of A; a suffix of A when there is no axis.
+
+    Spec: https://onnx.ai/onnx/operators/onnx__Add.html (1 and 6)
+    """
+    axis = op.attr("axis")
+    if a.shape is None or b.shape is None or axis is None:
+        return b
+    if all(known_eq(dim, 1, op.scope) is True for dim in b.shape):
+        return b  # a single element goes everywhere
+    rank = len(a.shape)
+    if not -rank <= axis < rank:
+        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], A has rank {rank}", "GI304")
+    trailing = rank - axis % rank - len(b.shape)
+    if trailing < 0:
+        raise SpecViolation(
+            f"B {format_shape(b.shape)} does not fit in A {format_shape(a.shape)} from axis {axis} on", "GI212"
+        )
+    shape = (*b.shape, *(1,) * trailing)
+    values = None if b.values is None else b.values.reshape(b.values.shape + (1,) * trailing)
+    return b.with_(shape=shape, values=values)
+
+
+def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
+    """The one shape of two operands that must agree in every dim."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a == b:
+        return a
+    if len(a) != len(b):
+        raise SpecViolation(f"shapes must be equal, are {format_shape(a)} and {format_shape(b)}", "GI212")
+    return tuple(op.require_equal(x, y, f"dims {axis}") for axis, (x, y) in enumerate(zip(a, b, strict=True)))
+
+
+def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_name: str, name: str) -> Shape | None:
+    """`shape`, to which `other` must broadcast without changing it."""
+    if shape is None or other is None:
+        return shape
+    if len(other) > len(shape):
+        raise SpecViolation(
+            f"{other_name} {format_shape(other)} does not broadcast to {name} {format_shape(shape)}", "GI212"
+        )
+    for dim, wanted in zip(reversed(other), reversed(shape), strict=False):
+        if known_eq(dim, 1, op.scope) is False and known_eq(dim, wanted, op.scope) is False:
+            raise SpecViolation(
+                f"{other_name} {format_shape(other)} does not broadcast to {name} {format_shape(shape)}: "
+                f"dim {dim} must be 1 or {wanted}",
+                "GI212",
+            )
+    return shape
+
+
+def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = None) -> list[SymbolicTensor]:
+    """The result of an operator with one input that keeps shape and element type."""
+    x = op.tensor(0)
+    dtype = x.dtype
+    if dtype is None or (x.values is None and dtype not in INTEGER_RANGE):
+        return [SymbolicTensor(dtype, x.shape)]
+    values = None
+    if x.values is not None and element is not None:
+        function = element
+        values = apply(lambda e: function(op, dtype, e), x.values)
+    bounds = None
+    if span is not None and dtype in INTEGER_RANGE and needs_span(values):
+        bounds = spans.fit(op, span(spans.span_of(x, op.scope), op.scope), dtype)
+    return [tensor_of(dtype, x.shape, values, bounds)]
+
+
+def binary(
+    op: OpCall, element: BinaryElement | None, span: BinarySpan | None = None, *, names: tuple[str, str] = ("A", "B")
+) -> list[SymbolicTensor]:
+    """The result of an operator on A and B, which have one element type."""
+    a, b = op.tensor(0), op.tensor(1)
+    dtype = same_dtype(a, b, names)
+    b, shape = operands(op, a, b)
+    is_integer = dtype in INTEGER_RANGE
+    if dtype is None or (not is_integer and (a.values is None or b.values is None)):
+        return [SymbolicTensor(dtype, shape)]
+    values = None
+    if a.values is not None and b.values is not None and element is not None:
+        function = element
+        values = apply(lambda x, y: function(op, dtype, x, y), a.values, b.values)
+    bounds = None
+    if span is not None and is_integer and needs_span(values):
+        scope = op.scope
+        bounds = spans.fit(op, span(spans.span_of(a, scope), spans.span_of(b, scope), scope), dtype)
+    return [tensor_of(dtype, shape, values, bounds)]

@@ -1,0 +1,331 @@
+"""Indices against the axis they address: what an operator allows, which elements it reaches, what it picks.
+
+Shared by the whole gather family. An axis of length s is addressed by indices in [0, s - 1] and, where the operator
+counts from the end, [-s, -1].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.access import Addressing, Indexing
+from gather_infer.diagnostic import Severity
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import OpCall
+from gather_infer.spans import hull, of_elements, span_of
+from gather_infer.symbolic import Dim, Expr, known_le, known_lt
+from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, from_values
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+INDEX_TYPES = frozenset({DType.INT32, DType.INT64})
+TABLE_LIMIT = 65536
+"""Elements of a constant of the model that is read to look a few of them up."""
+
+
+def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...]) -> None:
+    """Arity and attribute names of an operator without a schema.
+
+    Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes`.
+    """
+    if len(op.inputs) > inputs:
+        raise SpecViolation(f"{op.op_type} takes {inputs} inputs, has {len(op.inputs)}", "GI107")
+    for name in op.attributes:
+        if name not in attributes:
+            known = f"known are {', '.join(attributes)}" if attributes else "it has none"
+            raise SpecViolation(f"{name} is not an attribute of {op.op_type}, {known}", "GI106")
+
+
+def integer(op: OpCall, name: str, default: int) -> int:
+    """An integer attribute of an operator without a schema.
+
+    Raises SpecViolation when it has another type.
+    """
+    value = op.attr(name, default)
+    if not isinstance(value, int):
+        raise SpecViolation(f"attribute {name} must be an integer, is {value!r}", "GI106")
+    return value
+
+
+def require_type(
+    tensor: SymbolicTensor, allowed: Iterable[DType], name: str, *, code: str = "GI211", detail: tuple[str, ...] = ()
+) -> None:
+    """Raises SpecViolation when the element type of input `name` is known and not allowed."""
+    if tensor.dtype is None or tensor.dtype in allowed:
+        return
+    listed = sorted(map(str, allowed))
+    choice = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+    raise SpecViolation(f"{name} must be {choice}, is {tensor.dtype}", code, detail=detail)
+
+
+def require_least_rank(tensor: SymbolicTensor, least: int, name: str) -> None:
+    """Raises SpecViolation when input `name` is known to have fewer than `least` dims."""
+    if tensor.shape is not None and len(tensor.shape) < least:
+        raise SpecViolation(f"{name} must have rank >= {least}, has rank {len(tensor.shape)}", "GI305")
+
+
+def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
+    """True when a tensor of this shape has an element in every run."""
+    return shape is not None and all(d >= 1 if isinstance(d, int) else known_le(1, d, op.scope) is True for d in shape)
+
+
+def known_numbers(op: OpCall, position: int) -> Numbers | None:
+    """The elements of input `position`: its (partly) known values, or the numbers of a large constant."""
+    tensor = op.tensor(position)
+    return tensor.values if tensor.values is not None else op.constant(position)
+
+
+def known_table(op: OpCall, data: SymbolicTensor, numbers: Numbers | None) -> Numbers | None:
+    """The elements of input 0; of a larger integer constant only when the index is known."""
+    if data.values is not None or numbers is None or data.shape is None or data.dtype not in INTEGER_RANGE:
+        return data.values
+    sizes = [d for d in data.shape if isinstance(d, int)]
+    if len(sizes) < len(data.shape) or math.prod(sizes) > TABLE_LIMIT:
+        return None
+    constant = op.constant(0)
+    return None if constant is None else constant.astype(object)
+
+
+def check_bounds(
+    op: OpCall,
+    indices: SymbolicTensor,
+    numbers: Numbers | None,
+    size: Dim,
+    indexing: Indexing,
+    *,
+    place: str,
+    column: int | None = None,
+) -> None:
+    """Report indices that are out of bounds, and learn what every legal run has: an index i >= 0 needs size > i.
+
+    The addressed axis is noted in `op.context.addressed`.
+
+    place   "data float32[50257, 768], axis 0"
+    column  the component of an index tuple that addresses this axis
+    """
+    if numbers is not None and column is not None:
+        numbers = numbers[..., column]
+    distinct = _distinct(numbers)
+    complete = numbers is not None and (numbers.dtype != object or all(e is not None for e in numbers.flat))
+    op.context.addressed.append(Addressing(size, indexing, column, tuple(distinct), complete))
+    integers = [e for e in distinct if isinstance(e, int)]
+    if not integers and indexing.strict and isinstance(size, Expr) and is_nonempty(op, indices.shape):
+        op.imply(size - 1)
+    if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
+        op.report("GI301", "indices is not empty, the axis it addresses has length 0", place)
+    if numbers is None or not distinct:
+        return
+    least = indexing.least(size)
+    bad = [e for e in distinct if _is_outside(op, e, size, least)]
+    if bad:
+        _report_outside(op, numbers, size, indexing, place, column)
+    if isinstance(size, Expr) and indexing.strict:
+        for e in integers:
+            if e not in bad:  # what never holds must not become a fact
+                op.imply(size - e - 1 if e >= 0 else size + e)
+    negative = [e for e in integers if e < 0 and e not in bad]
+    if negative and indexing.negative_note:
+        first = _find(numbers, set(negative))[0]
+        op.report("GI303", f"index {_at(numbers, first)} is negative, {indexing.negative_note}", place,
+                  _element(first, column))  # fmt: skip
+
+
+def _distinct(numbers: Numbers | None) -> list[Dim]:
+    """What has to be looked at: of integers only the least and the greatest decide, and every symbolic element."""
+    if numbers is None or numbers.size == 0:
+        return []
+    if numbers.dtype != object:
+        return list(dict.fromkeys((int(numbers.min()), int(numbers.max()))))
+    integers = [e for e in numbers.flat if isinstance(e, int)]
+    ends: list[Dim] = [min(integers), max(integers)] if integers else []
+    return list(dict.fromkeys([*ends, *(e for e in numbers.flat if isinstance(e, Expr))]))
+
+
+def _report_outside(
+    op: OpCall, numbers: Numbers, size: Dim, indexing: Indexing, place: str, column: int | None
+) -> None:
+    least = indexing.least(size)
+    elements = dict.fromkeys(numbers.reshape(-1).tolist())
+    outside = {e for e in elements if isinstance(e, (int, Expr)) and _is_outside(op, e, size, least)}
+    positions = _find(numbers, outside)
+    found = _at(numbers, positions[0])
+    if size == 0:
+        message = f"index {found} is out of bounds, the axis has length 0"
+    else:
+        message = f"index {found} is outside [{-size if indexing.from_end else 0}, {size - 1}]"
+    detail = [place, _element(positions[0], column)]
+    if len(positions) > 1:
+        detail.append(f"{len(positions)} elements are out of bounds")
+    if not indexing.strict:
+        detail.append(f"the result there is {'not defined' if indexing.fill is None else indexing.fill}")
+    op.report("GI301", message, *detail, severity=None if indexing.strict else Severity.WARNING)
+
+
+def _is_outside(op: OpCall, index: Dim, size: Dim, least: Dim) -> bool:
+    return known_lt(index, size, op.scope) is False or known_le(least, index, op.scope) is False
+
+
+def _find(numbers: Numbers, wanted: set[Dim]) -> list[tuple[int, ...]]:
+    """The positions of the elements that are among `wanted`, in order."""
+    flat = [i for i, e in enumerate(numbers.reshape(-1).tolist()) if e in wanted]
+    return [tuple(map(int, np.unravel_index(i, numbers.shape))) for i in flat]
+
+
+def _at(numbers: Numbers, position: tuple[int, ...]) -> Dim:
+    found: Dim = numbers[position] if numbers.dtype == object else int(numbers[position])
+    return found
+
+
+def _element(position: tuple[int, ...], column: int | None) -> str:
+    full = position if column is None else (*position, column)
+    return f"indices element [{', '.join(map(str, full))}]" if full else "indices is a scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Where the elements of an index point to, element by element.
+
+    positions  counted from the front; 0 where not known
+    known      the position is known and in bounds
+    outside    known to be out of bounds
+    """
+
+    positions: npt.NDArray[np.intp]
+    known: npt.NDArray[np.bool_]
+    outside: npt.NDArray[np.bool_]
+
+
+def pick(numbers: Numbers, size: int, indexing: Indexing) -> Picked:
+    """The positions that `numbers` address on an axis of length `size`."""
+    least = indexing.least(size)
+    assert isinstance(least, int), "the least index on an axis of static length is a number"
+    first = -size if indexing.from_end else 0
+    flat = [e if isinstance(e, int) else None for e in numbers.reshape(-1).tolist()]
+    known = [e is not None and first <= e < size for e in flat]
+    outside = [e is not None and not least <= e < size for e in flat]
+    positions = [e % size if e is not None and is_known else 0 for e, is_known in zip(flat, known, strict=True)]
+    return Picked(
+        np.array(positions, dtype=np.intp).reshape(numbers.shape),
+        np.array(known, dtype=bool).reshape(numbers.shape),
+        np.array(outside, dtype=bool).reshape(numbers.shape),
+    )
+
+
+def look_up(
+    values: Numbers,
+    at: Sequence[npt.NDArray[np.intp]],
+    shape: tuple[int, ...],
+    known: npt.NDArray[np.bool_],
+    outside: npt.NDArray[np.bool_],
+    fill: object,
+) -> npt.NDArray[np.object_]:
+    """`values[at]`, None where a position is not known, `fill` where it is out of bounds."""
+    out = np.empty(shape, dtype=object)
+    if values.size:  # else only an axis without elements is addressed, and nothing is there to read
+        out[...] = values[tuple(at)]
+        out[~known] = None
+    out[outside] = fill
+    return out
+
+
+def reached(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size: int, indexing: Indexing) -> list[int]:
+    """Every position of an axis of length `size` that a legal run may read."""
+    found: set[int] = set()
+    elements: Iterable[object] = ()
+    if numbers is not None:
+        elements = numbers.flat if numbers.dtype == object else np.unique(numbers).tolist()
+    unknown = numbers is None
+    for e in elements:
+        if not isinstance(e, int):
+            unknown = True
+        elif -size <= e < size:
+            found.add(e % size)
+    if unknown and size:
+        span = span_of(indices, op.scope)
+        lo = None if span.lo is None else op.scope.bounds(span.lo).lo
+        hi = None if span.hi is None else op.scope.bounds(span.hi).hi
+        first = -size if indexing.from_end or not indexing.strict else 0
+        first = first if lo is None else max(lo, first)
+        last = size - 1 if hi is None else min(hi, size - 1)
+        found.update(i % size for i in range(first, last + 1))
+    return sorted(found)
+
+
+def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size: Dim, indexing: Indexing) -> bool:
+    """False when every index is known to be in bounds (of an operator that fills, i.e. of a legal run of any kind)."""
+    if indexing.strict:
+        return False
+    least = -size if indexing.from_end else 0
+    ends: list[tuple[Dim | None, Dim | None]] = [(e, e) for e in _distinct(numbers)]
+    if numbers is None or (numbers.dtype == object and any(e is None for e in numbers.flat)):
+        span = span_of(indices, op.scope)
+        ends.append((span.lo, span.hi))
+    return not all(
+        lo is not None
+        and hi is not None
+        and known_le(least, lo, op.scope) is True
+        and known_lt(hi, size, op.scope) is True
+        for lo, hi in ends
+    )
+
+
+def picked_span(
+    op: OpCall, data: SymbolicTensor, reach: Sequence[tuple[int, list[int]]], *, filled: bool = False
+) -> Span | None:
+    """Bounds of elements taken from `data`.
+
+    reach   (axis, positions that are read there); axes not listed are read whole
+    filled  some elements may be 0 instead
+    """
+    if data.dtype not in INTEGER_RANGE and data.dtype is not DType.BOOL:
+        return None
+    found: Span | None = None
+    if data.values is not None:
+        values = data.values
+        for axis, positions in reach:
+            values = np.take(values, np.array(positions, dtype=np.intp), axis=axis)
+        if values.size == 0:
+            return Span(0, 0) if filled and data.dtype is not DType.BOOL else None
+        found = of_elements(values.flat, op.scope)
+    if found is None:
+        found = data.span
+    if found is not None and filled:
+        found = hull(found, Span(0, 0), scope=op.scope)
+    if data.dtype is DType.BOOL and found is not None and found.lo != found.hi:
+        return None  # of bools the span says that all are the same, or nothing
+    return found
+
+
+def result(
+    data: SymbolicTensor,
+    shape: Shape | None,
+    values: npt.NDArray[np.object_] | None,
+    span: Callable[[], Span | None],
+) -> SymbolicTensor:
+    """The fact about a gathered tensor; the span is worked out only where the values do not say it already."""
+    if values is None or data.dtype is None:
+        return SymbolicTensor(data.dtype, shape, None, span())
+    out = from_values(data.dtype, values)
+    if out.values is None or any(e is None for e in out.values.flat):
+        return out.with_(span=span())
+    return out
+
+
+def value_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
+    """The dims as numbers when the index is known and there are few enough elements for values; else None."""
+    if shape is None or numbers is None or numbers.size > MAX_VALUES:
+        return None
+    sizes = tuple(d for d in shape if isinstance(d, int))
+    fits = math.prod(sizes) <= MAX_VALUES and max(sizes, default=0) < 2**31  # numpy refuses longer axes, of nothing too
+    return sizes if len(sizes) == len(shape) and fits else None
+
+
+def describe(tensor: SymbolicTensor, name: str) -> str:
+    """`data float32[50257, 768]`"""
+    return f"{name} {tensor.dtype or '?'}{format_shape(tensor.shape)}"

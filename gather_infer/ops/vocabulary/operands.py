@@ -1,0 +1,154 @@
+"""Reading small integer inputs as dims and axes, and what is left of the facts of a tensor when its elements move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import normalize_axis
+from gather_infer.rules import OpCall
+from gather_infer.spans import hull, span_of
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, make_values
+
+Values = npt.NDArray[np.object_]
+
+
+def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
+    """The elements of a 1-D integer tensor, None for each that is not known; None when their number is not known.
+
+    A scalar counts as one element, as in the runtimes.
+
+    Raises SpecViolation when `tensor` has rank 2 or more.
+    """
+    if tensor.shape is None:
+        return None
+    if len(tensor.shape) > 1:
+        raise SpecViolation(f"{name} must have rank 1, has rank {len(tensor.shape)}: {format_shape(tensor.shape)}")
+    if tensor.values is not None:
+        return [element if _is_dim(element) else None for element in tensor.values.flat]
+    length = tensor.shape[0] if tensor.shape else 1
+    return [None] * length if isinstance(length, int) and length <= MAX_VALUES else None
+
+
+def _is_dim(element: object) -> bool:
+    return isinstance(element, (int, Expr)) and not isinstance(element, bool)
+
+
+def all_ints(elements: Sequence[Dim | None] | None) -> list[int] | None:
+    """The elements when every one of them is a number, else None."""
+    if elements is None or not all(isinstance(element, int) for element in elements):
+        return None
+    return [element for element in elements if isinstance(element, int)]
+
+
+def static_shape(shape: Shape | None) -> tuple[int, ...] | None:
+    """`shape` when every dim is a number, else None."""
+    return None if shape is None or (ints := all_ints(shape)) is None else tuple(ints)
+
+
+def unique_axes(axes: Sequence[int], rank: int, name: str = "axes") -> list[int]:
+    """`axes` counted from the front.
+
+    Raises SpecViolation when one is outside [-rank, rank - 1] or two are the same axis.
+    """
+    result = [normalize_axis(axis, rank, name) for axis in axes]
+    if len(set(result)) < len(result):
+        raise SpecViolation(f"{name} must be different axes, are {list(axes)} of rank {rank}")
+    return result
+
+
+def replaced(shape: Shape, axis: int, *dims: Dim) -> Shape:
+    """`shape` with `dims` in the place of the dim at `axis`, an axis counted from the front."""
+    return (*shape[:axis], *dims, *shape[axis + 1 :])
+
+
+def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values | None = None) -> SymbolicTensor:
+    """Facts of a tensor of `shape` whose elements are elements of `data`; `values` when it is known which."""
+    return SymbolicTensor(data.dtype, shape, useful(values, shape), kept_span(op, data))
+
+
+def useful(values: Values | None, shape: Shape | None) -> Values | None:
+    """`values` if they fit `shape` and are worth keeping, else None."""
+    if values is None or values.shape != static_shape(shape) or values.size > MAX_VALUES:
+        return None
+    return None if values.size and all(element is None for element in values.flat) else values
+
+
+def kept_span(op: OpCall, data: SymbolicTensor) -> Span | None:
+    """The span of the elements of `data`, also when only its values tell it; None for what is no integer tensor."""
+    if data.span is not None:
+        return data.span
+    if data.values is None or data.dtype is None or not data.dtype.is_integer:
+        return None
+    span = span_of(data, op.scope)
+    return None if span.lo is None and span.hi is None else span
+
+
+def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
+    """A span for a tensor whose elements are elements of any of `inputs`; None when nothing is known."""
+    if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
+        return None
+    inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
+    if not inhabited:
+        return None
+    span = hull(*(kept_span(op, tensor) or span_of(tensor, op.scope) for tensor in inhabited), scope=op.scope)
+    return None if span.lo is None and span.hi is None else span
+
+
+def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
+    """The values of a small tensor, all unknown if need be; None when it is not small or its shape is not static."""
+    if tensor.values is not None:
+        return tensor.values
+    shape = static_shape(tensor.shape)
+    if shape is None or size_of(shape) > MAX_VALUES:
+        return None
+    return np.full(shape, None, dtype=object)
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    """The number of elements of a static shape."""
+    size = 1
+    for dim in shape:
+        size *= dim
+    return size
+
+
+def vector(elements: Sequence[Dim]) -> Values:
+    """A 1-D array of dims."""
+    return make_values(list(elements))
+
+
+def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
+    """An element of a tensor as a size: it must not be negative, the node fails otherwise.
+
+    Raises SpecViolation when the element is a negative number.
+    """
+    if element is None:
+        return op.fresh(f"{name} is not known")
+    if isinstance(element, int) and element < 0:
+        raise SpecViolation(f"{name} must be >= 0, is {element}")
+    op.imply(element)
+    return element
+
+
+def element_type(number: int, name: str = "dtype") -> DType:
+    """The DType with a number of TensorProto.DataType.
+
+    Raises SpecViolation when there is none.
+    """
+    if number not in DType.__members__.values():
+        raise SpecViolation(f"{name} = {number} is no element type", "GI211")
+    return DType(number)
+
+
+def zero_of(dtype: DType | None) -> int | float | bool | None:
+    """What an operator fills with when no value is given; None when the element type does not tell."""
+    if dtype is None or dtype in (DType.STRING, DType.COMPLEX64, DType.COMPLEX128):
+        return None
+    if dtype is DType.BOOL:
+        return False
+    return 0.0 if dtype.is_float else 0

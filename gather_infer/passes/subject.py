@@ -1,0 +1,136 @@
+"""What is constant in each graph of a model: holds the same elements in every run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+
+from gather_infer.domains import plain_domain
+from gather_infer.errors import ModelStructureError
+from gather_infer.inference import Inference
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex, Scope
+from gather_infer.model.paths import MAIN, GraphPath, Root, bodies, node_name, roots
+from gather_infer.passes.evaluate import Constant, read_attribute, read_tensor
+from gather_infer.tensor import Value
+
+Held: TypeAlias = "Constant | TensorProto | AttributeProto"
+
+
+class Constants:
+    """The graph index of a model together with its constants and facts.
+
+    `index` describes the model as it is; `graphs` holds the main graph and its subgraphs, outer ones first.
+    Raises ModelStructureError when a graph defines a name twice or its nodes form a cycle: no rewrite is safe then.
+    """
+
+    def __init__(self, inference: Inference) -> None:
+        self.model: ModelFile = inference.model
+        proto = self.model.proto
+        self.index = GraphIndex(proto)
+        for finding in self.index.findings:
+            if finding.code in ("GI101", "GI102"):
+                raise ModelStructureError(f"{self.model.name}: {finding.message}")
+        self.graphs: dict[GraphPath, GraphProto] = {
+            path: body for path, body in bodies(proto) if path.root is Root.GRAPH and isinstance(body, GraphProto)
+        }
+        self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
+        self._kept = _bound_by_training(self.model)
+        self._facts = _facts(inference, self.index)
+        self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
+
+    def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
+        # Before IR version 4 every initializer had to be an input too; runtimes take it for a constant, and so do we.
+        overridable = set(self.index[path].inputs) if self.model.proto.ir_version >= 4 or path.steps else set()
+        if path == MAIN:
+            overridable |= self._kept
+        held: dict[str, Held] = {t.name: t for t in graph.initializer if t.name not in overridable}
+        for node in graph.node:
+            if (
+                node.op_type == "Constant"
+                and not plain_domain(node.domain)
+                and len(node.output) == len(node.attribute) == 1
+            ):
+                held[node.output[0]] = node.attribute[0]
+        return held
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether training graphs read or write values of the main graph."""
+        return bool(self._kept)
+
+    def facts(self, path: GraphPath) -> Mapping[str, Value]:
+        """What the inference found out about the values of a graph."""
+        return self._facts[path]
+
+    def add(self, path: GraphPath, name: str, held: Held) -> None:
+        self._constants[path][name] = held
+
+    def find(self, path: GraphPath, name: str) -> Held | None:
+        """The constant that `name` stands for in graph `path`, None when it is none; inner names hide outer ones."""
+        home = self.index.home(path, name) if name else None
+        return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
+
+    def load(self, path: GraphPath, name: str) -> Constant | None:
+        """The bits of a constant; None when it is none, or is not what the gather family takes.
+
+        Raises ModelReadError when external data is missing.
+        """
+        held = self.find(path, name)
+        if held is None or isinstance(held, Constant):
+            return held
+        return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
+
+    def is_kept(self, path: GraphPath, name: str) -> bool:
+        """Whether a value has to stay although no node reads it."""
+        if name in self._annotated[path] or (path == MAIN and name in self._kept):
+            return True
+        return name in self.index[path].inputs or self.index.is_output(path, name)
+
+    def node_path(self, path: GraphPath, position: int) -> str:
+        """As locations name a node."""
+        label, name = self.index[path].label, node_name(self.graphs[path].node[position], position)
+        return f"{label}/{name}" if label else name
+
+
+def _annotated(graph: GraphProto) -> frozenset[str]:
+    """Names that quantization annotations mention."""
+    names = {a.tensor_name for a in graph.quantization_annotation}
+    return frozenset(names | {p.value for a in graph.quantization_annotation for p in a.quant_parameter_tensor_names})
+
+
+def _bound_by_training(model: ModelFile) -> set[str]:
+    """Names of the main graph that training graphs read or write: no constants, and never removed."""
+    names = {
+        name
+        for info in model.proto.training_info
+        for entry in (*info.update_binding, *info.initialization_binding)
+        for name in (entry.key, entry.value)
+    }
+    for path, body in roots(model.proto):
+        if path.root in (Root.INITIALIZATION, Root.ALGORITHM):
+            names.update(name for node in body.node for name in node.input)
+    return names
+
+
+def _facts(inference: Inference, index: GraphIndex) -> dict[GraphPath, Mapping[str, Value]]:
+    """The facts of each graph; none when another graph, or a function call, could have the same label."""
+    labels: Counter[str] = Counter(scope.label for scope in index.scopes.values())
+    facts: dict[GraphPath, Mapping[str, Value]] = {}
+    for path, scope in index.scopes.items():
+        found = inference.scopes.get(scope.label, {})
+        unique = labels[scope.label] == 1 and all(name in found for name in _defined(scope))
+        facts[path] = found if unique else {}
+    return facts
+
+
+def _defined(scope: Scope) -> list[str]:
+    return [*scope.producers, *scope.initializers, *scope.inputs]
+
+
+def is_constant(node: NodeProto) -> bool:
+    """True for a Constant of ai.onnx."""
+    return node.op_type == "Constant" and not plain_domain(node.domain)
