@@ -89,7 +89,7 @@ def _text(result: ConversionResult, *, verbose: bool) -> list[str]:
         lines.append(f"  indices assumed in bounds, where OpenVINO would have given zeros: {len(assumed)}")
     for c in result.converted if verbose else assumed:
         remarks = [f"indices {c.indices} in bounds", *(["Cast inserted"] if c.cast else [])] if verbose else []
-        lines.append("    " + ", ".join([c.node, f"axis {c.axis}", *remarks]))
+        lines.append("    " + ", ".join([str(c.node), f"axis {c.axis}", *remarks]))
     return [*lines, *findings_text(_found(result), result.source.name)]
 
 
@@ -99,6 +99,8 @@ def _json(result: ConversionResult) -> dict[str, Any]:
 
     return {
         "schema": SCHEMA,
-        "converted": [{"node": c.node, "axis": c.axis, "indices": c.indices, "cast": c.cast} for c in result.converted],
+        "converted": [
+            {"node": str(c.node), "axis": c.axis, "indices": c.indices, "cast": c.cast} for c in result.converted
+        ],
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }

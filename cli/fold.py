@@ -126,7 +126,7 @@ def _json(result: FoldResult, dry_run: bool) -> dict[str, Any]:
         for name, size in (("before", result.before), ("after", result.after))
     }
     folded = [
-        {"node": f.node, "op_type": f.op_type, "name": f.name, "bytes": f.value.nbytes, "reason": f.reason}
+        {"node": str(f.node), "op_type": f.op_type, "name": f.name, "bytes": f.value.nbytes, "reason": f.reason}
         for f in result.folded
     ]
     return {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from gather_infer.explanation import Explanation, explain
-    from gather_infer.inference import GatherAccess, Inference, infer
+    from gather_infer.inference import Access, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.passes import FoldResult, fold
@@ -43,7 +43,7 @@ _HOME = {
         "SpecViolation", "UsageError",
     ),
     "explanation": ("Explanation", "explain"),
-    "inference": ("GatherAccess", "Inference", "infer"),
+    "inference": ("Access", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
     "passes": ("FoldResult", "fold"),
@@ -53,6 +53,7 @@ _HOME = {
 }  # fmt: skip
 
 __all__ = [
+    "Access",
     "ConversionRefused",
     "ConversionResult",
     "DType",
@@ -61,7 +62,6 @@ __all__ = [
     "Explanation",
     "Expr",
     "FoldResult",
-    "GatherAccess",
     "GatherInferError",
     "Inference",
     "Location",

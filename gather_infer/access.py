@@ -31,14 +31,20 @@ class Indexing:
 class Addressing:
     """An axis that the indices of a node address, as its rule sees it.
 
+    input     the position of the input that holds the indices
+    axis      the position of the axis in the data, from the front
     size      the length of the axis
     column    the component of an index tuple that addresses it; None when indices are single numbers
+    columns   how many components an index tuple has; 1 when indices are single numbers
     elements  the elements of the index that are known: of numbers the least and the greatest, and every symbolic one
     complete  whether these are all
     """
 
+    input: int
+    axis: int
     size: Dim
     indexing: Indexing
     column: int | None
+    columns: int
     elements: tuple[Dim, ...]
     complete: bool

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gather_infer.places import NodePath
+
 
 class Severity(str, enum.Enum):
     """`error`: the model breaks the specification. `warning`: legal, but it will hurt. `note`: worth knowing."""
@@ -20,21 +22,27 @@ class Severity(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a finding is: a node by its path through subgraphs and functions, or a value by its name."""
+    """Where a finding is: a node by its path through subgraphs and functions, or a value by its name.
 
-    node: str = ""  # "/encoder/Gather", or "If_3/then_branch/Gather_1"
+    version  since_version of the operator; of one without a schema, the version imported for its domain
+    value    the tensor, when the finding is about a value
+    graph    what the graph of a value is called, when no node is to blame; "" for the main graph
+    """
+
+    node: NodePath | None = None
     op_type: str = ""
     domain: str = ""
-    version: int = 0  # since_version of the operator; of one without a schema, the version imported for its domain
-    value: str = ""  # the tensor, when the finding is about a value
+    version: int = 0
+    value: str = ""
+    graph: str = ""
 
     def __str__(self) -> str:
         if self.op_type:
             domain = f"{self.domain}." if self.domain else ""
             op = f"{domain}{self.op_type}-{self.version}" if self.version else f"{domain}{self.op_type}"
-            where = f"node {self.node} ({op})" if self.node else f"node ({op})"
+            where = f"node {self.node} ({op})" if self.node is not None else f"node ({op})"
             return f"{where}, {self.value}" if self.value else where
-        return f"value {self.value}" if self.value else (self.node or "model")
+        return f"value {self.value}" if self.value else (self.graph or "model")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,78 +6,33 @@ operator's specification; the walk adds where. Rule sets are values: users pass 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, overload
 
+from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
+from gather_infer.places import MAIN, NodePath
+from gather_infer.record import Assumption, Cause, Constraint, Record
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from gather_infer.access import Addressing
 
 Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | object"
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it.
+class Finding(NamedTuple):
+    """What a rule has to say about its node; see `Diagnostic`."""
 
-    Constraints that say the same are equal, whichever nodes demand them.
-    """
-
-    left: Dim
-    relation: str
-    right: Dim
-    node: str = field(compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """`dim >= least` (or `dim <= most`) was assumed: the facts of `node` are right unless it fails.
-
-    least   None when the assumption is an upper limit
-    most    None when the assumption is a lower limit
-    """
-
-    dim: Dim
-    least: int | None
-    node: str
-    reason: str
-    most: int | None = None
-
-    def __str__(self) -> str:
-        relation = f">= {self.least}" if self.most is None else f"<= {self.most}"
-        return f"{self.dim} {relation} (node {self.node})"
-
-    def is_known(self, scope: Scope) -> bool:
-        """True when the scope proves it, so that nothing rests on it any more."""
-        if self.least is not None and known_le(self.least, self.dim, scope) is not True:
-            return False
-        return self.most is None or known_le(self.dim, self.most, scope) is True
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why a fresh symbol exists: the node that made it and what it could not know.
-
-    operands   for a function of dims: the symbols that it depends on
-    equals     a dim of the same size in every legal run, too unwieldy to reason with; None when there is no such dim
-    """
-
-    node: str
-    op_type: str
-    reason: str
-    data_dependent: bool
-    operands: frozenset[str] = frozenset()
-    equals: Dim | None = None
+    code: str
+    message: str
+    detail: tuple[str, ...] = ()
+    severity: Severity | None = None
 
 
 class Context:
@@ -99,18 +54,42 @@ class Context:
         self.scope = scope if scope is not None else Scope()
         self.may_assume = may_assume
         self.zero_dims = frozenset(zero_dims)
+        self.record = Record()
         self.causes: dict[str, Cause] = {}
-        self.constraints: dict[Constraint, None] = {}
-        self.assumptions: dict[tuple[Dim, int], Assumption] = {}
-        self.findings: list[tuple[str, str, tuple[str, ...], Severity | None]] = []
+        self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
-        self.effects = 0  # grows with whatever a rule does besides returning facts
-        self.node = ""
         self.op_type = ""
+        self.graph = MAIN
+        self.labels: Sequence[str] = ("",)
+        self.position = 0
         self._reserved = set(reserved)
         self._numbers: dict[str, int] = {}
         self._derived: dict[tuple[object, ...], Expr] = {}
         self._derivations: dict[str, tuple[Any, ...]] = {}
+
+    @property
+    def node(self) -> NodePath:
+        """The node whose rule is at work."""
+        return NodePath(self.graph, self.position, self.labels[self.position])
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The scope and the node are afterwards what they were before, whatever bodies are walked meanwhile."""
+        kept = self.scope, self.op_type, self.graph, self.labels, self.position
+        try:
+            yield
+        finally:
+            self.scope, self.op_type, self.graph, self.labels, self.position = kept
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        """What validity demands of dims, in the order in which nodes do."""
+        return list(self.record.all(Constraint))
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """What had to be assumed."""
+        return list(self.record.all(Assumption))
 
     def fresh(self, reason: str, *, stem: str = "") -> Expr:
         """A new symbol >= 0, different from every other; for sizes that depend on data."""
@@ -130,7 +109,7 @@ class Context:
             number += 1
         self._numbers[stem] = number + 1
         self._reserved.add(name)
-        self.effects += 1
+        self.record.note_effect()
         self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands, equals)
         return symbol(name)
 
@@ -165,7 +144,7 @@ class Context:
     def imply(self, dim: Dim) -> None:
         """Learn `dim >= 0`: the node fails in every run where it does not hold."""
         if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
-            self.effects += 1
+            self.record.note_effect()
             self.scope.require(dim)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
@@ -176,10 +155,7 @@ class Context:
         if isinstance(left, int) and isinstance(right, int):
             return
         left, right = reduced(left, relation, right)
-        constraint = Constraint(left, relation, right, self.node)
-        if constraint not in self.constraints:
-            self.effects += 1
-            self.constraints[constraint] = None
+        self.record.constrain(Constraint(left, relation, right, self.node))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """The one dim that two dims which have to agree stand for; `what` names them in the message.
@@ -203,7 +179,7 @@ class Context:
             return False
         assert isinstance(dim, Expr), "what is said of a number is known"
         dim, least = least_of(dim, least)
-        self._list((dim, least), Assumption(dim, least, self.node, reason))
+        self.record.assume(Assumption(dim, least, self.node, reason))
         return True
 
     def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
@@ -216,21 +192,16 @@ class Context:
         below = -dim
         assert isinstance(below, Expr), "what is said of a number is known"
         below, least = least_of(below, -most)
-        self._list((below, least), Assumption(-below, None, self.node, reason, -least))
+        self.record.assume(Assumption(-below, None, self.node, reason, -least))
         return True
-
-    def _list(self, key: tuple[Dim, int], assumption: Assumption) -> None:
-        if key not in self.assumptions:
-            self.effects += 1
-            self.assumptions[key] = assumption
 
     def report(self, code: str, message: str, detail: tuple[str, ...], severity: Severity | None) -> None:
         """Add a finding about the current node."""
-        self.effects += 1
-        self.findings.append((code, message, detail, severity))
+        self.record.note_effect()
+        self.findings.append(Finding(code, message, detail, severity))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class OpCall:
     """One node as a rule sees it.
 
@@ -281,7 +252,7 @@ class OpCall:
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The numbers of an integer input that is a constant of the model, read from the file on demand; else None."""
-        self.context.effects += 1  # what the constant holds is not among the facts of the input
+        self.context.record.note_effect()  # what the constant holds is not among the facts of the input
         return self.load(index) if self.load is not None else None
 
     @property
@@ -300,6 +271,10 @@ class OpCall:
         """See Context.imply: `dim >= 0` in every legal run."""
         self.context.imply(dim)
 
+    def constrain(self, left: Dim, relation: str, right: Dim) -> None:
+        """See Context.constrain."""
+        self.context.constrain(left, relation, right)
+
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """See Context.require_equal."""
         return self.context.require_equal(left, right, what, code=code)
@@ -307,6 +282,25 @@ class OpCall:
     def assume(self, dim: Dim, least: int, reason: str) -> bool:
         """See Context.assume."""
         return self.context.assume(dim, least, reason)
+
+    def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
+        """See Context.assume_at_most."""
+        return self.context.assume_at_most(dim, most, reason)
+
+    def derivation(self, name: str) -> tuple[Any, ...] | None:
+        """See Context.derivation."""
+        return self.context.derivation(name)
+
+    def cause(self, name: str) -> Cause | None:
+        """Why there is a generated symbol of this name; None for a symbol of the model."""
+        return self.context.causes.get(name)
+
+    def address(self, *axes: Addressing) -> None:
+        """Say which axes the node addresses by index; a verdict on each is given from the facts before this node.
+
+        The rule declares the index input: `rule(..., addresses={1: 0})`.
+        """
+        self.context.addressed += axes
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
         """Add a finding about this node and go on; for what is no reason to give up its outputs."""
@@ -316,41 +310,79 @@ class OpCall:
 Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[Value | None]"]
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is true of an operator beside what its rule says of a call.
+
+    addresses     the inputs that hold indices, each with the input whose axes they address: {1: 0} of Gather
+    checks_types  the rule itself says which element types are not allowed, under its own codes; else the schema does
+    """
+
+    addresses: Mapping[int, int] = field(default_factory=dict)
+    checks_types: bool = False
+
+
+NO_TRAITS: Final = Traits()
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A rule, the version since which it holds, and the traits of the operator since then."""
+
+    since: int
+    rule: Rule
+    traits: Traits = NO_TRAITS
+
+
 class RuleSet:
     """The rules of one domain; one rule per behaviour change, found by the newest `since <= version`."""
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
-        self._rules: dict[str, list[tuple[int, Rule]]] = {}
+        self._rules: dict[str, list[Registered]] = {}
 
-    def rule(self, op_type: str, *, since: int = 1) -> Callable[[Rule], Rule]:
-        """Decorator: the function is the rule of `op_type` from version `since` on."""
+    def rule(
+        self,
+        op_type: str,
+        *,
+        since: int = 1,
+        addresses: Mapping[int, int] | None = None,
+        checks_types: bool = False,
+    ) -> Callable[[Rule], Rule]:
+        """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
+        traits = NO_TRAITS if not addresses and not checks_types else Traits(addresses or {}, checks_types)
 
         def add(function: Rule) -> Rule:
-            versions = self._rules.setdefault(op_type, [])
-            if any(s == since for s, _ in versions):
-                raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rules since {since}")
-            versions.append((since, function))
-            versions.sort(key=lambda entry: -entry[0])
+            self._add(op_type, Registered(since, function, traits))
             return function
 
         return add
 
+    def _add(self, op_type: str, entry: Registered) -> None:
+        versions = self._rules.setdefault(op_type, [])
+        if any(known.since == entry.since for known in versions):
+            raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rules since {entry.since}")
+        versions.append(entry)
+        versions.sort(key=lambda known: -known.since)
+
+    def lookup(self, op_type: str, version: int) -> Registered | None:
+        """The rule in force at `version` with its traits, or None."""
+        return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
+
     def find(self, op_type: str, version: int) -> Rule | None:
         """The rule in force at `version`, or None."""
-        for since, function in self._rules.get(op_type, ()):
-            if since <= version:
-                return function
-        return None
+        found = self.lookup(op_type, version)
+        return None if found is None else found.rule
 
     def entries(self) -> list[tuple[str, int, Rule]]:
         """Every (op_type, since, rule), sorted."""
         return sorted(
-            ((op, since, function) for op, versions in self._rules.items() for since, function in versions),
+            ((op, entry.since, entry.rule) for op, versions in self._rules.items() for entry in versions),
             key=lambda entry: entry[:2],
         )
 
     def update(self, other: RuleSet) -> None:
         """Take over the rules of another set of the same domain; raises ValueError when one is defined twice."""
-        for op_type, since, function in other.entries():
-            self.rule(op_type, since=since)(function)
+        for op_type, versions in other._rules.items():
+            for entry in versions:
+                self._add(op_type, entry)

@@ -138,9 +138,9 @@ def holds(op: OpCall, dim: Expr, least: int, most: int, *, may_assume: bool) -> 
     if not least <= ordinary <= most:
         return False
     reason = f"{dim} has to fit in the element type"
-    if not high and not op.context.assume_at_most(dim, most, reason):
+    if not high and not op.assume_at_most(dim, most, reason):
         return False
-    return low or op.context.assume_at_most(-dim, -least, reason)
+    return low or op.assume_at_most(-dim, -least, reason)
 
 
 P = ParamSpec("P")

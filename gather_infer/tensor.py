@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -163,6 +163,10 @@ class SymbolicTensor:
         if self.values is not None and self.values.size <= 8:
             text += f" = {format_values(self.values)}"
         return text
+
+
+UNKNOWN: Final = SymbolicTensor()
+"""A value of which nothing is known; most are tensors."""
 
 
 def _typed(element: object) -> tuple[str, object]:

@@ -25,21 +25,25 @@ REPO = Path(__file__).parents[1]
 PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
 CLI = Path(gather_infer_cli.__file__).parent
 
-GROUND = {"access", "diagnostic", "domains", "errors", "lazy", "rules", "spans", "symbolic", "tensor"}
+GROUND = {
+    "access", "diagnostic", "domains", "errors", "lazy", "places", "record", "rules", "spans", "symbolic", "tensor"
+}  # fmt: skip
 ENGINE = GROUND | {"ops", "model", "inference"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms that it may import, third-party packages that it may import)
     "errors": (set(), set()),
     "lazy": (set(), set()),
     "domains": (set(), set()),
-    "diagnostic": (set(), set()),
+    "places": (set(), set()),
+    "diagnostic": ({"places"}, set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"numpy"}),
     "spans": ({"rules", "symbolic", "tensor"}, set()),
-    "access": ({"symbolic", "tensor"}, set()),
-    "rules": ({"access", "diagnostic", "errors", "symbolic", "tensor"}, {"numpy"}),
+    "access": ({"symbolic"}, set()),
+    "record": ({"places", "symbolic"}, set()),
+    "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, {"numpy"}),
     "ops": (GROUND, {"numpy"}),
-    "model": ({"diagnostic", "domains", "errors", "lazy"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "model": ({"diagnostic", "domains", "errors", "lazy", "places"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
     "inference": (GROUND | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
     "explanation": (ENGINE, {"onnx", "onnx_graphsurgeon"}),
     "catalog": (ENGINE, {"onnx"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
@@ -10,9 +10,11 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorS
 from gather_infer.domains import plain_domain
 from gather_infer.inference.bodies.function import resolved, schema_body
 from gather_infer.inference.dispatch import Entry, Opsets
-from gather_infer.inference.frame import Frame, labels_of
+from gather_infer.inference.frame import Frame
 from gather_infer.inference.result import Inference
 from gather_infer.inference.structure import imports_of
+from gather_infer.model.paths import joined, node_labels, subgraphs
+from gather_infer.places import MAIN, GraphPath, NodePath, Step
 from gather_infer.tensor import Value
 
 
@@ -28,9 +30,8 @@ class Place:
         return self.body.nodes[self.position]
 
     @property
-    def path(self) -> str:
-        label = self.body.labels[self.position]
-        return f"{self.body.path}/{label}" if self.body.path else label
+    def path(self) -> NodePath:
+        return NodePath(self.body.path, self.position, self.body.labels[self.position])
 
     @property
     def entry(self) -> Entry:
@@ -41,13 +42,15 @@ class Place:
 class Body:
     """One graph or function body in one place.
 
+    label      what it is called; `labels` what its nodes are called
     values     its facts
     caller     the node around it, None for the main graph
     is_call    it is the body of a function: names of outer graphs are not seen
     producers  name -> position of the node that makes it, and of the output
     """
 
-    path: str
+    path: GraphPath
+    label: str
     proto: GraphProto | FunctionProto
     values: Mapping[str, Value]
     opsets: Opsets
@@ -66,7 +69,7 @@ class Body:
                 if name and name not in producers:
                     producers[name] = position, slot
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "labels", tuple(labels_of(nodes)))
+        object.__setattr__(self, "labels", tuple(joined(self.label, inner) for inner in node_labels(nodes)))
         object.__setattr__(self, "producers", producers)
 
     @property
@@ -98,67 +101,66 @@ class Bodies:
     def __init__(self, inference: Inference) -> None:
         proto = inference.model.proto
         self._scopes = inference.scopes
+        self._labels = inference.labels
         self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in reversed(proto.functions)}
         opsets = self._opsets(imports_of(proto))
-        self.main = Body("", proto.graph, inference.scopes[""], opsets, None, False, {})
-        self._found: dict[str, Body | None] = {"": self.main}
+        self.main = Body(MAIN, "", proto.graph, inference.scopes[MAIN], opsets, None, False, {})
+        self._found: dict[GraphPath, Body] = {MAIN: self.main}
 
     def _opsets(self, imports: Iterable[OperatorSetIdProto]) -> Opsets:
         return Opsets(imports, (), self._functions)
 
-    def at(self, path: str) -> Body | None:
+    def at(self, path: GraphPath) -> Body | None:
         """The body of a scope; None when there is none."""
-        if path not in self._found:
-            self._found[path] = self._search(self.main, path)
-        return self._found[path]
+        body: Body | None = self.main
+        for step in path.steps:
+            if body is None:
+                return None
+            body = self._below(Place(body, step.node), step)
+        return body
 
-    def place(self, path: str) -> Place | None:
-        """The node of a path; None when there is none."""
-        return next(self._places(self.main, path), None)
+    def place(self, node: NodePath) -> Place | None:
+        """The node at a path; None when its graph was not walked."""
+        body = self.at(node.graph)
+        return None if body is None else Place(body, node.position)
+
+    def called(self, label: str) -> Place | None:
+        """The first node that is called `label`; None when there is none."""
+        for path, outer in self._labels.items():
+            if label.startswith(f"{outer}/") or not outer:
+                body = self.at(path)
+                if body is not None and label in body.labels:
+                    return Place(body, body.labels.index(label))
+        return None
 
     def inner(self, place: Place) -> list[tuple[str, Body]]:
         """The bodies that a node has run: by attribute those of control flow, under "" the function that it calls."""
         found = []
-        for attribute in place.node.attribute:
-            path = f"{place.path}/{attribute.name}"
-            if attribute.HasField("g") and path in self._scopes:
-                found.append((attribute.name, self._subgraph(place, path, attribute.g)))
-        if not found and place.path in self._scopes and (call := self._call(place)) is not None:
+        for step, _ in subgraphs(place.node, place.position):
+            body = self._below(place, step)
+            if body is not None and step.attribute is not None:
+                found.append((place.node.attribute[step.attribute].name, body))
+        if not found and (call := self._below(place, Step(place.position))) is not None:
             found.append(("", call))
         return found
 
-    def _search(self, body: Body, path: str) -> Body | None:
-        for position, label in enumerate(body.labels):
-            here = f"{body.path}/{label}" if body.path else label
-            if path == here or path.startswith(f"{here}/"):
-                for _, inner in self.inner(Place(body, position)):
-                    if path == inner.path:
-                        return inner
-                    if path.startswith(f"{inner.path}/") and (found := self._search(inner, path)) is not None:
-                        return found
-        return None
-
-    def _places(self, body: Body, path: str) -> Iterator[Place]:
-        for position, label in enumerate(body.labels):
-            here = f"{body.path}/{label}" if body.path else label
-            if path == here:
-                yield Place(body, position)
-            elif path.startswith(f"{here}/"):
-                for _, inner in self.inner(Place(body, position)):
-                    yield from self._places(inner, path)
-
-    def _subgraph(self, place: Place, path: str, graph: GraphProto) -> Body:
+    def _below(self, place: Place, step: Step) -> Body | None:
+        path = place.body.path.below(step)
         known = self._found.get(path)
-        if known is None:
-            outer = place.body
-            known = Body(path, graph, self._scopes[path], outer.opsets, place, False, outer.attributes)
-            self._found[path] = known
-        return known
-
-    def _call(self, place: Place) -> Body | None:
-        known = self._found.get(place.path)
-        if known is not None:
+        if known is not None or path not in self._scopes:
             return known
+        if step.attribute is None:
+            made = self._call(place, path)
+        else:
+            attribute, outer = place.node.attribute[step.attribute], place.body
+            graph = attribute.g if step.item is None else attribute.graphs[step.item]
+            values, label = self._scopes[path], self._labels[path]
+            made = Body(path, label, graph, values, outer.opsets, place, False, outer.attributes)
+        if made is not None:
+            self._found[path] = made
+        return made
+
+    def _call(self, place: Place, path: GraphPath) -> Body | None:
         node, entry = place.node, place.entry
         function = entry.function
         if function is None and entry.schema is not None:
@@ -173,6 +175,4 @@ class Bodies:
             if outer is not None:
                 attributes[attribute.name] = outer
         opsets = self._opsets(function.opset_import)
-        known = Body(place.path, function, self._scopes[place.path], opsets, place, True, attributes)
-        self._found[place.path] = known
-        return known
+        return Body(path, self._labels[path], function, self._scopes[path], opsets, place, True, attributes)

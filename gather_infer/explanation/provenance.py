@@ -13,10 +13,10 @@ from typing import Final
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.steps import Facet, Operand, Origin, Step
 from gather_infer.inference.result import Inference
+from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
-UNKNOWN: Final = SymbolicTensor()
 TELLS_ITS_DIMS: Final = frozenset({"Shape", "Size"})
 """Operators of ai.onnx whose elements are the dims of their input."""
 
@@ -50,7 +50,7 @@ class Search:
         self.depth = depth
         self.every = every
         self.visited: list[Place] = []
-        self._seen: set[tuple[str, str, Facet]] = set()
+        self._seen: set[tuple[GraphPath, str, Facet]] = set()
 
     def chain(self, body: Body, name: str) -> Step:
         """The chain of a tensor; of one with known elements, the chain of those."""
@@ -62,7 +62,7 @@ class Search:
         made_by = home.producers.get(source.name)
         value = home.values.get(source.name, UNKNOWN)
         asked = tuple(sorted(source.wanted or (), key=str))
-        step = Step(source.facet, asked, home.path, source.name, value, Origin.UNDEFINED)
+        step = Step(source.facet, asked, home.label, source.name, value, Origin.UNDEFINED)
         if made_by is None:
             return self._leaf(step, source, home, depth)
         place, slot = Place(home, made_by[0]), made_by[1]
@@ -173,7 +173,7 @@ class Search:
         for (name, facet), part in found.items():
             yield _Source(body, name, facet, None if part is None else frozenset(part))
 
-    def _behind(self, wanted: frozenset[Dim], node: str) -> frozenset[Dim]:
+    def _behind(self, wanted: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
         """The symbols that those made up at the node are functions of."""
         causes = self.inference.causes
         made = {n for d in wanted for n in free_symbols(d) if n in causes and causes[n].node == node}

@@ -16,7 +16,10 @@ from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
 from gather_infer.model.given import to_model_file
-from gather_infer.rules import Assumption, Constraint, RuleSet
+from gather_infer.model.paths import joined
+from gather_infer.places import MAIN
+from gather_infer.record import Assumption, Constraint
+from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Expr, free_symbols
 from gather_infer.tensor import SymbolicTensor, format_shape
 
@@ -75,7 +78,7 @@ def explain(
     concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
     visited = {place.path for place in search.visited}
     return Explanation(
-        scope=body.path,
+        scope=body.label,
         name=name,
         value=value,
         step=step,
@@ -83,9 +86,7 @@ def explain(
         remedies=remedies.of_type(body, name),
         assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
         constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
-        findings=tuple(
-            d for d in inference.diagnostics if d.location.node in visited and d.location.node and d.code != "GI203"
-        ),
+        findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
     )
 
 
@@ -94,24 +95,21 @@ def _resolve(inference: Inference, bodies: Bodies, tensor: str) -> tuple[Body, s
 
     Raises UsageError.
     """
-    if tensor in inference.scopes[""]:
+    if tensor in inference.scopes[MAIN]:
         return bodies.main, tensor
     for path, values in inference.scopes.items():
-        name = tensor[len(path) + 1 :]
-        if path and tensor.startswith(f"{path}/") and name in values and (body := bodies.at(path)) is not None:
+        label = inference.labels[path]
+        name = tensor[len(label) + 1 :]
+        if label and tensor.startswith(f"{label}/") and name in values and (body := bodies.at(path)) is not None:
             return body, name
-    place = bodies.place(tensor)
+    place = bodies.called(tensor)
     if place is not None and any(place.node.output):
-        made = " and ".join(repr(_address(place.body.path, n)) for n in place.node.output if n)
+        made = " and ".join(repr(joined(place.body.label, n)) for n in place.node.output if n)
         raise UsageError(f"no tensor {tensor!r}; the node of that name makes {made}")
-    known = [_address(path, name) for path, values in inference.scopes.items() for name in values]
+    known = [joined(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
     # People ask for outputs first.
     ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *known))
     raise UsageError(f"no tensor {tensor!r}{suggestion(tensor, ordered)}")
-
-
-def _address(path: str, name: str) -> str:
-    return f"{path}/{name}" if path else name
 
 
 def _concerns(constraint: Constraint, names: set[str], inference: Inference) -> bool:
@@ -196,7 +194,9 @@ class _Remedies:
                     yield f"--input '{leaf.name}={value.dtype or 'float32'}{shape}'"
                 elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
                     yield f"a constant in place of the input {leaf.name}, {value}"
-            elif leaf.node in self.without_rule and (place := self.bodies.place(leaf.node)) is not None:
+            elif leaf.node is not None and leaf.node in self.without_rule:
+                place = self.bodies.place(leaf.node)
+                assert place is not None, "a node of the chain is in a graph that was walked"
                 yield self._rule_for(place)
 
     def _rule_for(self, place: Place) -> str:

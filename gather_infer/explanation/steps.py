@@ -6,7 +6,8 @@ import enum
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic
-from gather_infer.rules import Assumption, Cause, Constraint
+from gather_infer.places import NodePath
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
@@ -48,7 +49,7 @@ class Step:
 
     asked     the dims or elements that matter; empty when all do
     scope     path of the graph that defines it, "" is the main graph
-    node      path of the node that makes it; of a body input the node around its graph; else empty
+    node      the node that makes it; of a body input the node around its graph; else None
     operands  the inputs of the node that matter
     sources   their steps
     passed    nodes left out between this tensor and the step above, all of which hand the same dims on
@@ -63,7 +64,7 @@ class Step:
     name: str
     value: Value
     origin: Origin
-    node: str = ""
+    node: NodePath | None = None
     op_type: str = ""
     domain: str = ""
     operands: tuple[Operand, ...] = ()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.frame import labels_of
 from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
-from gather_infer.model.paths import bodies
+from gather_infer.model.paths import bodies, subgraphs
+from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -61,7 +61,7 @@ def annotate(
     style = _Style()
     if like_onnx:
         style = _Style(_unknowns(inference, model), complete=True, misfits=[] if misfits is None else misfits)
-    _annotate_graph(model.graph, "", inference.scopes, style)
+    _annotate_graph(model.graph, MAIN, inference.scopes, style)
     return model
 
 
@@ -81,7 +81,9 @@ def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
     return spell
 
 
-def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[str, Value]], style: _Style) -> None:
+def _annotate_graph(
+    graph: GraphProto, path: GraphPath, scopes: Mapping[GraphPath, Mapping[str, Value]], style: _Style
+) -> None:
     values = scopes.get(path)
     if values is None:
         return
@@ -89,7 +91,7 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
     interface |= {t.values.name for t in graph.sparse_initializer}
     declared = {v.name: v for v in graph.value_info}
     entries: list[ValueInfoProto] = []
-    for label, node in zip(labels_of(graph.node), graph.node, strict=True):
+    for position, node in enumerate(graph.node):
         for name in node.output:
             if not name or name in interface:
                 continue
@@ -108,10 +110,8 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
                 entry = kept
             if entry is not None:
                 entries.append(entry)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                below = f"{label}/{attribute.name}"
-                _annotate_graph(attribute.g, f"{path}/{below}" if path else below, scopes, style)
+        for step, inner in subgraphs(node, position):
+            _annotate_graph(inner, path.below(step), scopes, style)
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]

@@ -11,16 +11,8 @@ from onnx import FunctionProto
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
 from gather_infer.inference.lineage.follow import FOLLOWED
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
-from gather_infer.rules import Rule, RuleSet
+from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits
 from gather_infer.tensor import DType
-
-GATHER_FAMILY = frozenset(
-    {
-        ("", "Gather"), ("", "GatherElements"), ("", "GatherND"), ("ai.onnx.ml", "ArrayFeatureExtractor"),
-        ("com.microsoft", "GatherND"), ("com.microsoft", "GatherBlockQuantized"),
-        ("openvino", "Gather"), ("openvino", "GatherElements"), ("openvino", "GatherND"), ("openvino", "GatherTree"),
-    }
-)  # fmt: skip
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
@@ -31,6 +23,7 @@ class Entry:
 
     domain     canonical
     version    the opset version in force, 0 when the model does not import the domain
+    traits     of the operator, as far as a rule says
     custom     the rule is one of the caller's
     is_followed  see `follow`
     checked    tuples of input element types that were found legal
@@ -43,7 +36,7 @@ class Entry:
     schema: Schema | None
     function: FunctionProto | None
     control: bool
-    in_family: bool
+    traits: Traits
     custom: bool
     is_followed: bool
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
@@ -85,11 +78,11 @@ class Opsets:
         name = canonical_domain(domain)
         version = self.version_of(domain)
         function = self._functions.get((plain_domain(domain), op_type, overload))
-        rule, custom = None, False
+        found, custom = None, False
         for position, sets in enumerate(self._rule_sets):
             rules = sets.get(domain) or sets.get(name)
-            rule = rules.find(op_type, version) if rules is not None and version else None
-            if rule is not None:
+            found = rules.lookup(op_type, version) if rules is not None and version else None
+            if found is not None:
                 custom = position < len(self._rule_sets) - 1  # the package's own come last
                 break
         lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
@@ -98,11 +91,11 @@ class Opsets:
             op_type,
             name,
             version,
-            None if function is not None else rule,
+            None if function is not None or found is None else found.rule,
             schema,
             function,
             control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
-            in_family=(name, op_type) in GATHER_FAMILY and function is None,
+            traits=NO_TRAITS if function is not None or found is None else found.traits,
             custom=custom,
-            is_followed=name == "" and op_type in FOLLOWED and function is None and rule is not None,
+            is_followed=name == "" and op_type in FOLLOWED and function is None and found is not None,
         )

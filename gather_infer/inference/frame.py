@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import onnx
-from onnx import AttributeProto, NodeProto, TensorProto
+from onnx import AttributeProto, TensorProto
 
 from gather_infer.inference.cache import Key
 from gather_infer.inference.dispatch import Opsets
@@ -16,6 +15,7 @@ from gather_infer.inference.lineage.floats import Floats
 from gather_infer.inference.lineage.growth import Growth
 from gather_infer.inference.lineage.trace import Test, Trace
 from gather_infer.inference.proto.types import DimReader
+from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
@@ -23,27 +23,18 @@ MAX_DEPTH: Final = 40
 """Subgraphs and function calls inside each other."""
 
 
-def labels_of(nodes: Iterable[NodeProto]) -> list[str]:
-    """What paths call the nodes: by name, or operator and position where there is none, or several have the same."""
-    labels = [node.name or f"{node.op_type}#{index}" for index, node in enumerate(nodes)]
-    if len(set(labels)) == len(labels):
-        return labels
-    count = Counter(labels)
-    return [f"{label}#{index}" if count[label] > 1 else label for index, label in enumerate(labels)]
-
-
 @dataclass(slots=True)
 class Frame:
     """The names of one graph, subgraph or function body while it is walked.
 
-    path        "" for the main graph, else the path of the node and the attribute
+    label       what the graph is called: "" for the main graph, else the label of the node and the attribute
     declared    the value_info of the graph
     outputs     its declared outputs
     constants   tensors that no caller can override, for rules that need every element
     attributes  of the call, in a function body and its subgraphs
     parameters  the attributes that the function has; None outside functions
     reader      of dims declared in this body: a name that no input has means something else in every body and call
-    paths       of the nodes: their labels below the path of this graph
+    labels      of the nodes, below that of this graph
     absent      inputs of a function that the call leaves out
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
     traces      where the elements of integer tensors come from
@@ -58,7 +49,8 @@ class Frame:
     """
 
     opsets: Opsets
-    path: str = ""
+    path: GraphPath = MAIN
+    label: str = ""
     parent: Frame | None = None
     values: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
@@ -67,7 +59,7 @@ class Frame:
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     parameters: frozenset[str] | None = None
     reader: DimReader | None = None
-    paths: Sequence[str] = ()
+    labels: Sequence[str] = ()
     absent: frozenset[str] = frozenset()
     negative: dict[str, Dim] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)

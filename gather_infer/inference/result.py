@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.rules import Assumption, Cause, Constraint
+from gather_infer.places import MAIN, GraphPath, NodePath
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -27,39 +28,52 @@ class Evidence:
 
     scope      what is declared, and implied by the nodes before
     indices    the index tensor
-    addressed  the axes that it addresses; empty when their number is not known
     trace      where its elements come from
     causes     why there are generated symbols
     """
 
     scope: Scope
     indices: Value
-    addressed: tuple[Addressing, ...]
     trace: Trace | None
     causes: Mapping[str, Cause]
 
 
 @dataclass(frozen=True, slots=True)
-class GatherAccess:
-    """One node of the gather family, in the main graph, a subgraph or a function body.
+class Access:
+    """One axis that a node addresses by index, in the main graph, a subgraph or a function body.
 
-    node     path of the node, `/decoder/Gather_3` or `If_1/then_branch/Gather`
-    axis     None where the operator has no axis (GatherND) or where it is not known
+    A GatherND has an access for each component of its index tuples, an operator with several index inputs one for each.
+
+    input     the position of the input that holds the indices
+    data      name of the input whose axis is addressed; `indices` of the one that holds the indices
+    result    name of the first output
+    addressing  the addressed axis and how; None where it is not known which one it is
     evidence  what the verdict on its bounds rests on; None when the node was reached in a later pass only
     """
 
-    node: str
+    node: NodePath
     op_type: str
     domain: str
     version: int
+    input: int
     data: str
     indices: str
     result: str
-    axis: int | None
+    addressing: Addressing | None
     data_type: Value
     indices_type: Value
     result_type: Value
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def axis(self) -> int | None:
+        """The position of the addressed axis, from the front; None where it is not known."""
+        return None if self.addressing is None else self.addressing.axis
+
+    @property
+    def key(self) -> tuple[NodePath, int, int | None]:
+        """What tells it from every other access of the model: the node, the index input and the component of tuples."""
+        return self.node, self.input, None if self.addressing is None else self.addressing.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +93,16 @@ class Coverage:
 class Inference(Mapping[str, Value]):
     """The facts of a model: a mapping from the names of the main graph to their types.
 
-    `scope(path)` gives the values of a subgraph or function call. Facts hold for every legal run, under the
+    `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
+    what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
     `assumptions` listed.
     """
 
     def __init__(
         self,
         model: ModelFile,
-        scopes: dict[str, dict[str, Value]],
+        scopes: Mapping[GraphPath, Mapping[str, Value]],
+        labels: Mapping[GraphPath, str],
         *,
         inputs: tuple[str, ...],
         outputs: tuple[str, ...],
@@ -94,10 +110,11 @@ class Inference(Mapping[str, Value]):
         constraints: tuple[Constraint, ...],
         assumptions: tuple[Assumption, ...],
         causes: Mapping[str, Cause],
-        accesses: tuple[GatherAccess, ...],
+        accesses: tuple[Access, ...],
     ) -> None:
         self.model = model
         self.scopes = scopes
+        self.labels = labels
         self.inputs = inputs
         self.outputs = outputs
         self.diagnostics = diagnostics
@@ -107,20 +124,24 @@ class Inference(Mapping[str, Value]):
         self.accesses = accesses
 
     def __getitem__(self, name: str) -> Value:
-        return self.scopes[""][name]
+        return self.scopes[MAIN][name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.scopes[""])
+        return iter(self.scopes[MAIN])
 
     def __len__(self) -> int:
-        return len(self.scopes[""])
+        return len(self.scopes[MAIN])
 
-    def scope(self, path: str) -> Mapping[str, Value]:
-        """The values of the graph at `path`: "" is the main graph, `node/attribute` a subgraph, `node` a function call.
+    def scope(self, label: str) -> Mapping[str, Value]:
+        """The values of the graph that is called `label`.
 
-        Raises KeyError when there is no such graph.
+        "" is the main graph, `If_3/then_branch` a subgraph, the label of a node the function that it calls. When
+        several are called so it is the first. Raises KeyError when there is none.
         """
-        return self.scopes[path]
+        for path, known in self.labels.items():
+            if known == label:
+                return self.scopes[path]
+        raise KeyError(label)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,15 +16,16 @@ from gather_infer.inference.join import contradiction
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
 from gather_infer.inference.proto.types import DimReader, from_type
-from gather_infer.inference.result import GatherAccess, Inference
+from gather_infer.inference.result import Access, Inference
 from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
-from gather_infer.inference.walk import UNKNOWN, Walker
+from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
 from gather_infer.model.given import to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.rules import Assumption, Context, RuleSet
+from gather_infer.record import Assumption
+from gather_infer.rules import Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
     DimSyntaxError,
@@ -38,7 +38,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import Shape, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -158,13 +158,12 @@ class _Run:
             scope = start.about(self.known)
             walker, outputs = self._walk(scope, assume=self.assume)
             if number == 0:
-                names = Counter(a.node for a in walker.accesses)
-                evidence = {a.node: a.evidence for a in walker.accesses if names[a.node] == 1}
+                evidence = {a.key: a.evidence for a in walker.record.all(Access)}
             context = walker.context
-            assumed |= dict.fromkeys(context.assumptions.values())
+            assumed |= dict.fromkeys(context.assumptions)
             open_questions = (
                 any(not c.data_dependent for c in context.causes.values())
-                or context.assumptions
+                or bool(context.assumptions)
                 or any(simplify(d, scope) != d for c in context.constraints for d in (c.left, c.right))
             )
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
@@ -175,7 +174,7 @@ class _Run:
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
-        accesses = [replace(a, evidence=evidence.get(a.node)) for a in walker.accesses]
+        accesses = [replace(a, evidence=evidence.get(a.key)) for a in walker.record.all(Access)]
         return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
 
     def _declared_scope(self) -> Scope:
@@ -276,7 +275,7 @@ class _Run:
         self,
         walker: Walker,
         outputs: list[Value],
-        accesses: Iterable[GatherAccess],
+        accesses: Iterable[Access],
         assumptions: Iterable[Assumption],
     ) -> Inference:
         context = walker.context
@@ -291,9 +290,10 @@ class _Run:
         return Inference(
             self.model,
             walker.scopes,
+            walker.labels,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
-            diagnostics=(*self.early, *walker.diagnostics, *notes),
+            diagnostics=(*self.early, *walker.record.all(Diagnostic), *notes),
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gather_infer.inference.join import symbols_of
-from gather_infer.inference.result import GatherAccess
-from gather_infer.rules import Assumption, Cause, Constraint, Context
+from gather_infer.inference.result import Access
+from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
@@ -58,7 +59,7 @@ class Settling:
                 return OptionalType(self.value(element), present)
         return value
 
-    def access(self, access: GatherAccess) -> GatherAccess:
+    def access(self, access: Access) -> Access:
         return replace(
             access,
             data_type=self.value(access.data_type),

@@ -12,7 +12,6 @@ from gather_infer.model.file import ModelFile, open_model
 from gather_infer.model.save import SaveReport, save  # the function hides the module of the same name
 
 if TYPE_CHECKING:
-    from gather_infer.model.apply import apply
     from gather_infer.model.edits import (
         AddInitializer,
         Edit,
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     )
     from gather_infer.model.index import GraphIndex, Scope, Use
     from gather_infer.model.names import Names
-    from gather_infer.model.paths import MAIN, GraphPath, Root, Step
 
 _HOME = {
     "edits": (
@@ -39,17 +37,13 @@ _HOME = {
         "ReplaceUses",
     ),
     "index": ("GraphIndex", "Scope", "Use"),
-    "journal": ("apply",),
     "names": ("Names",),
-    "paths": ("MAIN", "GraphPath", "Root", "Step"),
 }
 
 __all__ = [
-    "MAIN",
     "AddInitializer",
     "Edit",
     "GraphIndex",
-    "GraphPath",
     "ImportOpset",
     "InsertNodes",
     "Journal",
@@ -58,12 +52,9 @@ __all__ = [
     "RemoveInitializer",
     "RemoveNode",
     "ReplaceUses",
-    "Root",
     "SaveReport",
     "Scope",
-    "Step",
     "Use",
-    "apply",
     "open_model",
     "save",
 ]

@@ -21,7 +21,8 @@ from gather_infer.model.edits import (
     ReplaceUses,
 )
 from gather_infer.model.names import Names
-from gather_infer.model.paths import Body, GraphPath, Root, subgraphs
+from gather_infer.model.paths import Body, graph_at, subgraphs
+from gather_infer.places import GraphPath, Root
 
 _INITIALIZERS_NEED_NO_INPUT = 4  # the IR version since which
 
@@ -64,7 +65,7 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     names: Names | None = None
     for path, changes in plan.items():
         changes.replaced = _resolved(changes.replaced)
-        body = path.find(result)
+        body = graph_at(result, path)
         _settle_gone(changes, body)
         outputs = [o for o in _outputs(body) if o in changes.replaced]
         if outputs:
@@ -73,10 +74,10 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     # Reads first, while every path still leads to its graph; then the lists, inner graphs first.
     for path, changes in plan.items():
         if changes.replaced:
-            _redirect(path.find(result), changes.replaced)
+            _redirect(graph_at(result, path), changes.replaced)
     for path in sorted(plan, key=lambda p: -len(p.steps)):
         renames = _renames_of_inserted(plan, path)
-        _rebuild(path.find(result), plan[path], renames, result.ir_version)
+        _rebuild(graph_at(result, path), plan[path], renames, result.ir_version)
     return result
 
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from gather_infer.model.paths import MAIN, GraphPath
+from gather_infer.model.paths import graph_at, label_of
+from gather_infer.places import MAIN, GraphPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class Journal:
 
 
 def _line(edit: Edit, model: ModelProto) -> str:
-    label = edit.path.label(model)
+    label = label_of(model, edit.path)
     where = f" in {label}" if label else ""
     cost = f" ({edit.cost:+d} bytes)" if edit.cost else ""
     return f"{edit.by}: {_what(edit, model)}{where}: {edit.reason}{cost}"
@@ -116,7 +117,7 @@ def _what(edit: Edit, model: ModelProto) -> str:
         case InsertNodes():
             return f"insert {', '.join(f'{node.op_type} -> {_outputs(node)}' for node in edit.nodes)}"
         case RemoveNode():
-            node = edit.path.find(model).node[edit.node]
+            node = graph_at(model, edit.path).node[edit.node]
             return f"remove {node.op_type} {node.name or _outputs(node)}"
         case RemoveInitializer():
             return f"remove {edit.name}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onnx import FunctionProto, ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.model.names import Names
 from gather_infer.model.order import cycle_among, topological_order
-from gather_infer.model.paths import MAIN, Body, GraphPath, Root, node_name, roots, subgraphs
+from gather_infer.model.paths import Body, below_label, bodies, joined, label_of, node_labels
+from gather_infer.places import MAIN, GraphPath, NodePath, Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class Use:
 class Scope:
     """One graph or function body.
 
+    outer         the graph whose values this one sees; a training graph sees those of the main graph
     label         as locations write it, "" for the main graph
+    labels        those of its nodes, by position
     inputs        names in order; an initializer of the same name is a default
     outputs       names in order
     initializers  name -> position, of dense initializers; sparse ones are in `sparse`
@@ -39,7 +42,9 @@ class Scope:
     """
 
     path: GraphPath
+    outer: GraphPath | None
     label: str
+    labels: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     initializers: Mapping[str, int]
@@ -50,6 +55,10 @@ class Scope:
     order: tuple[int, ...]
     cyclic: tuple[int, ...]
     children: tuple[GraphPath, ...]
+
+    def node(self, position: int) -> NodePath:
+        """The node at `position`."""
+        return NodePath(self.path, position, self.labels[position])
 
     def defines(self, name: str) -> bool:
         return name in self.producers or name in self.initializers or name in self.inputs or name in self.sparse
@@ -100,42 +109,76 @@ class GraphIndex:
         return any(s.path == path or self.home(s.path, name) is self.scopes[path] for s in inner)
 
     def _around(self, path: GraphPath) -> Iterator[Scope]:
-        for depth in range(len(path.steps), -1, -1):
-            yield self.scopes[GraphPath(path.root, path.position, path.steps[:depth])]
-        if path.root in (Root.INITIALIZATION, Root.ALGORITHM):
-            yield self.scopes[MAIN]
+        around: GraphPath | None = path
+        while around is not None:
+            yield self.scopes[around]
+            around = self.scopes[around].outer
 
 
 class _Build:
-    def __init__(self, model: ModelProto) -> None:
-        self.scopes: dict[GraphPath, Scope] = {}
-        self.findings: list[Diagnostic] = []
-        main: frozenset[str] = frozenset()
-        for path, body in roots(model):
-            # Training graphs see the values of the main graph.
-            outer = (main,) if path.root in (Root.INITIALIZATION, Root.ALGORITHM) else ()
-            defined = self.scope(path, body, path.label(model), outer)
-            main = defined if path == MAIN else main
+    """The scopes of a model, without recursion: subgraphs may nest deeper than the interpreter's stack."""
 
-    def scope(self, path: GraphPath, body: Body, label: str, outer: tuple[frozenset[str], ...]) -> frozenset[str]:
-        """Add the scope of `body` and those below it; the names that it defines itself."""
+    def __init__(self, model: ModelProto) -> None:
+        self.bodies = dict(bodies(model))
+        self.labels: dict[GraphPath, str] = {}
+        self.nodes: dict[GraphPath, tuple[str, ...]] = {}
+        self.outer: dict[GraphPath, GraphPath | None] = {}
+        self.children: dict[GraphPath, list[GraphPath]] = {}
+        self.defined: dict[GraphPath, Counter[str]] = {}
+        built: dict[GraphPath, Scope] = {}
+        found: dict[GraphPath, list[Diagnostic]] = {}
+        for path, body in self.bodies.items():  # outer ones first
+            self.define(model, path, body)
+        for path in reversed(self.bodies):
+            found[path] = []
+            built[path] = self.scope(path, built, found[path])
+        self.scopes = {path: built[path] for path in self.bodies}
+        self.findings = [finding for path in self.bodies for finding in found[path]]
+
+    def define(self, model: ModelProto, path: GraphPath, body: Body) -> None:
+        """Note what a graph is called, what it defines, and how often."""
+        outer = self.outer[path] = _outer(path)
+        if outer is not None and path.steps:
+            step = path.steps[-1]
+            label = below_label(self.nodes[outer][step.node], self.bodies[outer].node[step.node], step)
+            self.children[outer].append(path)
+        else:
+            label = label_of(model, path)
+        self.labels[path] = label
+        self.nodes[path] = tuple(joined(label, inner) for inner in node_labels(body.node))
+        self.children[path] = []
+        inputs, _, initializers, sparse = _interface(body)
+        # An initializer of an input's name is its default.
+        counts = Counter([*inputs, *(n for n in (*initializers, *sparse) if n not in inputs)])
+        for node in body.node:
+            counts.update(name for name in node.output if name)
+        if not isinstance(body, FunctionProto):
+            counts.update({name: n - 1 for name, n in Counter(t.name for t in body.initializer).items() if n > 1})
+        self.defined[path] = counts
+
+    def is_defined(self, path: GraphPath, name: str) -> bool:
+        """Whether a graph or one around it defines the name."""
+        around: GraphPath | None = path
+        while around is not None and name not in self.defined[around]:
+            around = self.outer[around]
+        return around is not None
+
+    def scope(self, path: GraphPath, inner: Mapping[GraphPath, Scope], findings: list[Diagnostic]) -> Scope:
+        """The scope of a graph, given those below it."""
+        body, label, labels, defined = self.bodies[path], self.labels[path], self.nodes[path], self.defined[path]
         inputs, outputs, initializers, sparse = _interface(body)
         nodes = list(body.node)
         producers: dict[str, int] = {}
-        # An initializer of an input's name is its default.
-        counts = Counter([*inputs, *(n for n in (*initializers, *sparse) if n not in inputs)])
         for position, node in enumerate(nodes):
             for name in node.output:
                 if name:
-                    counts[name] += 1
                     producers.setdefault(name, position)
-        if not isinstance(body, FunctionProto):
-            counts.update({name: n - 1 for name, n in Counter(t.name for t in body.initializer).items() if n > 1})
-        defined = frozenset(counts)
         uses: dict[str, list[Use]] = {}
         reads: list[set[int]] = [set() for _ in nodes]
         captures: dict[str, None] = {}
-        children: list[GraphPath] = []
+        below: dict[int, list[GraphPath]] = {}
+        for child in self.children[path]:
+            below.setdefault(child.steps[-1].node, []).append(child)
 
         def read(name: str, use: Use) -> None:
             uses.setdefault(name, []).append(use)
@@ -149,38 +192,33 @@ class _Build:
                 if not name:
                     continue
                 read(name, Use(position, at))
-                if name not in defined and not any(name in names for names in outer):
-                    where = Location(_below(label, node_name(node, position)), node.op_type, node.domain, value=name)
-                    self.findings.append(diagnostic("GI103", f"input {name} is not defined", where))
-            for step, graph in subgraphs(node, position):
-                child = path.below(step)
-                children.append(child)
-                attribute = node.attribute[step.attribute].name
-                at_child = _below(label, f"{node_name(node, position)}/{attribute}")
-                self.scope(child, graph, at_child, (*outer, defined))
-                for name in self.scopes[child].captures:
+                if name not in defined and not self.is_defined(path, name):
+                    where = Location(NodePath(path, position, labels[position]), node.op_type, node.domain, value=name)
+                    findings.append(diagnostic("GI103", f"input {name} is not defined", where))
+            for child in below.get(position, ()):
+                for name in inner[child].captures:
                     read(name, Use(position, None))
         for name in outputs:
             if name not in defined:
                 captures[name] = None
-                if not any(name in names for names in outer):
-                    where = Location(label, value=name)
-                    self.findings.append(diagnostic("GI103", f"graph output {name} is not defined", where))
-        for name, count in counts.items():
+                if not self.is_defined(path, name):
+                    where = Location(value=name, graph=label)
+                    findings.append(diagnostic("GI103", f"graph output {name} is not defined", where))
+        for name, count in defined.items():
             if count > 1:
-                where = Location(label, value=name)
-                self.findings.append(diagnostic("GI101", f"{name} is defined {count} times", where))
+                where = Location(value=name, graph=label)
+                findings.append(diagnostic("GI101", f"{name} is defined {count} times", where))
         order, cyclic = topological_order(reads)
         if cyclic:
-            names = [_below(label, node_name(nodes[position], position)) for position in cycle_among(reads, cyclic)]
+            names = [labels[position] for position in cycle_among(reads, cyclic)]
             text = f"{' -> '.join([*names[:6], *(['...'] if len(names) > 6 else []), names[0]])} is a cycle"
-            self.findings.append(diagnostic("GI102", text, Location(names[0], nodes[cyclic[0]].op_type)))
+            where = Location(NodePath(path, cyclic[0], labels[cyclic[0]]), nodes[cyclic[0]].op_type)
+            findings.append(diagnostic("GI102", text, where))
         frozen = {name: tuple(found) for name, found in uses.items()}
-        self.scopes[path] = Scope(
-            path, label, inputs, outputs, initializers, sparse, producers, frozen, tuple(captures), order, cyclic,
-            tuple(children),
+        return Scope(
+            path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, frozen,
+            tuple(captures), order, cyclic, tuple(self.children[path]),
         )  # fmt: skip
-        return defined
 
 
 def _interface(body: Body) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int], dict[str, int]]:
@@ -192,5 +230,7 @@ def _interface(body: Body) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, 
     return tuple(v.name for v in body.input), tuple(v.name for v in body.output), initializers, sparse
 
 
-def _below(label: str, name: str) -> str:
-    return f"{label}/{name}" if label else name
+def _outer(path: GraphPath) -> GraphPath | None:
+    if path.steps:
+        return replace(path, steps=path.steps[:-1])
+    return MAIN if path.root in (Root.INITIALIZATION, Root.ALGORITHM) else None

@@ -1,83 +1,77 @@
-"""Addresses of graphs in a model, that hold no protobuf message: they stay true while the model is not edited."""
+"""Graphs of a model by their paths, and what people call their nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
+from gather_infer.domains import plain_domain
+from gather_infer.places import MAIN, GraphPath, NodePath, Root, Step
+
 Body: TypeAlias = "GraphProto | FunctionProto"
 
 
-class Root(Enum):
-    """What a path starts at."""
+def graph_at(model: ModelProto, path: GraphPath) -> Body:
+    """The graph or function body in `model`.
 
-    GRAPH = "graph"
-    FUNCTION = "function"
-    INITIALIZATION = "initialization"
-    ALGORITHM = "algorithm"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """From a graph into a subgraph: position of the node, of its attribute, and in `graphs` (None for `g`)."""
-
-    node: int
-    attribute: int
-    item: int | None = None
+    Raises IndexError when there is none, LookupError for a call of a function that the model does not define.
+    """
+    body = _root(model, path)
+    for step in path.steps:
+        body = _below(model, body, step)
+    return body
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPath:
-    """A graph of a model: the main graph, the `position`-th function or training graph, or a subgraph of one."""
-
-    root: Root = Root.GRAPH
-    position: int = 0
-    steps: tuple[Step, ...] = ()
-
-    def below(self, step: Step) -> GraphPath:
-        return replace(self, steps=(*self.steps, step))
-
-    def contains(self, other: GraphPath) -> bool:
-        """Whether `other` is this graph or inside it."""
-        depth = len(self.steps)
-        return (self.root, self.position, self.steps) == (other.root, other.position, other.steps[:depth])
-
-    def find(self, model: ModelProto) -> Body:
-        """The graph in `model`. Raises IndexError when there is none."""
-        body = _root(model, self)
-        for step in self.steps:
-            attribute = body.node[step.node].attribute[step.attribute]
-            body = attribute.g if step.item is None else attribute.graphs[step.item]
-        return body
-
-    def label(self, model: ModelProto) -> str:
-        """The path as locations write it: "" for the main graph, `If_3/then_branch`, `my_function/Loop#2/body`."""
-        body = _root(model, self)
-        names = [] if self.root is Root.GRAPH else [body.name or self.root.value]
-        for step in self.steps:
-            node = body.node[step.node]
-            attribute = node.attribute[step.attribute]
-            names += [node_name(node, step.node), attribute.name]
-            body = attribute.g if step.item is None else attribute.graphs[step.item]
-        return "/".join(names)
-
-    def node_label(self, model: ModelProto, position: int) -> str:
-        """The path of a node of this graph, `If_3/then_branch/Gather_1`."""
-        label = self.label(model)
-        name = node_name(self.find(model).node[position], position)
-        return f"{label}/{name}" if label else name
+def label_of(model: ModelProto, path: GraphPath) -> str:
+    """The path as people read it: "" for the main graph, `If_3/then_branch`, `my_function/Loop#2/body`."""
+    body = _root(model, path)
+    label = "" if path.root is Root.GRAPH else _name(body) or path.root.value
+    for step in path.steps:
+        label = below_label(joined(label, node_labels(body.node)[step.node]), body.node[step.node], step)
+        body = _below(model, body, step)
+    return label
 
 
-MAIN = GraphPath()
+def node_at(model: ModelProto, path: GraphPath, position: int) -> NodePath:
+    """The node at `position` of a graph, with its label."""
+    return NodePath(path, position, joined(label_of(model, path), node_labels(graph_at(model, path).node)[position]))
 
 
-def node_name(node: NodeProto, position: int) -> str:
-    """The node's own name, else operator and position: `Gather#7`."""
-    return node.name or f"{node.op_type}#{position}"
+def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
+    """What the nodes of a graph are called, each otherwise.
+
+    A node has its name; operator and position, `Gather#7`, where there is none; name and position where several do.
+    """
+    labels = [node.name or f"{node.op_type}#{position}" for position, node in enumerate(nodes)]
+    if len(set(labels)) == len(labels):
+        return labels
+    count = Counter(labels)
+    taken = {label for label, number in count.items() if number == 1}
+    for position, label in enumerate(labels):
+        if count[label] == 1:
+            continue
+        label = f"{label}#{position}"
+        while label in taken:
+            label += "#"
+        taken.add(label)
+        labels[position] = label
+    return labels
+
+
+def joined(label: str, inner: str) -> str:
+    """A label inside the graph that is called `label`."""
+    return f"{label}/{inner}" if label else inner
+
+
+def below_label(label: str, node: NodeProto, step: Step) -> str:
+    """The label of the graph that `step` leads to, below the node that is called `label`."""
+    if step.attribute is None:
+        return label
+    name = f"{label}/{node.attribute[step.attribute].name}"
+    return name if step.item is None else f"{name}#{step.item}"
 
 
 def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto]]:
@@ -109,6 +103,24 @@ def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
         yield path, body
         inner = [found for position, node in enumerate(body.node) for found in subgraphs(node, position)]
         pending += [(path.below(step), graph) for step, graph in reversed(inner)]
+
+
+def _name(body: Body) -> str:
+    return str(body.name)
+
+
+def _below(model: ModelProto, body: Body, step: Step) -> Body:
+    node = body.node[step.node]
+    if step.attribute is not None:
+        attribute = node.attribute[step.attribute]
+        graph: GraphProto = attribute.g if step.item is None else attribute.graphs[step.item]
+        return graph
+    key = (plain_domain(node.domain), node.op_type, node.overload)
+    function: FunctionProto
+    for function in model.functions:
+        if (plain_domain(function.domain), function.name, function.overload) == key:
+            return function
+    raise LookupError(f"the model defines no function {node.op_type}")
 
 
 def _root(model: ModelProto, path: GraphPath) -> Body:

@@ -10,15 +10,16 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
-from gather_infer.inference import GatherAccess, Inference
+from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
-from gather_infer.model.paths import GraphPath, Root, bodies, node_name
+from gather_infer.model.paths import bodies
 from gather_infer.passes.evaluate import Constant, bits_dtype
 from gather_infer.passes.subject import Constants
+from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, SymbolicTensor
-from gather_infer.validate import Kind, verdict
+from gather_infer.validate import Kind, combined, verdict
 
 _BY = "openvino.gather"
 _CASTABLE = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64})
@@ -34,7 +35,7 @@ class Converted:
     cast      whether a Cast of the indices to int64 was inserted
     """
 
-    node: str
+    node: NodePath
     axis: int
     indices: str
     cast: bool
@@ -74,21 +75,20 @@ class _Planner:
     assume_valid: bool
     opset: int
     plan: GatherPlan = field(default_factory=GatherPlan)
-    accesses: dict[str, GatherAccess] = field(default_factory=dict)
+    accesses: dict[NodePath, list[Access]] = field(default_factory=dict)
 
     def run(self) -> GatherPlan:
-        self.accesses = {access.node: access for access in self.inference.accesses}
+        for access in self.inference.accesses:
+            self.accesses.setdefault(access.node, []).append(access)
         proto = self.inference.model.proto
         functions = {(f.domain, f.name) for f in proto.functions}
         versions = Opsets(proto.opset_import, (), {})
         rewritten: dict[GraphPath, set[int]] = {}
         for path, body in bodies(proto):
-            label = path.label(proto)
             for position, node in enumerate(body.node):
                 if not is_openvino(node) or (node.domain, node.op_type) in functions:
                     continue
-                name = node_name(node, position)
-                where = f"{label}/{name}" if label else name
+                where = self.known.node(path, position)
                 try:
                     if path.root is not Root.GRAPH:
                         raise _Refused("it is in a function or a training graph")
@@ -103,7 +103,7 @@ class _Planner:
             self.plan.journal.add(*self.dead_axes(rewritten))
         return self.plan
 
-    def rewrite(self, path: GraphPath, position: int, node: NodeProto, where: str, version: int) -> None:
+    def rewrite(self, path: GraphPath, position: int, node: NodeProto, where: NodePath, version: int) -> None:
         """Add the edits for one node. Raises _Refused."""
         if node.op_type != "Gather":
             raise _Refused("only Gather is converted")
@@ -161,7 +161,7 @@ class _Planner:
         return axis % data.rank
 
     def indices(
-        self, path: GraphPath, where: str, name: str, indices: SymbolicTensor, size: Dim | None, version: int
+        self, path: GraphPath, where: NodePath, name: str, indices: SymbolicTensor, size: Dim | None, version: int
     ) -> str:
         """ "proved" or "assumed": where OpenVINO writes zeros for an index out of bounds, ONNX fails.
 
@@ -171,8 +171,9 @@ class _Planner:
         numbers = None if constant is None else _numbers(constant)
         if numbers is not None and numbers.size:
             self.check_constant(int(numbers.min()), int(numbers.max()), size, version)
-        access = self.accesses.get(where)
-        found = None if access is None else verdict(access, allow_negative=self.opset >= _NEGATIVE_SINCE)
+        allow_negative = self.opset >= _NEGATIVE_SINCE
+        judged = [verdict(access, allow_negative=allow_negative) for access in self.accesses.get(where, ())]
+        found = combined(judged) if judged else None
         if found is not None and found.kind is Kind.PROVED:
             return "proved"
         if self.assume_valid:
@@ -195,7 +196,7 @@ class _Planner:
             if inside is False:
                 raise _Refused(f"index {index} is outside an axis of length {size}: OpenVINO gives zeros, ONNX fails")
 
-    def nodes(self, node: NodeProto, where: str, axis: int, needs_cast: bool) -> tuple[NodeProto, ...]:
+    def nodes(self, node: NodeProto, where: NodePath, axis: int, needs_cast: bool) -> tuple[NodeProto, ...]:
         """The Gather in ONNX's form, with name, doc string, metadata and unknown fields of the node it stands for."""
         gather = NodeProto()
         gather.CopyFrom(node)

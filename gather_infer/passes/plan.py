@@ -11,10 +11,11 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Inference
-from gather_infer.model.paths import MAIN, GraphPath
+from gather_infer.model.paths import node_labels
 from gather_infer.passes import evaluate
 from gather_infer.passes.evaluate import Constant, bits_dtype
 from gather_infer.passes.subject import Constants
+from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.tensor import SymbolicTensor
 
 DEFAULT_MAX_BYTES = 1 << 20
@@ -42,7 +43,7 @@ class Folded:
     reason            why the result is known
     """
 
-    node: str
+    node: NodePath
     op_type: str
     graph: GraphPath
     position: int
@@ -90,7 +91,7 @@ class _Search:
     known: Constants
     plan: Plan
     max_bytes: int
-    faulty: frozenset[str]
+    faulty: frozenset[NodePath | None]
 
     def visit(self, path: GraphPath) -> None:
         nodes, scope = self.known.graphs[path].node, self.known.index[path]
@@ -106,7 +107,7 @@ class _Search:
                 self.visit(child)
 
     def try_fold(self, path: GraphPath, position: int, node: NodeProto) -> None:
-        where = self.known.node_path(path, position)
+        where = self.known.node(path, position)
         fact = self.known.facts(path).get(node.output[0])
         if where in self.faulty or not isinstance(fact, SymbolicTensor):
             return  # the inference has said what is wrong
@@ -133,7 +134,7 @@ class _Search:
         self.plan.folded.append(Folded(where, node.op_type, path, position, node.output[0], result, reason))
         self.plan.nodes.setdefault(path, set()).add(position)
 
-    def evaluated(self, path: GraphPath, where: str, node: NodeProto) -> Constant | None:
+    def evaluated(self, path: GraphPath, where: NodePath, node: NodeProto) -> Constant | None:
         inputs = []
         for name in node.input:
             constant = self.known.load(path, name)
@@ -158,7 +159,7 @@ class _Search:
             self.plan.left.append(diagnostic(violation.code, violation.message, location, detail=violation.detail))
             return None
 
-    def leave(self, where: str, node: NodeProto, why: str) -> None:
+    def leave(self, where: NodePath, node: NodeProto, why: str) -> None:
         self.plan.left.append(
             diagnostic("GI401", f"not folded: {why}", Location(where, node.op_type, plain_domain(node.domain)))
         )
@@ -186,17 +187,18 @@ def _least_bytes(fact: SymbolicTensor) -> int:
 
 def _in_functions(inference: Inference) -> Iterator[Diagnostic]:
     """A note for each node in a function body that could be folded: bodies are left alone."""
-    for function in inference.model.proto.functions:
+    for at, function in enumerate(inference.model.proto.functions):
         constant = {
             n.output[0] for n in function.node if n.op_type == "Constant" and not plain_domain(n.domain) and n.output
         }
+        labels = node_labels(function.node)
         for position, node in enumerate(function.node):
             if (
                 (plain_domain(node.domain), node.op_type) in _FAMILY
                 and node.input
                 and all(name in constant for name in node.input)
             ):
-                path = f"{function.name}/{node.name or f'{node.op_type}#{position}'}"
+                path = NodePath(GraphPath(Root.FUNCTION, at), position, f"{function.name}/{labels[position]}")
                 text = f"not folded: it is in the body of function {function.name}"
                 yield diagnostic("GI401", text, Location(path, node.op_type, plain_domain(node.domain)))
 

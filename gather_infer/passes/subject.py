@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -12,9 +11,10 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelStructureError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphIndex, Scope
-from gather_infer.model.paths import MAIN, GraphPath, Root, bodies, node_name, roots
+from gather_infer.model.index import GraphIndex
+from gather_infer.model.paths import bodies, roots
 from gather_infer.passes.evaluate import Constant, read_attribute, read_tensor
+from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.tensor import Value
 
 Held: TypeAlias = "Constant | TensorProto | AttributeProto"
@@ -39,7 +39,7 @@ class Constants:
         }
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
         self._kept = _bound_by_training(self.model)
-        self._facts = _facts(inference, self.index)
+        self._scopes = inference.scopes
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
     def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
@@ -64,7 +64,7 @@ class Constants:
 
     def facts(self, path: GraphPath) -> Mapping[str, Value]:
         """What the inference found out about the values of a graph."""
-        return self._facts[path]
+        return self._scopes.get(path, {})
 
     def add(self, path: GraphPath, name: str, held: Held) -> None:
         self._constants[path][name] = held
@@ -90,10 +90,9 @@ class Constants:
             return True
         return name in self.index[path].inputs or self.index.is_output(path, name)
 
-    def node_path(self, path: GraphPath, position: int) -> str:
-        """As locations name a node."""
-        label, name = self.index[path].label, node_name(self.graphs[path].node[position], position)
-        return f"{label}/{name}" if label else name
+    def node(self, path: GraphPath, position: int) -> NodePath:
+        """The node at a position of a graph."""
+        return self.index[path].node(position)
 
 
 def _annotated(graph: GraphProto) -> frozenset[str]:
@@ -114,21 +113,6 @@ def _bound_by_training(model: ModelFile) -> set[str]:
         if path.root in (Root.INITIALIZATION, Root.ALGORITHM):
             names.update(name for node in body.node for name in node.input)
     return names
-
-
-def _facts(inference: Inference, index: GraphIndex) -> dict[GraphPath, Mapping[str, Value]]:
-    """The facts of each graph; none when another graph, or a function call, could have the same label."""
-    labels: Counter[str] = Counter(scope.label for scope in index.scopes.values())
-    facts: dict[GraphPath, Mapping[str, Value]] = {}
-    for path, scope in index.scopes.items():
-        found = inference.scopes.get(scope.label, {})
-        unique = labels[scope.label] == 1 and all(name in found for name in _defined(scope))
-        facts[path] = found if unique else {}
-    return facts
-
-
-def _defined(scope: Scope) -> list[str]:
-    return [*scope.producers, *scope.initializers, *scope.inputs]
 
 
 def is_constant(node: NodeProto) -> bool:

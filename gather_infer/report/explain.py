@@ -70,7 +70,7 @@ def _line(indent: str, step: Step, facts: str) -> str:
     match step.origin:
         case Origin.NODE:
             domain = f"{step.domain}." if step.domain else ""
-            text = f"{domain + step.op_type:<9} {step.node:<16}   {facts}".rstrip()
+            text = f"{domain + step.op_type:<9} {step.node!s:<16}   {facts}".rstrip()
         case Origin.BODY_INPUT:
             text = f"{'input':<9} {step.name:<16}   {_type(step.value)}, of a body of {step.op_type} {step.node}"
         case _:
@@ -132,7 +132,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
         "unknowns": [
             {
                 "symbol": u.symbol,
-                "node": u.cause.node,
+                "node": str(u.cause.node),
                 "op_type": u.cause.op_type,
                 "reason": u.cause.reason,
                 "data_dependent": u.cause.data_dependent,
@@ -142,11 +142,11 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
         ],
         "remedies": list(explanation.remedies),
         "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": a.node, "reason": a.reason}
+            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
             for a in explanation.assumptions
         ],
         "constraints": [
-            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": c.node}
+            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
             for c in explanation.constraints
         ],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
@@ -161,7 +161,7 @@ def _step_json(step: Step) -> Json:
         "name": step.name,
         "type": type_json(step.value),
         "origin": step.origin.value,
-        "node": step.node,
+        "node": "" if step.node is None else str(step.node),
         "op_type": step.op_type,
         "domain": step.domain,
         "operands": [

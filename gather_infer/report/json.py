@@ -39,16 +39,17 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
         "inputs": [_named(name, facts.get(name)) for name in inference.inputs],
         "outputs": [_named(name, facts.get(name)) for name in inference.outputs],
         "tensors": {
-            path: {name: type_json(value) for name, value in values.items()}
+            inference.labels[path]: {name: type_json(value) for name, value in values.items()}
             for path, values in inference.scopes.items()
         },
         "accesses": [
             {
-                "node": a.node,
+                "node": str(a.node),
                 "op_type": a.op_type,
                 "domain": a.domain,
                 "version": a.version,
                 "axis": a.axis,
+                "component": None if a.addressing is None else a.addressing.column,
                 "data": _named(a.data, a.data_type),
                 "indices": _named(a.indices, a.indices_type),
                 "result": _named(a.result, a.result_type),
@@ -56,16 +57,16 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
             for a in inference.accesses
         ],
         "constraints": [
-            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": c.node}
+            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
             for c in inference.constraints
         ],
         "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": a.node, "reason": a.reason}
+            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
             for a in inference.assumptions
         ],
         "causes": {
             name: {
-                "node": cause.node,
+                "node": str(cause.node),
                 "op_type": cause.op_type,
                 "reason": cause.reason,
                 "data_dependent": cause.data_dependent,
@@ -119,7 +120,7 @@ def diagnostic_json(finding: Diagnostic) -> dict[str, Json]:
 
 def _location(location: Location) -> Json:
     return {
-        "node": location.node,
+        "node": location.graph if location.node is None else str(location.node),
         "op_type": location.op_type,
         "domain": location.domain,
         "version": location.version,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.record import Constraint
 from gather_infer.report.layout import Column, count, printable, size, table, wrapped
 from gather_infer.report.summary import ExternalFile, ModelSummary
-from gather_infer.rules import Constraint
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import GatherAccess, Inference
+    from gather_infer.inference.result import Access, Inference
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
@@ -55,7 +56,8 @@ def inference_text(
     )
     if tensors:
         for path, facts in inference.scopes.items():
-            lines += ["", f"  tensors of {printable(path)}" if path else "  tensors", *_tensors(facts)]
+            label = inference.labels[path]
+            lines += ["", f"  tensors of {printable(label)}" if label else "  tensors", *_tensors(facts)]
     lines += ["", f"{total}   {tail}".rstrip()]
     if inference.assumptions:
         rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
@@ -124,22 +126,23 @@ def _operand(value: Value) -> str:
     return _type(value)
 
 
-def _accesses(accesses: Sequence[GatherAccess], limit: int | None, width: int | None) -> list[str]:
+def _accesses(accesses: Sequence[Access], limit: int | None, width: int | None) -> list[str]:
     columns = (Column("gather"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
-    shown = accesses if limit is None or len(accesses) <= limit + 1 else accesses[:limit]
+    grouped = [list(group) for _, group in groupby(accesses, key=lambda access: (access.node, access.input))]
+    shown = grouped if limit is None or len(grouped) <= limit + 1 else grouped[:limit]
     rows = [
         (
-            printable(a.node if a.op_type == "Gather" else f"{a.node} ({a.op_type})"),
+            printable(str(a.node) if a.op_type == "Gather" else f"{a.node} ({a.op_type})"),
             _operand(a.data_type),
             _operand(a.indices_type),
-            "" if a.axis is None else str(a.axis),
+            ", ".join(str(each.axis) for each in (a, *components) if each.axis is not None),
             _operand(a.result_type),
         )
-        for a in shown
+        for a, *components in shown
     ]
     lines = table(columns, rows, width=width)
-    if len(shown) < len(accesses):
-        lines.append(f"  ... {len(accesses) - len(shown)} more: --all")
+    if len(shown) < len(grouped):
+        lines.append(f"  ... {len(grouped) - len(shown)} more: --all")
     return lines
 
 

@@ -8,11 +8,11 @@ that fails, the first node to fail is then never one whose access is proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gather_infer.access import Addressing, Indexing
-from gather_infer.inference import GatherAccess, Inference
+from gather_infer.inference import Access, Inference
 from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
 from gather_infer.spans import span_of
@@ -23,14 +23,14 @@ from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 
 def verdicts(inference: Inference) -> tuple[Verdict, ...]:
-    """A verdict for every access of the gather family, in the order of `inference.accesses`.
+    """A verdict for every access by index, in the order of `inference.accesses`.
 
     They hold under the assumptions that the inference lists.
     """
     return tuple(verdict(access) for access in inference.accesses)
 
 
-def verdict(access: GatherAccess, *, allow_negative: bool = True) -> Verdict:
+def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     """The verdict of one access.
 
     allow_negative   False takes a negative index for out of bounds, whatever the operator makes of it
@@ -38,24 +38,32 @@ def verdict(access: GatherAccess, *, allow_negative: bool = True) -> Verdict:
     evidence = access.evidence
     if evidence is None:
         return Verdict(access, Kind.UNDECIDED, reason="the node was not reached at first")
-    outside = _outside(evidence.addressed)
+    axis = access.addressing
+    outside = Outside.FAILS if axis is None else _outside(axis.indexing)
     indices = evidence.indices
     if isinstance(indices, SymbolicTensor) and indices.shape is not None and 0 in indices.shape:
         return Verdict(access, Kind.PROVED, reason="the index is empty", outside=outside)
     evidence = _where_nonempty(evidence)
     if evidence.scope.is_contradictory:
         return Verdict(access, Kind.PROVED, reason="no legal run reaches the node with an index", outside=outside)
-    if not evidence.addressed:
+    if axis is None:
         return Verdict(access, Kind.UNDECIDED, reason=_why_nothing_is_addressed(access), outside=outside)
     try:
-        found = [
-            _Judge(evidence, axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing)), part).run()
-            for axis in evidence.addressed
-            for part in _parts(evidence, axis)
-        ]
+        judged = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
+        found = [_Judge(evidence, judged, part).run() for part in _parts(evidence, axis)]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
     return replace(_combined(access, found, evidence), outside=outside)
+
+
+def combined(found: Sequence[Verdict]) -> Verdict:
+    """One verdict for all accesses of a node: a certain failure decides, then what is not known, then conditions."""
+    order = (Kind.VIOLATED, Kind.UNDECIDED, Kind.CONDITIONAL, Kind.PROVED)
+    worst = min(found, key=lambda each: order.index(each.kind))
+    if worst.kind is not Kind.CONDITIONAL:
+        return worst
+    conditions = tuple(dict.fromkeys(c for each in found for c in each.conditions))
+    return replace(worst, conditions=conditions)
 
 
 def _where_nonempty(evidence: Evidence) -> Evidence:
@@ -76,14 +84,13 @@ def _from_front(indexing: Indexing) -> Indexing:
     return replace(indexing, from_end=False, negative_note="")
 
 
-def _outside(addressed: Iterable[Addressing]) -> Outside:
-    for axis in addressed:
-        if not axis.indexing.strict:
-            return Outside.UNDEFINED if axis.indexing.fill is None else Outside.ZERO
-    return Outside.FAILS
+def _outside(indexing: Indexing) -> Outside:
+    if indexing.strict:
+        return Outside.FAILS
+    return Outside.UNDEFINED if indexing.fill is None else Outside.ZERO
 
 
-def _why_nothing_is_addressed(access: GatherAccess) -> str:
+def _why_nothing_is_addressed(access: Access) -> str:
     data = access.data_type
     if access.op_type == "GatherTree":
         return "GatherTree follows indices that its inputs hold"
@@ -106,7 +113,7 @@ def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     if axis.column is not None and trace.axis is not None and trace.axis + 1 == indices.rank:
         yield trace.parts[axis.column]
         return
-    alone = axis.column is None or len(evidence.addressed) == 1
+    alone = axis.columns == 1
     for part in trace.parts:
         if alone or not part.input or part.direct:
             yield part if alone or not part.exact else replace(part, exact=False, certain=False)
@@ -250,8 +257,8 @@ def _symbols(conditions: Iterable[Condition]) -> Iterator[str]:
         yield from sorted(free_symbols(condition.right))
 
 
-def _combined(access: GatherAccess, found: list[_Finding], evidence: Evidence) -> Verdict:
-    """One verdict for all axes and parts: a certain failure decides, then what is not known."""
+def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verdict:
+    """One verdict for all parts of an index: a certain failure decides, then what is not known."""
     for finding in found:
         if finding.kind is Kind.VIOLATED:
             witness = () if finding.index is None else (("index", finding.index),)

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
-from gather_infer.inference import GatherAccess
+from gather_infer.inference import Access
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, format_shape
 from gather_infer.validate.condition import Condition, joined
@@ -49,7 +49,7 @@ class Verdict:
     outside     what an index out of bounds does
     """
 
-    access: GatherAccess
+    access: Access
     kind: Kind
     conditions: tuple[Condition, ...] = ()
     witness: tuple[tuple[str, Dim], ...] = ()
@@ -92,7 +92,7 @@ class Verdict:
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
 
 
-def _place(access: GatherAccess) -> str:
+def _place(access: Access) -> str:
     data = access.data_type
     shown = f"{data.dtype or '?'}{format_shape(data.shape)}" if isinstance(data, SymbolicTensor) else str(data)
     axis = "" if access.axis is None else f", axis {access.axis}"

@@ -17,10 +17,11 @@ from onnx import helper
 from gather_infer.diagnostic import Location, diagnostic
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
+from gather_infer.places import MAIN
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report import ExternalFile, inference_json, inference_text, summarize, summary_text
 from gather_infer.report.json import type_json
 from gather_infer.report.layout import Column, count, printable, shorten, size, table, wrapped
-from gather_infer.rules import Assumption, Cause, Constraint
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import (
     DType,
@@ -44,7 +45,7 @@ def inference(values: Mapping[str, Value], **found: object) -> Inference:
         "inputs": (), "outputs": tuple(values), "diagnostics": (), "constraints": (), "assumptions": (), "causes": {},
         "accesses": (),
     }  # fmt: skip
-    return Inference(MODEL, {"": dict(values)}, **{**given, **found})
+    return Inference(MODEL, {MAIN: dict(values)}, {MAIN: ""}, **{**given, **found})
 
 
 SIZES = {0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 909312: "888 KiB", 1457520: "1.39 MiB", 1 << 40: "1.00 TiB"}

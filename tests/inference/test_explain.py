@@ -40,7 +40,7 @@ def steps(step: Step) -> Iterator[Step]:
 
 
 def nodes(explanation: Explanation) -> list[str]:
-    return [s.node or s.name for s in steps(explanation.step)]
+    return [str(s.node or s.name) for s in steps(explanation.step)]
 
 
 def test_sizes_are_followed_through_elements_and_not_through_data() -> None:
@@ -120,9 +120,11 @@ def test_functions() -> None:
     )
     assert nodes(explain(called, "y", every=True)) == ["call", "call/out", "call/in", "call", "x"]
     assert explain(called, "call/b").scope == "call"
-    for path, values in infer(called).scopes.items():
+    inference = infer(called)
+    for path, values in inference.scopes.items():
+        label = inference.labels[path]
         for name in values:
-            assert explain(called, f"{path}/{name}" if path else name).scope == path
+            assert explain(called, f"{label}/{name}" if label else name).scope == label
 
 
 def test_outputs_come_first_among_the_names_that_there_are() -> None:

@@ -10,7 +10,8 @@ from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from gather_infer.model.index import GraphIndex, Use
 from gather_infer.model.names import Names, names_of
-from gather_infer.model.paths import MAIN, GraphPath, Root, Step, bodies
+from gather_infer.model.paths import bodies, graph_at, label_of, node_at
+from gather_infer.places import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import INFO, everywhere
 
 N = helper.make_node
@@ -46,9 +47,9 @@ def test_paths_and_labels() -> None:
         "", "branch/then_branch", "branch/else_branch", "branch/then_branch/L/body",
     }  # fmt: skip
     for path, body in bodies(model):
-        assert path.find(model) is body or path.find(model) == body
-        assert path.label(model) == index[path].label
-    assert BODY.node_label(model, 1) == "branch/then_branch/L/body/Identity#1"
+        assert graph_at(model, path) is body or graph_at(model, path) == body
+        assert label_of(model, path) == index[path].label
+    assert str(node_at(model, BODY, 1)) == "branch/then_branch/L/body/Identity#1"
     assert MAIN.contains(BODY) and THEN.contains(BODY) and not BODY.contains(THEN)
     assert not index.findings
 

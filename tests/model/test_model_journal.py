@@ -23,7 +23,8 @@ from gather_infer.model.edits import (
     ReplaceUses,
 )
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.paths import MAIN, GraphPath, Root, Step
+from gather_infer.model.paths import graph_at
+from gather_infer.places import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import everywhere, with_unknown_fields
 
 N = helper.make_node
@@ -272,7 +273,7 @@ def test_a_name_that_an_inner_graph_defines_is_its_own() -> None:
 
 def test_a_name_with_two_meanings_is_refused() -> None:
     model = branches()
-    THEN.find(model).node.append(N("Neg", ["a"], ["x"]))  # hides the input x of the main graph
+    graph_at(model, THEN).node.append(N("Neg", ["a"], ["x"]))  # hides the input x of the main graph
     with pytest.raises(ModelStructureError, match="x means one value in a subgraph and another outside"):
         apply(Journal([ReplaceUses(old="a", new="x", **WHY)]), model)
 

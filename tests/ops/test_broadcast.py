@@ -85,7 +85,7 @@ def test_facts_tell_which_dim_is_one() -> None:
     op.imply(2 * A - B)
     assert broadcast(op, (B,), (minimum(1, A),)) == (B,)
     assert broadcast(op, (minimum(1, A),), (B,)) == (B,)
-    assert op.context.constraints == {}
+    assert op.context.constraints == []
     (other,) = broadcast(op, (C,), (minimum(1, A),)) or ()
     assert str(other) == "broadcast_0"
 

@@ -139,7 +139,7 @@ def check(case: Case, rng: random.Random, counts: Counter[str]) -> None:
         for k, array in enumerate(case.inputs)
     ]
     context = Context(reserved=abstraction.bindings, may_assume=rng.random() < 0.7)
-    context.node, context.op_type = "n", case.op_type
+    context.op_type = case.op_type
     rule = standard_rules()[""].find(case.op_type, case.version)
     assert rule is not None, case.op_type
     call = OpCall(case.op_type, facts, case.attributes, (True,) * case.outputs, case.version, context=context)
@@ -169,7 +169,7 @@ def compare(
     bindings = dict(known)
     for fact, array in zip(found, result, strict=True):
         bind(fact, array.shape, bindings)
-    for assumption in context.assumptions.values():
+    for assumption in context.assumptions:
         value = value_of(assumption.dim, bindings)
         if value is not None and assumption.least is not None and value < assumption.least:
             counts["assumption does not hold"] += 1

@@ -227,7 +227,7 @@ def wrong_in(
     wrong = list(result.wrong)
     wrong += wrong_facts(scope, bound_symbols(inference, actual, bindings))
     for error in inference.errors:
-        if error.location is None or "/" not in error.location.node:
+        if error.location is None or error.location.node is None or not error.location.node.graph.steps:
             wrong.append(f"an error is reported but it runs: {error.code} {error.message} at {error.location}")
     return wrong
 

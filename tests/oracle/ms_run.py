@@ -143,7 +143,7 @@ def compare(
     """
     hidden = Hidden(r, case, share, forget)
     context = Context(reserved=hidden.bindings)
-    context.node, context.op_type = "n", case.op_type
+    context.op_type = case.op_type
     attributes = {name: tuple(v) if isinstance(v, list) else v for name, v in case.attributes.items()}
     rule = standard_rules()[case.domain].find(case.op_type, 1)
     assert rule is not None, case.op_type
@@ -155,7 +155,7 @@ def compare(
     except SpecViolation as violation:
         raise AssertionError(f"{about}: {violation.message}, but the runtime takes it") from violation
     assert not context.findings, f"{about}: {context.findings}"
-    for assumption in context.assumptions.values():
+    for assumption in context.assumptions:
         if assumption.least is not None and evaluate(assumption.dim, hidden.bindings) < assumption.least:
             counts["assumed"] += 1
             return

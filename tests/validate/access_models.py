@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,9 +12,16 @@ import onnx
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from gather_infer.validate import Verdict, combined
+
 onnxruntime.set_default_logger_severity(4)
 I32, I64, F, U8 = TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT, TensorProto.UINT8
 NUMPY = {I32: np.int32, I64: np.int64, F: np.float32, U8: np.uint8}
+
+
+def by_node(found: Iterable[Verdict]) -> list[Verdict]:
+    """One verdict for each node, in order."""
+    return [combined(list(group)) for _, group in itertools.groupby(found, key=lambda verdict: verdict.access.node)]
 
 
 @dataclass

@@ -10,7 +10,7 @@ import gather_infer
 from gather_infer.symbolic import evaluate
 from gather_infer.validate import Elements, Kind, Verdict, verdicts
 from gather_infer.validate.condition import difference
-from tests.validate.access_models import Runner, Sample, sample
+from tests.validate.access_models import Runner, Sample, by_node, sample
 
 MODELS = 1000
 CHUNKS = 20
@@ -67,7 +67,7 @@ def check_undecided(runner: Runner) -> None:
 
 def check(seed: int) -> Sample:
     made = sample(seed)
-    verdict = verdicts(gather_infer.infer(made.model, assume=False))[-1]
+    verdict = by_node(verdicts(gather_infer.infer(made.model, assume=False)))[-1]
     runner = Runner(made.model, seed)
     assert verdict.kind == Kind(made.kind), (seed, made.source, verdict.text())
     match verdict.kind:

@@ -12,18 +12,19 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import induction, is_invariant
 from gather_infer.inference.bodies.predicates import assumed, either, scalar
 from gather_infer.inference.bodies.sequence_map import sequence_map
-from gather_infer.inference.bodies.subgraph import body_of, inputs_of, local_symbols, walk_body
+from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import MAX_DEPTH, Frame
 from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.rules import Assumption, Attribute, Context
+from gather_infer.record import Assumption
+from gather_infer.rules import Attribute, Context
 from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
-from gather_infer.tensor import DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import UNKNOWN, DType, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Mark, Walker
+    from gather_infer.inference.walk import Walker
+    from gather_infer.record import Mark
 
-UNKNOWN: Final = SymbolicTensor()
 TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
 
 
@@ -37,20 +38,16 @@ def infer(
     """The facts of a control-flow node's outputs. Raises SpecViolation when its bodies do not fit it."""
     if frame.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
-    context = walker.context
-    outer = context.scope, context.node, context.op_type
-    try:
+    with walker.context.kept():
         match node.op_type:
             case "If":
                 return _if(walker, node, attributes, inputs, frame)
             case "Loop":
                 return _loop(walker, node, attributes, inputs, frame)
             case "SequenceMap":
-                return sequence_map(walker, body_of(attributes, "body"), inputs, len(node.output), frame)
+                return sequence_map(walker, node, body_of(attributes, "body"), inputs, frame)
             case _:
                 return _scan(walker, node, attributes, inputs, frame)
-    finally:
-        context.scope, context.node, context.op_type = outer
 
 
 # If
@@ -64,7 +61,7 @@ def _if(
     frame: Frame,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
-    context, node, outputs = walker.context, walker.context.node, len(call.output)
+    context, place, outputs = walker.context, walker.context.node, len(call.output)
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
     taken = scalar(inputs[0])
@@ -78,15 +75,15 @@ def _if(
         given = inputs_of(body)
         if given:
             raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
-        # a branch that always runs is on the unconditional path
-        context.scope = scope if taken is branch else scope.child()
-        if negative is not None and not isinstance(taken, bool):
-            context.scope.require(-negative - 1 if branch else negative)
         mark = walker.mark()
-        results[branch], _ = walk_body(walker, body, (), f"{node}/{name}", frame)
+        with context.kept():
+            # a branch that always runs is on the unconditional path
+            context.scope = scope if taken is branch else scope.child()
+            if negative is not None and not isinstance(taken, bool):
+                context.scope.require(-negative - 1 if branch else negative)
+            results[branch], _ = walk_body(walker, body, (), inside(place, call, name), frame)
         if taken is not branch:
             walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
-    context.scope, context.node, context.op_type = scope, node, "If"
     if isinstance(taken, bool):
         return results[taken]
     differ = "the branches of the If give it different sizes"
@@ -119,8 +116,9 @@ def _loop(
     body      (i, cond, n states) -> (cond, n states, k scan outputs)
     outputs   n final states, k scan outputs with the trip count as a new first dim
     """
-    context, node, outputs = walker.context, walker.context.node, len(call.output)
+    context, outputs = walker.context, len(call.output)
     body = body_of(attributes, "body")
+    at = inside(context.node, call, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
     taken = len(inputs_of(body))
@@ -151,22 +149,21 @@ def _loop(
             context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
-        results, inner = walk_body(walker, body, [counter, TRUE, *state], f"{node}/body", frame)
+        results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame)
         bodies.append(inner)
         return results
 
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
-        state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
+        with context.kept():  # the body may never run, so its facts say nothing of how often it does
+            state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
         goes_on = scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
-        context.scope = scope  # the body may never run, so its facts say nothing of how often it does
         counted = _counted(start, begins, continues, iteration, context, most)
         if counted is None or counted == most:
             break
         walker.rollback(mark)
         most = counted
-    context.scope, context.node, context.op_type = scope, node, "Loop"
 
     trips: Dim
     if start is False:
@@ -290,8 +287,9 @@ def _scan(
 
     The outputs of the body must have the same shapes in each iteration, so those of the first one tell them all.
     """
-    context, path = walker.context, walker.context.node
+    context = walker.context
     body = body_of(attributes, "body")
+    at = inside(context.node, node, "body")
     batched = frame.opsets.version_of("") < 9
     given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
     m = _int(attributes, "num_scan_inputs", 0)
@@ -314,24 +312,25 @@ def _scan(
     iteration = _iteration(context)
     mark = walker.mark()
     first: list[Value] = []  # what the body makes of the initial states
-    believed: dict[tuple[Dim, int], Assumption] = {}
+    believed: list[Assumption] = []
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
         context.scope.require(trips - 1 - iteration)
-        results = walk_body(walker, body, [*state, *slices], f"{path}/body", frame)[0]
+        results = walk_body(walker, body, [*state, *slices], at, frame)[0]
         if state is states:
             first[:] = results
-            believed.update(context.assumptions)
+            believed[:] = context.assumptions
         return results
 
-    state, results = induction(walker, states, iteration, run, slice(0, n))
-    context.scope, context.node, context.op_type = scope, path, "Scan"
+    with context.kept():
+        state, results = induction(walker, states, iteration, run, slice(0, n))
     _leave(walker, mark, trips)
     local = local_symbols(context, created) - free_symbols(trips)
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
     if told != results:
-        context.assumptions.update(believed)
+        for assumption in believed:
+            context.record.assume(assumption)
     results = told
     finals: list[Value] = []
     for s, after in zip(state, results, strict=False):

@@ -14,6 +14,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.frame import MAX_DEPTH, Frame
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import to_type
+from gather_infer.places import Step
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
 
@@ -53,9 +54,11 @@ def call(
         if source is not None:
             bound[attribute.name] = source
     given = dict(zip(body.input, inputs, strict=False))
+    place = walker.context.node
     inner = Frame(
         walker.opsets(body.opset_import),
-        path=walker.context.node,
+        path=place.graph.below(Step(place.position)),
+        label=place.label,
         values={name: value for name, value in given.items() if value is not None},
         declared={v.name: v for v in body.value_info},
         attributes=bound,
@@ -68,17 +71,16 @@ def call(
         if trace is not None:
             inner.traces[name] = trace
     walker.calls.append(key)
-    outer_node, outer_type = walker.context.node, walker.context.op_type
-    walker.scopes[inner.path] = inner.values
-    walker.walk_nodes(body.node, inner)
-    walker.context.node, walker.context.op_type = outer_node, outer_type
+    walker.enter(inner)
+    with walker.context.kept():
+        walker.walk_nodes(body.node, inner)
     walker.calls.pop()
     for outer, name in zip(node.output, body.output, strict=False):
         if name in inner.traces:
             frame.traces[outer] = inner.traces[name]
     for name in body.output:
         if name not in inner.values and name not in inner.absent:
-            walker.report("GI103", f"function output {name} is not defined", Location(inner.path, value=name))
+            walker.report("GI103", f"function output {name} is not defined", Location(graph=inner.label, value=name))
     return [inner.values.get(name) for name in body.output]
 
 

@@ -14,7 +14,7 @@ from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
-from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
     from gather_infer.inference.walk import Walker
@@ -24,8 +24,6 @@ MAX_TRIALS: Final = 6
 
 MAX_RETRIES: Final = 500
 """Trials after the first in one pass: loops in loops multiply them. Then nothing is said about states."""
-
-UNKNOWN: Final = SymbolicTensor()
 
 
 def induction(

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from onnx import GraphProto
+from onnx import GraphProto, NodeProto
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.bodies.subgraph import inputs_of, local_symbols, walk_body
+from gather_infer.inference.bodies.subgraph import Inside, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import escape, fresh_dim
+from gather_infer.inference.result import Access
 from gather_infer.ops.onnx.sequence import DIFFERS, listed, member
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import known_le
@@ -28,7 +30,7 @@ MAX_WALKS: Final = 8
 
 
 def sequence_map(
-    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], outputs: int, frame: Frame
+    walker: Walker, node: NodeProto, body: GraphProto, inputs: Sequence[Value | None], frame: Frame
 ) -> Sequence[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceMap.html
 
@@ -39,6 +41,7 @@ def sequence_map(
     Raises SpecViolation when the first input is no sequence, two sequences differ in length, or the body has another
     number of inputs or outputs than the node.
     """
+    outputs = len(node.output)
     if not inputs or not isinstance(inputs[0], SequenceType):
         if inputs and inputs[0] == SymbolicTensor():
             return [SequenceType() for _ in range(outputs)]
@@ -53,10 +56,11 @@ def sequence_map(
     if len(set(lengths)) > 1:
         raise SpecViolation(f"the sequences must have one length, have {lengths}", "GI212")
 
-    members = _one_by_one(walker, body, inputs, frame)
+    at = inside(walker.context.node, node, "body")
+    members = _one_by_one(walker, body, inputs, at, frame)
     context, created = walker.context, len(walker.context.causes)
     length = lengths[0] if lengths else sequences[0].length
-    op, scope, path = OpCall("SequenceMap", inputs, context=context), context.scope, context.node
+    op, scope = OpCall("SequenceMap", inputs, context=context), context.scope
     given = [
         member(op, value.element, "the size of a member")
         if isinstance(value, SequenceType)
@@ -64,19 +68,19 @@ def sequence_map(
         for value in inputs
     ]
     runs = False if length == 0 else None if length is None else known_le(1, length, scope)
-    context.scope = scope if runs is True else scope.child()
     mark = walker.mark()
-    results, _ = walk_body(walker, body, given, f"{path}/body", frame)
+    with context.kept():
+        context.scope = scope if runs is True else scope.child()
+        results, _ = walk_body(walker, body, given, at, frame)
     if runs is not True:
         walker.forget_conditional(mark, is_dead=runs is False)
-    context.scope, context.node, context.op_type = scope, path, "SequenceMap"
     local = local_symbols(context, created)
     elements = [escape(value, local, fresh_dim(context, DIFFERS)) for value in results]
     return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
 
 
 def _one_by_one(
-    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], frame: Frame
+    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], at: Inside, frame: Frame
 ) -> list[list[SymbolicTensor]] | None:
     """By output, what the body makes of each member; None when they are not known, or too many.
 
@@ -88,7 +92,6 @@ def _one_by_one(
     if counts or not 0 < count <= MAX_WALKS:
         return None
     context, mark = walker.context, walker.mark()
-    outer = context.scope, context.node, context.op_type
     by_output: list[list[SymbolicTensor]] = [[] for _ in body.output]
     for number in range(count):
         given: list[Value] = []
@@ -97,11 +100,10 @@ def _one_by_one(
                 given.append(value.members[number])
             else:
                 given.append(value or SymbolicTensor())
-        results, _ = walk_body(walker, body, given, f"{outer[1]}/body", frame)
-        context.scope, context.node, context.op_type = outer
+        with context.kept():
+            results, _ = walk_body(walker, body, given, at, frame)
         for column, result in zip(by_output, results, strict=True):
             if isinstance(result, SymbolicTensor):
                 column.append(result)
-    del walker.diagnostics[mark.diagnostics :]
-    del walker.accesses[mark.accesses :]
+    walker.record.keep_since(mark, lambda entry: not isinstance(entry, (Diagnostic, Access)))
     return by_output if all(len(column) == count for column in by_output) else None

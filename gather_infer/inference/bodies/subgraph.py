@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import GraphProto
+from onnx import GraphProto, NodeProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.frame import Frame
+from gather_infer.model.paths import below_label
+from gather_infer.places import GraphPath, NodePath, Step
 from gather_infer.rules import Attribute, Context
 from gather_infer.tensor import Value
 
@@ -29,13 +31,29 @@ def inputs_of(body: GraphProto) -> list[str]:
     return [value.name for value in body.input if value.name not in constants]
 
 
+class Inside(NamedTuple):
+    """The graph that a node holds: its path, and what it is called."""
+
+    path: GraphPath
+    label: str
+
+
+def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
+    """The graph in an attribute of the node at `place`."""
+    position = next(at for at, found in enumerate(node.attribute) if found.name == attribute)
+    step = Step(place.position, position)
+    return Inside(place.graph.below(step), below_label(place.label, node, step))
+
+
 def walk_body(
-    walker: Walker, body: GraphProto, given: Sequence[Value], path: str, frame: Frame
+    walker: Walker, body: GraphProto, given: Sequence[Value], at: Inside, frame: Frame
 ) -> tuple[list[Value], Frame]:
+    """The facts of a subgraph's outputs for the inputs `given`, and the frame that it was walked in."""
     values = dict(zip(inputs_of(body), given, strict=True))
     inner = Frame(
         frame.opsets,
-        path=path,
+        path=at.path,
+        label=at.label,
         parent=frame,
         values=values,
         attributes=frame.attributes,

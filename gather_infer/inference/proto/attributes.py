@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.declared import declared_fact
 from gather_infer.inference.dispatch import Entry
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.proto.schema import attribute_type_name
@@ -41,9 +42,8 @@ def read_attributes(walker: Walker, node: NodeProto, entry: Entry, frame: Frame)
         if schema is not None:
             expected = schema.attributes.get(name)
             if expected is None:
-                walker.context.findings.append(
-                    ("GI106", f"attribute {name} is unknown to {entry.op_type}-{schema.since}", (), None)
-                )
+                message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}"
+                walker.context.report("GI106", message, (), None)
                 continue
             kind = kind or expected  # files of IR version 1 leave the type out
             if kind != expected:
@@ -79,7 +79,7 @@ def _decode(walker: Walker, proto: AttributeProto, kind: int, frame: Frame) -> A
             raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
         return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
     if kind == _A.TYPE_PROTO:
-        return walker.stated(proto.tp, frame, "the type attribute states no size")
+        return declared_fact(walker, proto.tp, frame, "the type attribute states no size")
     if kind == _A.GRAPH:
         return proto.g
     if kind == _A.GRAPHS:

@@ -54,7 +54,7 @@ def require_at_most(op: OpCall, dim: Dim | None, most: Dim | None, what: str) ->
         case False:
             raise SpecViolation(f"{what} must be {most} or less, is {dim}", "GI212")
         case None:
-            op.context.constrain(dim, "<=", most)
+            op.constrain(dim, "<=", most)
 
 
 def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.elementwise import with_bias
 from gather_infer.ops.microsoft.signature import FLOATS, HALF_OR_SINGLE, MODEL_FLOATS, Inferred, contrib
 from gather_infer.ops.vocabulary.elementwise import same_shape
 from gather_infer.ops.vocabulary.guards import normalize_axis, require_broadcast_to, require_divisible, require_rank
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import known_eq
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
@@ -199,10 +204,14 @@ EMBEDDED = (
 )
 
 
+EMBEDDINGS: Final = {0: 2, 1: 4}
+"""The inputs of ids, each with that of its embedding."""
+
+
 @contrib(
     rules, "EmbedLayerNormalization",
     EMBEDDED + " mask?:int32 position_ids?:int32 -> output:T mask_index?:int32 embedding_sum?:T",
-    "epsilon:float mask_index_type:int", T=HALF_OR_SINGLE,
+    "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE,
 )  # fmt: skip
 def embed_layer_normalization(op: OpCall) -> Inferred:
     """Word, position and segment embeddings, added and normalised.
@@ -212,7 +221,10 @@ def embed_layer_normalization(op: OpCall) -> Inferred:
     gamma, beta                                 [H]
     output, embedding_sum                       [B, S, H]
     mask_index                                  [B]
+
+    Every id counts from 0 and has a row in its embedding.
     """
+    _look_up(op, {**EMBEDDINGS, 8: 3})
     shape = _embedded(op, (2, 3, 4), (5, 6))
     return [shape, None if shape is None else shape[:1], shape]
 
@@ -224,12 +236,25 @@ def embed_layer_normalization(op: OpCall) -> Inferred:
     "segment_embedding_scale?:float32 gamma_scale:float32 beta_scale:float32 word_embedding_zero_point:Q "
     "position_embedding_zero_point:Q segment_embedding_zero_point?:Q gamma_zero_point:Q beta_zero_point:Q "
     "-> layernorm_out:float32 mask_index_out:int32",
-    "epsilon:float", Q=frozenset({DType.INT8, DType.UINT8}),
+    "epsilon:float", addresses=EMBEDDINGS, Q=frozenset({DType.INT8, DType.UINT8}),
 )  # fmt: skip
 def quantized_embed_layer_normalization(op: OpCall) -> Inferred:
     """As EmbedLayerNormalization, with quantized embeddings."""
+    _look_up(op, EMBEDDINGS)
     shape = _embedded(op, (2, 3, 4), (5, 6))
     return [shape, None if shape is None else shape[:1]]
+
+
+def _look_up(op: OpCall, tables: Mapping[int, int]) -> None:
+    """Every id addresses the rows of its embedding: inputs of ids by that of their table."""
+    for ids, position in tables.items():
+        table = op.optional_tensor(position)
+        if not op.has(ids) or table is None or not table.shape:
+            continue
+        check_bounds(
+            op, op.tensor(ids), known_numbers(op, ids), table.shape[0], Indexing(from_end=False),
+            axis=0, data=describe(table, "embedding"), position=ids,
+        )  # fmt: skip
 
 
 def _embedded(op: OpCall, tables: tuple[int, ...], vectors: tuple[int, ...]) -> Shape | None:

@@ -158,9 +158,13 @@ def contrib(
     attributes: str = "",
     *,
     since: int = 1,
+    addresses: Mapping[int, int] | None = None,
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
-    """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`."""
+    """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`.
+
+    addresses   see `Traits`
+    """
     signature = Signature(text, attributes, choices)
 
     def add(function: Callable[[OpCall], Inferred]) -> Callable[[OpCall], Inferred]:
@@ -173,7 +177,7 @@ def contrib(
         rule.__doc__ = (
             f"{page} (ONNX Runtime 1.31)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
         )
-        rules.rule(op_type, since=since)(rule)
+        rules.rule(op_type, since=since, addresses=addresses)(rule)
         return function
 
     return add

@@ -230,7 +230,7 @@ def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
             if fits is False:
                 raise SpecViolation(f"update must have length {most} or less at axis {axis}, has {length}", "GI212")
             if fits is None:
-                op.context.constrain(length, "<=", most)
+                op.constrain(length, "<=", most)
         found = require_shape(op, update.shape, (*shape[:axis], length, *shape[axis + 1 :]), "update")
         shape = (*found[:axis], most, *found[axis + 1 :])
     if positions is not None:

@@ -175,7 +175,7 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
         raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
     length = floordiv(dim, n, op.scope)
     if length * n != dim:
-        op.context.constrain(dim, "==", length * n)
+        op.constrain(dim, "==", length * n)
     return _parts(op, data, [length] * n, axis)
 
 
@@ -210,7 +210,7 @@ def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int
         raise SpecViolation(f"split adds up to {total(known)}, more than {dim}, the dim of axis {axis}")
     if not unknown:
         if rest != 0:
-            op.context.constrain(dim, "==", total(known))
+            op.constrain(dim, "==", total(known))
         return known
     op.imply(rest)
     dims = [op.fresh("a length of split is not known") if e is None else e for e in lengths]

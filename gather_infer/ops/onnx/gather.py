@@ -61,7 +61,6 @@ def gather(
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
     require_least_rank(data, 1, "data")
     axis = normalize_axis(axis, len(data.shape))
-    place = f"{describe(data, 'data')}, axis {axis}"
     size = data.shape[axis]
     if indices.shape is None:
         shape = None
@@ -73,7 +72,7 @@ def gather(
             raise SpecViolation(f"batch_dims = {b} is outside [0, {most}], {found}", "GI306")
         batch = agreed_batch(op, data.shape, indices.shape, b)
         shape = (*batch, *data.shape[b:axis], *indices.shape[b:], *data.shape[axis + 1 :])
-    check_bounds(op, indices, numbers, size, indexing, place=place)
+    check_bounds(op, indices, numbers, size, indexing, axis=axis, data=describe(data, "data"))
 
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
@@ -127,7 +126,7 @@ def gather_elements(
     axis = normalize_axis(axis, len(data.shape))
     shape = _elements_shape(op, data, indices, axis, same_dims)
     size = data.shape[axis]
-    check_bounds(op, indices, numbers, size, indexing, place=f"{describe(data, 'data')}, axis {axis}")
+    check_bounds(op, indices, numbers, size, indexing, axis=axis, data=describe(data, "data"))
 
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
@@ -188,8 +187,8 @@ def gather_nd(
     numbers = known_numbers(op, 1)
     columns = range(k)
     for j in columns:
-        place = f"{describe(data, 'data')}, axis {b + j}"
-        check_bounds(op, indices, numbers, data.shape[b + j], indexing, place=place, column=j)
+        size, shown = data.shape[b + j], describe(data, "data")
+        check_bounds(op, indices, numbers, size, indexing, axis=b + j, data=shown, column=j, columns=k)
 
     table = known_table(op, data, numbers)
     if table is None:
@@ -246,7 +245,7 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
             place = f"{describe(data, 'data')}, axis {axis}"
             raise SpecViolation(f"dim {j} of indices is {length}, outside [0, {most}]", "GI212", detail=(place,))
         if fits is None:
-            op.context.constrain(length, "<=", most)
+            op.constrain(length, "<=", most)
     return tuple(out)
 
 
@@ -274,7 +273,7 @@ def _span_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) ->
 rules = RuleSet("")
 
 
-@rules.rule("Gather", since=1)
+@rules.rule("Gather", since=1, addresses={1: 0}, checks_types=True)
 def gather_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -283,7 +282,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
     return [_onnx_gather(op, TYPES_1, GATHER_1)]
 
 
-@rules.rule("Gather", since=11)
+@rules.rule("Gather", since=11, addresses={1: 0}, checks_types=True)
 def gather_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -292,7 +291,7 @@ def gather_11(op: OpCall) -> list[SymbolicTensor]:
     return [_onnx_gather(op, TYPES_1, ONNX)]
 
 
-@rules.rule("Gather", since=13)
+@rules.rule("Gather", since=13, addresses={1: 0}, checks_types=True)
 def gather_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -308,14 +307,14 @@ def _onnx_gather(op: OpCall, types: frozenset[DType], indexing: Indexing) -> Sym
     return gather(op, data, indices, axis=op.attr("axis", 0), indexing=indexing)
 
 
-@rules.rule("GatherElements", since=11)
+@rules.rule("GatherElements", since=11, addresses={1: 0}, checks_types=True)
 def gather_elements_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherElements.html"""
     data, indices = _inputs(op, TYPES_1, INDEX_TYPES)
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
 
-@rules.rule("GatherElements", since=13)
+@rules.rule("GatherElements", since=13, addresses={1: 0}, checks_types=True)
 def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherElements.html
 
@@ -325,7 +324,7 @@ def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
 
-@rules.rule("GatherND", since=11)
+@rules.rule("GatherND", since=11, addresses={1: 0}, checks_types=True)
 def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html"""
     if "batch_dims" in op.attributes:
@@ -334,7 +333,7 @@ def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
     return [gather_nd(op, data, indices)]
 
 
-@rules.rule("GatherND", since=12)
+@rules.rule("GatherND", since=12, addresses={1: 0}, checks_types=True)
 def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 
@@ -344,7 +343,7 @@ def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
     return [gather_nd(op, data, indices, batch_dims=op.attr("batch_dims", 0))]
 
 
-@rules.rule("GatherND", since=13)
+@rules.rule("GatherND", since=13, addresses={1: 0}, checks_types=True)
 def gather_nd_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 

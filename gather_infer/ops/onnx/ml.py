@@ -25,7 +25,7 @@ FEATURES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.INT32, DT
 # by index
 
 
-@rules.rule("ArrayFeatureExtractor", since=1)
+@rules.rule("ArrayFeatureExtractor", since=1, addresses={1: 0}, checks_types=True)
 def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
 

@@ -101,7 +101,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
         )
     dims[wanted] = dim = floordiv(dividend, divisor, scope)
     if total != dim * rest:
-        op.context.constrain(total, "==", dim * rest)
+        op.constrain(total, "==", dim * rest)
     return tuple(d for d in dims if d is not None)
 
 
@@ -243,7 +243,7 @@ def _require_same_count(
         raise SpecViolation(
             f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
         )
-    op.context.constrain(total, "==", count)
+    op.constrain(total, "==", count)
 
 
 def _text(target: Sequence[Dim | None]) -> str:

@@ -155,7 +155,7 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
                 return floordiv(dim * exact.numerator, exact.denominator, op.scope)
             ratio = _ratio_of(scale)
             rounds_alike = f"floor({dim} * {float(scale):.6g}), taken in float32, is floor({dim} * {ratio})"
-            if ratio is not None and op.context.assume_at_most(dim, _LONGEST, rounds_alike):
+            if ratio is not None and op.assume_at_most(dim, _LONGEST, rounds_alike):
                 return floordiv(dim * ratio.numerator, ratio.denominator, op.scope)
             return op.derived("resize", dim, scale, reason=f"floor({dim} * {scale}) depends on rounding")
         case Expr():

@@ -35,7 +35,7 @@ COMBINE: dict[str, Combine | None] = {
 _NO_NEGATIVE = "this version of the operator does not define it"
 
 
-@rules.rule("ScatterND", since=11)
+@rules.rule("ScatterND", since=11, addresses={1: 0})
 def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ScatterND.html
 
@@ -64,8 +64,10 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
             op.require_equal(dim, other, f"dim {axis} of updates and of {format_shape(wanted)}")
     numbers = known_numbers(op, 1)
     for column in range(k):
-        place = f"data {data}, axis {column}"
-        check_bounds(op, indices, numbers, data.shape[column], Indexing(), place=place, column=column)
+        size = data.shape[column]
+        check_bounds(
+            op, indices, numbers, size, Indexing(), axis=column, data=f"data {data}", column=column, columns=k
+        )  # fmt: skip
     values = _scattered_nd(op, data, updates, k) if indices.values is not None else None
     return [tensor_of(dtype, data.shape, values, span)]
 
@@ -86,8 +88,8 @@ def _scattered_nd(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor, k: 
     return _scatter(op, data.dtype, old, positions.reshape(-1).tolist(), new.reshape(-1).tolist())
 
 
-@rules.rule("Scatter", since=9)
-@rules.rule("ScatterElements", since=11)
+@rules.rule("Scatter", since=9, addresses={1: 0})
+@rules.rule("ScatterElements", since=11, addresses={1: 0})
 def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ScatterElements.html (called Scatter in 9; 11: negative indices)
 
@@ -123,7 +125,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
             if other != axis and known_le(dim, size, op.scope) is False:
                 raise SpecViolation(f"dim {other} of indices is {dim}, more than {size}, that of data", "GI212")
     indexing = Indexing(negative_note="" if op.version >= 11 else _NO_NEGATIVE, from_end=op.version >= 11)
-    check_bounds(op, indices, known_numbers(op, 1), data.shape[axis], indexing, place=f"data {data}, axis {axis}")
+    check_bounds(op, indices, known_numbers(op, 1), data.shape[axis], indexing, axis=axis, data=f"data {data}")
     values = _scattered_elements(op, data, updates, axis) if indices.values is not None else None
     return [tensor_of(dtype, data.shape, values, span)]
 

@@ -55,7 +55,7 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
     if known_le(k, dim, op.scope) is False:
         raise SpecViolation(f"k = {k} is more than the length {dim} of axis {axis}")
     if known_le(k, dim, op.scope) is None:
-        op.context.constrain(k, "<=", dim)
+        op.constrain(k, "<=", dim)
         op.imply(dim - k)
     shape = replaced(x.shape, axis, k)
     values, indices = None, None

@@ -67,7 +67,7 @@ def _join_dims(op: OpCall, a: Dim, b: Dim) -> Dim:
 def differs(op: OpCall, dim: Dim) -> bool:
     """True for a dim that is not the same in all members of a sequence."""
     return isinstance(dim, Expr) and any(
-        name in op.context.causes and op.context.causes[name].reason == DIFFERS for name in dim.symbols
+        (cause := op.cause(name)) is not None and cause.reason == DIFFERS for name in dim.symbols
     )
 
 

@@ -118,7 +118,7 @@ def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
 def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
     """The dims that `dim` stands for the broadcast of; itself, if it is none."""
     if isinstance(dim, Expr) and dim.is_symbol:
-        operation, *dims = op.context.derivation(dim.name) or (None,)
+        operation, *dims = op.derivation(dim.name) or (None,)
         if operation == "broadcast":
             return tuple(dims)
     return (dim,)
@@ -127,22 +127,22 @@ def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
     """Record what is left of "b is 1 or a" for an `a` that is not 1."""
     if known_eq(b, 1, op.scope) is False:
-        op.context.constrain(b, "==", a)
+        op.constrain(b, "==", a)
     elif a == 0:
-        op.context.constrain(b, "<=", 1)
+        op.constrain(b, "<=", 1)
     elif known_le(2, a, op.scope) is True:
         op.imply(b - 1)  # 0 broadcasts with 0 and 1 only
         if known_le(b, a, op.scope) is not True:
-            op.context.constrain(b, "<=", a)
+            op.constrain(b, "<=", a)
 
 
 def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
     """Record `a == b`; as `a <= c` when b is min(a, c)."""
     for limit in (op.scope.bounds(b).hi, *(symbol(name) for name in sorted(free_symbols(b)))):
         if limit is not None and limit != a and minimum(a, limit) == b:
-            op.context.constrain(a, "<=", limit)
+            op.constrain(a, "<=", limit)
             return
-    op.context.constrain(a, "==", b)
+    op.constrain(a, "==", b)
 
 
 # A claim "if a = n then ..." is decided by solving a = n for one symbol of a and substituting the solution in b.

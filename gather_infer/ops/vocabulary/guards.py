@@ -91,7 +91,7 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
                     f"dim {dim} and dim {wanted} at axis {axis}",
                     "GI212",
                 )
-            op.context.constrain(dim, "==", 1)
+            op.constrain(dim, "==", 1)
         elif is_one is False:
             result[axis] = op.require_equal(wanted, dim, f"{name}: dims")
     return tuple(result)
@@ -107,7 +107,7 @@ def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
     else:
         rest = dim % divisor
         if rest != 0:
-            op.context.constrain(rest, "==", 0)
+            op.constrain(rest, "==", 0)
 
 
 def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:

@@ -99,21 +99,27 @@ def check_bounds(
     size: Dim,
     indexing: Indexing,
     *,
-    place: str,
+    axis: int,
+    data: str,
     column: int | None = None,
+    columns: int = 1,
+    position: int = 1,
 ) -> None:
-    """Report indices that are out of bounds, and learn what every legal run has: an index i >= 0 needs size > i.
+    """Say which axis is addressed, report indices that are out of bounds, and learn what every legal run has.
 
-    The addressed axis is noted in `op.context.addressed`.
+    An index i >= 0 needs size > i.
 
-    place   "data float32[50257, 768], axis 0"
-    column  the component of an index tuple that addresses this axis
+    axis      the addressed axis of the data, from the front; `size` is its length
+    data      "data float32[50257, 768]", for messages
+    column    the component of an index tuple that addresses this axis, one of `columns`
+    position  of the index input
     """
+    place = f"{data}, axis {axis}"
     if numbers is not None and column is not None:
         numbers = numbers[..., column]
     distinct = _distinct(numbers)
     complete = numbers is not None and (numbers.dtype != object or all(e is not None for e in numbers.flat))
-    op.context.addressed.append(Addressing(size, indexing, column, tuple(distinct), complete))
+    op.address(Addressing(position, axis, size, indexing, column, columns, tuple(distinct), complete))
     integers = [e for e in distinct if isinstance(e, int)]
     if not integers and indexing.strict and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)

@@ -1,0 +1,132 @@
+"""What the walk of one pass has at hand, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+from onnx import FunctionProto, NodeProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.domains import plain_domain
+from gather_infer.inference.cache import RuleCache
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.proto.types import DimReader
+from gather_infer.inference.result import Access
+from gather_infer.places import GraphPath, NodePath
+from gather_infer.record import Constraint, Mark
+from gather_infer.rules import Context, RuleSet
+from gather_infer.tensor import Value
+
+if TYPE_CHECKING:
+    from gather_infer.model import ModelFile
+
+MAX_CONSTANT_BYTES: Final = 64 << 20
+"""Bytes of a constant index that are read to check every element."""
+
+
+class State:
+    """One pass over a model.
+
+    constants   what small Constants stand for; the passes of a run share it
+    scopes      the facts of each graph that was walked
+    labels      what these graphs are called
+    calls       functions that are being walked, outermost first
+    retries     of bodies of loops, under a weaker hypothesis
+    """
+
+    def __init__(
+        self,
+        model: ModelFile,
+        context: Context,
+        reader: DimReader,
+        rule_sets: Sequence[Mapping[str, RuleSet]],
+        *,
+        constants: dict[tuple[int, bytes], Value | None],
+        check_types: bool = True,
+    ) -> None:
+        self.model = model
+        self.context = context
+        self.record = context.record
+        self.reader = reader
+        self.rule_sets = rule_sets
+        self.constants = constants
+        self.checks_types = check_types
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for proto in model.proto.functions:
+            self.functions.setdefault((plain_domain(proto.domain), proto.name, proto.overload), proto)
+        self.scopes: dict[GraphPath, dict[str, Value]] = {}
+        self.labels: dict[GraphPath, str] = {}
+        self.cache = RuleCache(context)
+        self.calls: list[tuple[str, str, str]] = []
+        self.retries = 0
+
+    def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
+        return Opsets(imports, self.rule_sets, self.functions)
+
+    def enter(self, frame: Frame) -> None:
+        """Keep the facts of a graph that is about to be walked."""
+        self.scopes[frame.path] = frame.values
+        self.labels[frame.path] = frame.label
+
+    # findings
+
+    def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
+        return self.location_at(NodePath(frame.path, index, frame.labels[index]), node, frame, value)
+
+    def location_at(self, place: NodePath, node: NodeProto, frame: Frame, value: str = "") -> Location:
+        entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
+        version = entry.version if entry.schema is None else entry.schema.since
+        return Location(place, node.op_type, plain_domain(node.domain), version, value)
+
+    def report(self, code: str, message: str, location: Location, *detail: str) -> None:
+        self.record.add(diagnostic(code, message, location, detail=detail))
+
+    def take_findings(self, where: Location) -> None:
+        """Turn what rules have reported into diagnostics at `where`."""
+        for code, message, detail, severity in self.context.findings:
+            self.record.add(diagnostic(code, message, where, detail=detail, severity=severity))
+        self.context.findings.clear()
+
+    # constants
+
+    def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
+        """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
+        tensor = frame.constant(name)
+        if tensor is None or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+            return None
+        return self.model.tensor(tensor)
+
+    # trial runs
+
+    def mark(self) -> Mark:
+        """What has been recorded so far; see `rollback`."""
+        return self.record.mark()
+
+    def rollback(self, mark: Mark) -> None:
+        """Forget what was recorded since `mark`, and results that rest on what was learnt since."""
+        self.cache.clear()
+        self.record.rollback(mark)
+
+    def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
+        """Forget the constraints since `mark`, made by nodes that not every run reaches.
+
+        Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays.
+        """
+
+        def is_kept(entry: object) -> bool:
+            if isinstance(entry, Constraint):
+                return False
+            if not is_dead:
+                return True
+            return _is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, Access)
+
+        self.record.keep_since(mark, is_kept)
+
+
+def _is_structural(finding: Diagnostic) -> bool:
+    """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
+    return finding.code < "GI200" or finding.code in ("GI204", "GI211")

@@ -1,0 +1,135 @@
+"""What a run notes beside the facts of values: findings, accesses, what validity implies, what had to be assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from gather_infer.places import NodePath
+from gather_infer.symbolic import Dim, Scope, known_le
+
+_T = TypeVar("_T")
+Mark: TypeAlias = int
+"""How many entries a record had at some moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it.
+
+    Constraints that say the same are equal, whichever nodes demand them.
+    """
+
+    left: Dim
+    relation: str
+    right: Dim
+    node: NodePath = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """`dim >= least` (or `dim <= most`) was assumed: the facts of `node` are right unless it fails.
+
+    least   None when the assumption is an upper limit
+    most    None when the assumption is a lower limit
+    """
+
+    dim: Dim
+    least: int | None
+    node: NodePath
+    reason: str
+    most: int | None = None
+
+    def __str__(self) -> str:
+        relation = f">= {self.least}" if self.most is None else f"<= {self.most}"
+        return f"{self.dim} {relation} (node {self.node})"
+
+    @property
+    def claim(self) -> tuple[Dim, int | None, int | None]:
+        """What is assumed, whichever node needs it."""
+        return self.dim, self.least, self.most
+
+    def is_known(self, scope: Scope) -> bool:
+        """True when the scope proves it, so that nothing rests on it any more."""
+        if self.least is not None and known_le(self.least, self.dim, scope) is not True:
+            return False
+        return self.most is None or known_le(self.dim, self.most, scope) is True
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a fresh symbol exists: the node that made it and what it could not know.
+
+    operands   for a function of dims: the symbols that it depends on
+    equals     a dim of the same size in every legal run, too unwieldy to reason with; None when there is no such dim
+    """
+
+    node: NodePath
+    op_type: str
+    reason: str
+    data_dependent: bool
+    operands: frozenset[str] = frozenset()
+    equals: Dim | None = None
+
+
+class Record:
+    """Entries of any kind in the order in which they were made; a constraint or a claim is entered once.
+
+    It only grows, but for two: what a trial wrote is taken back to a mark, and of what not every run reaches some
+    entries are dropped.
+
+    added   how many entries there ever were: a call that leaves it as it was had no effect but its facts
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[object] = []
+        self._once: dict[object, object] = {}
+        self.added = 0
+
+    def add(self, entry: object) -> None:
+        self._entries.append(entry)
+        self.added += 1
+
+    def note_effect(self) -> None:
+        """Say that something was learnt that leaves no entry: a symbol, a fact of a scope, the bytes of a constant."""
+        self.added += 1
+
+    def constrain(self, constraint: Constraint) -> None:
+        self._add_once(constraint, constraint)
+
+    def assume(self, assumption: Assumption) -> None:
+        self._add_once(assumption.claim, assumption)
+
+    def _add_once(self, key: object, entry: object) -> None:
+        if key not in self._once:
+            self._once[key] = entry
+            self.add(entry)
+
+    def mark(self) -> Mark:
+        return len(self._entries)
+
+    def since(self, mark: Mark, kind: type[_T]) -> Iterator[_T]:
+        """The entries of a kind that were made after a mark and are still there."""
+        return (entry for entry in self._entries[mark:] if isinstance(entry, kind))
+
+    def all(self, kind: type[_T]) -> Iterator[_T]:
+        """The entries of a kind."""
+        return self.since(0, kind)
+
+    def rollback(self, mark: Mark) -> None:
+        """Forget what was entered since `mark`."""
+        self.keep_since(mark, lambda _: False)
+
+    def keep_since(self, mark: Mark, is_kept: Callable[[object], bool]) -> None:
+        """Of the entries since `mark` only these stay."""
+        new = self._entries[mark:]
+        kept = [entry for entry in new if is_kept(entry)]
+        if len(kept) == len(new):
+            return
+        self._entries[mark:] = kept
+        gone = {id(entry) for entry in new} - {id(entry) for entry in kept}
+        self._once = {key: entry for key, entry in self._once.items() if id(entry) not in gone}
