@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from tests.cli.cli_models import in_bounds
 from tests.cli.conftest import Run
 from tests.passes.folding_models import i64, model
 
@@ -80,18 +81,10 @@ def test_all_rows(run: Run) -> None:
 
 
 def test_nodes_left_alone_are_counted_and_listed_on_request(run: Run) -> None:
-    onnx.save(_constant_gather(), "constant.onnx")
+    onnx.save(in_bounds(), "constant.onnx")
     command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-bytes", "8")
     assert "left alone: 1, --verbose lists them" in run(*command).stdout
     assert "note[GI401]: not folded: its result float32[2, 4] is past" in run(*command, "-v").stdout
-
-
-def _constant_gather() -> onnx.ModelProto:
-    model = onnx.load("bad.onnx")
-    index = next(t for t in model.graph.initializer if t.name == "index")
-    index.CopyFrom(onnx.helper.make_tensor("index", TensorProto.INT64, [2], [0, 8]))
-    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 2
-    return model
 
 
 def test_json_of_infer(run: Run) -> None:
