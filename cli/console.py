@@ -6,14 +6,19 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gather_infer.report.forms import Form, ResultKind, View
+
 if TYPE_CHECKING:
     from gather_infer.model.save import SaveReport
+
+R = TypeVar("R")
 
 _SEVERITY = re.compile(r"^(error|warning|note)(\[GI\d+\])?:")
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -24,13 +29,15 @@ class Console:
     """How the user wants to be talked to.
 
     results_to_stderr   standard output carries a model (`-o -`), so results make way for it
+    started             when the command began, in seconds of `time.monotonic`
     """
 
     quiet: bool = False
     verbose: bool = False
     colour: bool = True
-    json: bool = False
+    form: Form = Form.TEXT
     results_to_stderr: bool = False
+    started: float = field(default_factory=time.monotonic)
 
     @property
     def width(self) -> int | None:
@@ -38,39 +45,44 @@ class Console:
         stream = sys.stderr if self.results_to_stderr else sys.stdout
         return shutil.get_terminal_size().columns if stream.isatty() else None
 
-    def result(self, lines: Iterable[str]) -> None:
+    @property
+    def seconds(self) -> float:
+        """How long the command has run."""
+        return time.monotonic() - self.started
+
+    def lines_of(self, kind: ResultKind[R], result: R) -> list[str]:
+        """A result in the form that the user wants."""
+        return kind.lines(self.form, result, View(self.verbose, self.width, self.seconds))
+
+    def result(self, kind: ResultKind[R], result: R) -> None:
+        self.print(self.lines_of(kind, result))
+
+    def print(self, lines: Iterable[str]) -> None:
+        """Lines that `lines_of` gave."""
         for line in lines:
-            _echo(line, self.colour, err=self.results_to_stderr)
-
-    def result_json(self, value: Any) -> None:
-        import json
-
-        click.echo(json.dumps(value, indent=1, allow_nan=False), err=self.results_to_stderr)
+            if self.form is Form.TEXT:
+                _echo(line, self.colour, err=self.results_to_stderr)
+            else:
+                click.echo(line, err=self.results_to_stderr)
 
     def error(self, error: Exception) -> None:
         """One of several errors; the command goes on."""
         announce(f"error: {error}", colour=self.colour)
 
-    def wrote(self, report: SaveReport, *, seconds: float | None = None) -> None:
-        """Says which files were written, and how long it took."""
-        if report.path is None:
+    def wrote(self, saved: SaveReport, *, timed: bool = False) -> None:
+        """Says which files were written and, when `timed`, how long the command took."""
+        if saved.path is None:
             return
-        same = ", a copy: nothing to change" if report.verbatim else ""
-        time = "" if seconds is None else f"   {seconds:.2f} s"
-        self.message(f"wrote {report.path}{same}{time}")
-        for path in (report.external_data, *report.copied):
+        same = ", a copy: nothing to change" if saved.verbatim else ""
+        took = f"   {self.seconds:.2f} s" if timed else ""
+        self.message(f"wrote {saved.path}{same}{took}")
+        for path in (saved.external_data, *saved.copied):
             if path is not None:
                 self.message(f"wrote {path}")
 
-    def holds_for(self, what: str, facts: Iterable[str]) -> None:
-        """Says that the written file is right only for what was declared; nothing when nothing was."""
-        given = ", ".join(facts)
-        if given:
-            self.message(f"{what} holds for {given} only; the inputs are declared as before")
-
     def message(self, text: str) -> None:
-        """Something the user may like to know, on standard error; not with --quiet."""
-        if not self.quiet:
+        """Something the user may like to know, on standard error; not with --quiet, and nothing when it is empty."""
+        if text and not self.quiet:
             _echo(text, self.colour, err=True)
 
 

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from gather_infer.diagnostic import has_faults
+from gather_infer.report.forms import INFERENCE, InferenceReport
 
 from .console import Console
-from .options import Command, assumptions, common, facts, option, output, strict
-from .target import target_of
+from .facts import Facts, assume_option, facts_options
+from .options import Command, common_options, option
+from .saving import Target, output_options, strict_option, write_and_print
+
+if TYPE_CHECKING:
+    from gather_infer.model import SaveReport
 
 
 @click.command("infer", cls=Command, example="gather-infer infer fixtures/bert-torchscript.onnx --dim seq=1..512")
 @click.argument("model")
-@facts
-@assumptions
-@output("Write the model with value_info for every tensor.")
+@facts_options
+@assume_option
+@output_options("Write the model with value_info for every tensor.")
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
 @option("--constraints", section="Report", is_flag=True, help="Print what validity implies about the symbols.")
-@strict("Exit with 1 when there are errors or warnings.")
-@common(verbose="Print every tensor, every constraint and all rows.")
+@strict_option("Exit with 1 when there are errors or warnings.")
+@common_options(INFERENCE, verbose="Print every tensor, every constraint and all rows.")
 def command(
     model: str,
-    dims: tuple[str, ...],
-    inputs: tuple[str, ...],
-    rules: tuple[str, ...],
+    facts: Facts,
     no_assume: bool,
-    output: str | None,
-    external_data: str | None,
-    in_place: bool,
+    target: Target | None,
     everything: bool,
     constraints: bool,
     strict: bool,
@@ -41,43 +41,21 @@ def command(
 
     MODEL is an ONNX file; - is standard input.
     """
-    started = time.monotonic()
-    target = target_of(model, output, external_data, in_place)
-
     from gather_infer.inference import infer
     from gather_infer.model import open_model, save
-    from gather_infer.report import inference_json, inference_text, summarize
+    from gather_infer.report import summarize
 
-    from .rule_files import load_rules
-
-    user_rules = load_rules(rules)
+    rules = facts.rules()
     file = open_model(model)
-    inference = infer(file, dims=dims, inputs=inputs, rules=user_rules, assume=not no_assume)
+    inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
     summary = summarize(file.proto, name=file.name, nbytes=file.size)
-    if console.json:
-        show = partial(console.result_json, inference_json(inference, summary))
-    else:
-        lines = inference_text(
-            inference,
-            summary,
-            everything=everything or console.verbose,
-            constraints=constraints or console.verbose,
-            tensors=console.verbose,
-            width=console.width,
-            seconds=time.monotonic() - started,
-        )
-        show = partial(console.result, lines)
-    written = None
-    if target is not None:
-        written = save(
-            file,
-            inference.annotated(),
-            target.path,
-            external_data=target.external_data,
-            in_place=target.in_place,
-        )
-    show()
+    lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints))
+
+    def annotate(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:
+        return save(file, inference.annotated(), path, external_data=external_data, in_place=in_place)
+
+    written = write_and_print(lines, annotate, target, console)
     if written is not None:
         console.wrote(written)
-        console.holds_for("its value_info", (*dims, *inputs))
+        console.message(facts.caveat("its value_info"))
     return 1 if strict and has_faults(inference.diagnostics) else 0

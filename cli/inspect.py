@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gather_infer.errors import ModelReadError
+from gather_infer.report.forms import SUMMARIES
 
 from .console import Console
-from .options import Command, common
+from .options import Command, common_options
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
 @click.argument("models", nargs=-1, required=True)
-@common(verbose="Print every initializer and the values of the metadata.")
+@common_options(SUMMARIES, verbose="Print every initializer and the values of the metadata.")
 def command(models: tuple[str, ...], console: Console) -> int:
     """Print what is in model files, several side by side.
 
@@ -27,8 +28,6 @@ def command(models: tuple[str, ...], console: Console) -> int:
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-
-    from gather_infer.report import SCHEMA, summary_json, summary_text
 
     summaries = []
     unreadable = 0
@@ -38,10 +37,7 @@ def command(models: tuple[str, ...], console: Console) -> int:
         except ModelReadError as error:
             console.error(error)
             unreadable = error.exit_code
-    if console.json:
-        console.result_json({"schema": SCHEMA, "models": [summary_json(s) for s in summaries]})
-    elif summaries:
-        console.result(summary_text(summaries, everything=console.verbose, width=console.width))
+    console.result(SUMMARIES, summaries)
     return unreadable
 
 
@@ -63,10 +59,10 @@ def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:
     for tensor in iter_tensors(file.proto):
         if is_external(tensor) and file.payload(tensor) is None:
             tensors[reference_of(tensor).location] += 1
-    return tuple(ExternalFile(location, _size(file, location), n) for location, n in tensors.items())
+    return tuple(ExternalFile(location, _bytes_of(file, location), n) for location, n in tensors.items())
 
 
-def _size(file: ModelFile, location: str) -> int | None:
+def _bytes_of(file: ModelFile, location: str) -> int | None:
     """Bytes of a data file, None when there is none that may be used."""
     from gather_infer.model.external import data_file
 

@@ -8,21 +8,40 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from gather_infer.errors import GatherInferError
 
-from . import convert, explain, fold, infer, inspect, ops
 from .console import announce
 from .rule_files import is_rule_file
+
+COMMANDS = (
+    "convert",
+    "explain",
+    "fold",
+    "infer",
+    "inspect",
+    "ops",
+)
+"""What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
 
 USAGE, UNREADABLE, OUR_FAULT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
 
 
 class Program(click.Group):
-    """A group that suggests commands and turns every exception into one line and an exit code."""
+    """A group that finds and suggests commands and turns every exception into one line and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f".{cmd_name}", __package__).command
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -174,7 +193,3 @@ def _abandon_stdout() -> None:
 @click.version_option(package_name="gather-infer", message="%(prog)s %(version)s")
 def main() -> None:
     """Types and shapes of ONNX models in their own symbols, and what can be computed ahead of a run."""
-
-
-for command in (infer.command, inspect.command, explain.command, fold.command, convert.command, ops.command):
-    main.add_command(command)

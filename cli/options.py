@@ -1,4 +1,4 @@
-"""Options that commands share, and how help pages are laid out."""
+"""The options that every command has, and how help pages are laid out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import click
+
+from gather_infer.report.forms import Form, ResultKind, common_forms
 
 from .console import Console
 
@@ -50,76 +52,42 @@ def option(*names: str, section: str, **settings: Any) -> Callable[[Function], F
     return click.option(*names, cls=Option, section=section, **settings)
 
 
-def common(*, verbose: str) -> Callable[[Function], Function]:
-    """--format, -q, -v, --debug and --no-color; they reach the command as one argument, `console`.
+def with_options(function: Function, *options: Callable[[Function], Function]) -> Function:
+    """`function` with the options, in the order of the help page."""
+    for add in reversed(options):
+        function = add(function)
+    return function
 
+
+def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function], Function]:
+    """--format, -q, -v, --debug and --no-color, as `console`.
+
+    kinds     what the command reports: the forms that all of them have can be chosen
     verbose   what -v does
     """
+    forms = [form.value for form in common_forms(*kinds)]
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def run(*args: Any, quiet: bool, verbose: bool, debug: bool, no_color: bool, form: str, **rest: Any) -> int:
+            target = rest.get("target")  # what `output_options` makes, of commands that have it
             console = Console(
                 quiet=quiet,
                 verbose=verbose,
                 colour=not no_color,
-                json=form == "json",
-                results_to_stderr=rest.get("output") == "-",
+                form=Form(form),
+                results_to_stderr=target is not None and target.is_stdout,
             )
             return function(*args, console=console, **rest)
 
-        flags = [
-            option("--format", "form", section="Common", type=click.Choice(["text", "json"]), default="text",
+        return with_options(
+            run,
+            option("--format", "form", section="Common", type=click.Choice(forms), default=forms[0],
                    show_default=True, help="Form of the results."),
             option("-q", "--quiet", section="Common", is_flag=True, help="Print results and errors only."),
             option("-v", "--verbose", section="Common", is_flag=True, help=verbose),
             option("--no-color", section="Common", is_flag=True, help="No colours, also on a terminal."),
             option("--debug", section="Common", is_flag=True, help="Print a traceback when something fails."),
-        ]  # fmt: skip
-        decorated: Function = run
-        for flag in reversed(flags):
-            decorated = flag(decorated)
-        return decorated
+        )  # fmt: skip
 
     return decorate
-
-
-def output(help: str) -> Callable[[Function], Function]:
-    """-o OUT, --external-data FILE and --in-place; see `target_of`."""
-
-    def decorate(function: Function) -> Function:
-        function = option("--in-place", section="Output", is_flag=True, help="Write to MODEL itself.")(function)
-        function = option(
-            "--external-data", section="Output", metavar="FILE", help="Write large tensors to FILE, beside OUT."
-        )(function)
-        text = f"{help} - is standard output."
-        return option("-o", "--output", section="Output", metavar="OUT", help=text)(function)
-
-    return decorate
-
-
-def facts(function: Function) -> Function:
-    """--dim, --input and --rules: what the user knows of the inputs and of operators, as `dims`, `inputs`, `rules`."""
-    function = option(
-        "--rules", section="Facts", multiple=True, metavar="FILE.py", help="Run FILE.py and use the RuleSets in it."
-    )(function)
-    function = option(
-        "--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
-        help="Type of an input: 'ids=int64[batch, seq]'.",
-    )(function)  # fmt: skip
-    return option(
-        "--dim", "dims", section="Facts", multiple=True, metavar="NAME=VALUE",
-        help="Size of a symbolic dim: seq=128, seq=1..512, total=past+seq.",
-    )(function)  # fmt: skip
-
-
-def assumptions(function: Function) -> Function:
-    """--no-assume, as `no_assume`."""
-    return option(
-        "--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0."
-    )(function)
-
-
-def strict(help: str) -> Callable[[Function], Function]:
-    """--strict: errors and warnings in the model make a difference to the exit code."""
-    return option("--strict", section="Report", is_flag=True, help=help)

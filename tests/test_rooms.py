@@ -133,12 +133,13 @@ def test_nothing_imports_the_command_line() -> None:
 
 def test_the_command_line_imports_heavy_packages_in_commands_only() -> None:
     heavy = ("numpy", "onnx", "google", "gather_infer.inference", "gather_infer.model", "gather_infer.report")
+    light = {"gather_infer.report.forms"}  # tables that name what is imported later
     for path in CLI.glob("*.py"):
         tree = ast.parse(path.read_text())
         outermost = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
         for node in outermost:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            assert not any(name == h or name.startswith(f"{h}.") for name in names for h in heavy), path
+            assert not any(f"{name}.".startswith(f"{h}.") for name in names if name not in light for h in heavy), path
 
 
 def test_imports_inside_the_command_line_are_relative() -> None:

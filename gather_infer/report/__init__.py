@@ -1,4 +1,4 @@
-"""Results as text and JSON; knows the result dataclasses and nothing of files or terminals.
+"""Results in the forms that they are printed in; knows the result dataclasses and nothing of files or terminals.
 
 Names are resolved on first use: a summary of a file needs nothing of the inference.
 """
@@ -10,37 +10,55 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.report.convert import conversion_json, conversion_text, unmended
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-    from gather_infer.report.json import SCHEMA, inference_json, summary_json
+    from gather_infer.report.fold import fold_json, fold_text
+    from gather_infer.report.forms import PLAIN, ExplanationReport, FoldReport, Form, InferenceReport, View
+    from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
-    from gather_infer.report.text import inference_text, summary_text
+    from gather_infer.report.text import inference_text, summaries_text
 
 _HOME = {
+    "convert": ("conversion_json", "conversion_text", "unmended"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
-    "json": ("SCHEMA", "inference_json", "summary_json"),
+    "fold": ("fold_json", "fold_text"),
+    "forms": ("PLAIN", "ExplanationReport", "FoldReport", "Form", "InferenceReport", "View"),
+    "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
-    "text": ("inference_text", "summary_text"),
+    "text": ("inference_text", "summaries_text"),
 }
 
 __all__ = [
+    "PLAIN",
     "SCHEMA",
+    "ExplanationReport",
     "ExternalFile",
+    "FoldReport",
+    "Form",
+    "InferenceReport",
     "ModelSummary",
+    "View",
     "code_json",
     "code_text",
+    "conversion_json",
+    "conversion_text",
     "explanation_json",
     "explanation_text",
+    "fold_json",
+    "fold_text",
     "inference_json",
     "inference_text",
     "operator_text",
     "operators_json",
     "operators_markdown",
     "operators_text",
+    "summaries_json",
+    "summaries_text",
     "summarize",
     "summary_json",
-    "summary_text",
+    "unmended",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

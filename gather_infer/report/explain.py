@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.steps import Explanation, Facet, Operand, Origin, Step
+from gather_infer.explanation.steps import Facet, Operand, Origin, Step
+from gather_infer.report.forms import PLAIN, ExplanationReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, dim_json, type_json
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text
@@ -15,8 +16,9 @@ from gather_infer.tensor import SymbolicTensor, Value, format_values
 _LARGEST = 8  # elements that are printed
 
 
-def explanation_text(explanation: Explanation, *, model: str) -> list[str]:
-    """What `gather-infer explain MODEL TENSOR` prints; `model` is what it is called."""
+def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer explain MODEL TENSOR` prints."""
+    explanation = report.explanation
     title = f"{explanation.scope}/{explanation.name}" if explanation.scope else explanation.name
     lines = [f"{printable(title)}   {_type(explanation.value)}", *_chain(explanation.step, 1)]
     if explanation.unknowns:
@@ -35,7 +37,7 @@ def explanation_text(explanation: Explanation, *, model: str) -> list[str]:
         lines += ["", "  holds in every run that does not fail:"]
         lines += [printable(f"    {c} (node {c.node})") for c in explanation.constraints]
     if explanation.findings:
-        lines += ["", *diagnostics_text(explanation.findings, model)]
+        lines += ["", *diagnostics_text(explanation.findings, report.model)]
     return lines
 
 
@@ -122,7 +124,8 @@ def _type(value: Value) -> str:
     return printable(str(value))
 
 
-def explanation_json(explanation: Explanation) -> dict[str, Json]:
+def explanation_json(report: ExplanationReport) -> dict[str, Json]:
+    explanation = report.explanation
     return {
         "schema": SCHEMA,
         "scope": explanation.scope,
@@ -176,7 +179,7 @@ def _step_json(step: Step) -> Json:
     }
 
 
-def code_text(code: str) -> list[str]:
+def code_text(code: str, view: View = PLAIN) -> list[str]:
     """What `gather-infer explain GI301` prints."""
     severity, meaning = CODES[code]
     return [f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}"]

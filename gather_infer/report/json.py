@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
+from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
-
-if TYPE_CHECKING:
-    from gather_infer.inference.result import Inference
 
 SCHEMA = 1
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Json]:
+def inference_json(report: InferenceReport) -> dict[str, Json]:
     """Everything that a run of the inference found."""
+    inference, summary = report.inference, report.summary
     facts = inference.scope("")
     coverage = inference.coverage()
     return {
@@ -81,6 +80,10 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
             "exact": coverage.exact,
         },
     }
+
+
+def summaries_json(summaries: Sequence[ModelSummary]) -> dict[str, Json]:
+    return {"schema": SCHEMA, "models": [summary_json(summary) for summary in summaries]}
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:

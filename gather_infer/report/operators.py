@@ -7,22 +7,25 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
+from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import Column, count, table
 
 ROOMS = "gather_infer"
 
 
-def operators_text(operators: Sequence[Operator], *, width: int | None = None) -> list[str]:
-    """What `gather-infer ops` prints: a table for each domain."""
+def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
+    """What `gather-infer ops` prints: a table for each domain; a verbose one has each behaviour."""
+    if view.verbose:
+        return operator_text(operators)
     lines: list[str] = []
     for domain, found in groupby(operators, lambda operator: operator.domain):
         columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
-        lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=width), ""]
+        lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=view.width), ""]
     return [*lines, _total(operators)]
 
 
-def operator_text(operators: Sequence[Operator]) -> list[str]:
+def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
     """What `gather-infer ops OP` prints: each behaviour of the operators of one name."""
     lines: list[str] = []
     for operator in operators:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.record import Constraint
+from gather_infer.report.forms import PLAIN, InferenceReport, View
 from gather_infer.report.layout import Column, count, printable, size, table, wrapped
 from gather_infer.report.summary import ExternalFile, ModelSummary
 from gather_infer.symbolic import free_symbols
@@ -26,35 +27,21 @@ SHOWN_DEMANDS = 3
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def inference_text(
-    inference: Inference,
-    summary: ModelSummary,
-    *,
-    everything: bool = False,
-    constraints: bool = False,
-    tensors: bool = False,
-    width: int | None = None,
-    seconds: float | None = None,
-) -> list[str]:
-    """What `gather-infer infer` prints.
-
-    everything    all rows of every list
-    constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
-    tensors       also the type of every tensor, by graph
-    width         characters per line of tables at most, None for no limit
-    seconds       how long the run took, None prints no time
-    """
-    limit = None if everything else SHOWN
+def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer infer` prints; a verbose one has all rows, all constraints and the type of every tensor."""
+    inference, summary = report.inference, report.summary
+    constraints = report.constraints or view.verbose
+    limit = None if report.everything or view.verbose else SHOWN
     lines = [headline(summary), *_interface(inference)]
     if inference.accesses:
-        lines += ["", *_accesses(inference.accesses, limit, width)]
+        lines += ["", *_accesses(inference.accesses, limit, view.width)]
     coverage = inference.coverage()
-    tail = "" if seconds is None else f"{seconds:.2f} s"
+    tail = "" if view.seconds is None else f"{view.seconds:.2f} s"
     total = (
         f"  {count(coverage.tensors, 'tensor')}: {coverage.typed} with a type, {coverage.ranked} ranked, "
         f"{coverage.exact} with every dim known"
     )
-    if tensors:
+    if view.verbose:
         for path, facts in inference.scopes.items():
             label = inference.labels[path]
             lines += ["", f"  tensors of {printable(label)}" if label else "  tensors", *_tensors(facts)]
@@ -176,11 +163,13 @@ def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
     return ", ".join(parts)
 
 
-def summary_text(summaries: Sequence[ModelSummary], *, everything: bool = False, width: int | None = None) -> list[str]:
+def summaries_text(summaries: Sequence[ModelSummary], view: View = PLAIN) -> list[str]:
     """What `gather-infer inspect` prints: a property per row, a model per column.
 
-    everything   also each initializer, and the values of the metadata
+    A verbose one has also each initializer, and the values of the metadata.
     """
+    if not summaries:
+        return []
     columns = (Column(""), *(Column(printable(s.name)) for s in summaries))
     rows: list[tuple[str, ...]] = []
 
@@ -202,10 +191,10 @@ def summary_text(summaries: Sequence[ModelSummary], *, everything: bool = False,
     row("subgraphs", [_with_nodes(s.subgraphs, s.subgraph_nodes) for s in summaries])
     row("functions", [_with_nodes(s.functions, s.function_nodes) for s in summaries])
     row("initializers", [f"{s.initializers}, {size(s.weight_bytes)} with constants" for s in summaries])
-    if everything:
+    if view.verbose:
         block("", [s.initializer_texts for s in summaries])
     block("external data", [[_file_text(f) for f in s.external] for s in summaries])
-    block("metadata", [[f"{key} = {v}" if everything else key for key, v in s.metadata] for s in summaries])
+    block("metadata", [[f"{key} = {v}" if view.verbose else key for key, v in s.metadata] for s in summaries])
     for heading, kinds in (
         ("gather family", [s.gathers for s in summaries]),
         ("operators", [s.operators for s in summaries]),
@@ -218,7 +207,7 @@ def summary_text(summaries: Sequence[ModelSummary], *, everything: bool = False,
         for key, _ in sorted(totals.items(), key=lambda entry: (-entry[1], entry[0])):
             domain, op = key
             row(f"  {f'{domain}.' if domain else ''}{op}", [str(kind.get(key, "")) for kind in kinds])
-    return _side_by_side(columns, rows, width)
+    return _side_by_side(columns, rows, view.width)
 
 
 def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:

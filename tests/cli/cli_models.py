@@ -44,6 +44,13 @@ def out_of_bounds() -> ModelProto:
     return model(nodes, {}, {"y": (F, [3, 4])}, held)
 
 
+def in_bounds() -> ModelProto:
+    """A Gather that folds, unless its 32 bytes are too many."""
+    nodes = [helper.make_node("Gather", ["table", "index"], ["y"], "pick")]
+    held = {"table": np.ones((9, 4), np.float32), "index": i64(0, 8)}
+    return model(nodes, {}, {"y": (F, [2, 4])}, held)
+
+
 def openvino() -> ModelProto:
     nodes = [
         helper.make_node("Gather", ["table", "index", "axis"], ["a"], "constant", domain="openvino.opset8"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from gather_infer_cli.main import main
 from tests.cli.cli_models import MODELS
 
 Run = Callable[..., Result]
+
+READERS = ("infer", "inspect", "explain", "fold", "convert")
+"""The commands that read a model."""
+
+PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
+"""Begins the arguments of a process."""
 
 
 @pytest.fixture

@@ -13,7 +13,15 @@ from gather_infer.inference import infer
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile, open_model
 from gather_infer.passes import fold
-from gather_infer.report import inference_json, inference_text, summarize, summary_json, summary_text
+from gather_infer.report import (
+    InferenceReport,
+    View,
+    inference_json,
+    inference_text,
+    summaries_json,
+    summaries_text,
+    summarize,
+)
 from tests.cli.cli_models import embedding, openvino
 from tests.passes.test_fold import everything
 
@@ -50,10 +58,11 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 def report(inference: Inference, file: ModelFile) -> None:
     summary = summarize(file.proto, name="mutated.onnx", nbytes=file.size)
-    inference_text(inference, summary, everything=True, constraints=True, width=80)
-    inference_json(inference, summary)
-    summary_text([summary])
-    summary_json(summary)
+    told = InferenceReport(inference, summary)
+    inference_text(told, View(verbose=True, width=80))
+    inference_json(told)
+    summaries_text([summary])
+    summaries_json([summary])
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,7 +15,15 @@ from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
 from gather_infer.places import MAIN
 from gather_infer.record import Assumption, Cause, Constraint
-from gather_infer.report import ExternalFile, inference_json, inference_text, summarize, summary_text
+from gather_infer.report import (
+    ExternalFile,
+    InferenceReport,
+    View,
+    inference_json,
+    inference_text,
+    summaries_text,
+    summarize,
+)
 from gather_infer.report.json import type_json
 from gather_infer.report.layout import Column, count, printable, shorten, size, table, wrapped
 from gather_infer.symbolic import symbol
@@ -34,7 +38,6 @@ from gather_infer.tensor import (
     Value,
     make_values,
 )
-from tests.cli.conftest import Run
 
 N = symbol("N")
 MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "g", [], [])))
@@ -125,9 +128,8 @@ def test_columns_side_by_side_wrap(width: int) -> None:
 
 def test_names_cannot_steer_the_terminal() -> None:
     assert printable("a\x1b[31mb\nc") == "a\\x1b[31mb\\nc"
-    text = "\n".join(
-        inference_text(inference({"evil\x1b[2J": SymbolicTensor()}), summarize(MODEL.proto, name="m\r", nbytes=0))
-    )
+    found = inference({"evil\x1b[2J": SymbolicTensor()})
+    text = "\n".join(inference_text(InferenceReport(found, summarize(MODEL.proto, name="m\r", nbytes=0))))
     assert "\x1b" not in text
     assert "\r" not in text
 
@@ -194,13 +196,14 @@ def test_what_a_run_may_hold() -> None:
         causes={"nonzero_0": Cause("/NonZero", "NonZero", "depends on the data", True)},
     )
     summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048)
-    text = "\n".join(inference_text(found, summary, constraints=True, seconds=1.0))
+    report = InferenceReport(found, summary, constraints=True)
+    text = "\n".join(inference_text(report, View(seconds=1.0)))
     assert text.index("error[GI301]: an error") < text.index("note[GI302]: a note")
     assert text.endswith("\n1 error")
     assert "1 tensor: 1 with a type, 1 ranked, 0 with every dim known   1.00 s" in text
     assert "N >= 1 (node /Reshape): an entry of 0 copies" in text
     assert "\n  holds in every run that does not fail:\n    N <= 512 (node /Add)\n" in text
-    held = inference_json(found, summary)
+    held = inference_json(report)
     assert held["assumptions"] == [
         {"dim": "N", "least": 1, "most": None, "node": "/Reshape", "reason": "an entry of 0 copies"}
     ]
@@ -211,44 +214,6 @@ def test_what_a_run_may_hold() -> None:
 
 def test_missing_data_files_are_named() -> None:
     external = (ExternalFile("weights.bin", None, 3), ExternalFile("more.bin", 2048, 1))
-    text = "\n".join(summary_text([summarize(MODEL.proto, name="m", nbytes=1, external=external)]))
+    text = "\n".join(summaries_text([summarize(MODEL.proto, name="m", nbytes=1, external=external)]))
     assert "weights.bin missing, 3 tensors" in text
     assert "more.bin 2.00 KiB, 1 tensor" in text
-
-
-def on_a_terminal(columns: int, *arguments: str) -> tuple[int, str]:
-    """Exit code and everything printed by a command whose streams are a terminal of that width."""
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-c", "from gather_infer_cli.main import main; main()", *arguments]
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
-    environment.pop("NO_COLOR", None)
-    done = subprocess.Popen(command, stdout=follower, stderr=follower, env=environment)
-    os.close(follower)
-    output = b""
-    while True:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:  # how Linux says that the other side is closed
-            break
-        if not part:
-            break
-        output += part
-    os.close(leader)
-    return done.wait(), output.decode().replace("\r", "")
-
-
-@pytest.mark.parametrize("columns", [60, 100])
-def test_on_a_terminal_tables_fit_unelided_and_have_colours(columns: int, run: Run) -> None:
-    code, text = on_a_terminal(columns, "infer", "bad.onnx")
-    assert code == 0
-    assert "\x1b[" in text
-    lines = text.split("\n")
-    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("pick"))
-    assert max(len(line) for line in lines[start : start + 3]) <= columns
-    assert "int64[3] = [0, 1, 9]" in text and "float32[9, 4]" in text
-
-
-def test_no_model_is_written_to_a_terminal(run: Run) -> None:
-    code, text = on_a_terminal(80, "fold", "embedding.onnx", "-o", "-")
-    assert code == 2
-    assert "-o - writes a model to standard output, which is a terminal" in text

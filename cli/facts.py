@@ -1,0 +1,62 @@
+"""What the user knows of a model, and the options that say it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .options import Function, option, with_options
+from .rule_files import load_rules
+
+if TYPE_CHECKING:
+    from gather_infer.rules import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the user knows of dims, of inputs and of operators, as it was written."""
+
+    dims: tuple[str, ...]
+    inputs: tuple[str, ...]
+    rule_files: tuple[str, ...]
+
+    @property
+    def options(self) -> list[str]:
+        """The options that were given."""
+        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
+        return [option for option, values in said.items() if values]
+
+    def caveat(self, what: str) -> str:
+        """Says that `what` was written is right only for what is known of the inputs; empty when nothing is."""
+        given = ", ".join((*self.dims, *self.inputs))
+        return f"{what} holds for {given} only; the inputs are declared as before" if given else ""
+
+    def rules(self) -> list[RuleSet]:
+        """Runs the files. Raises as `load_rules`."""
+        return load_rules(self.rule_files)
+
+
+def facts_options(function: Function) -> Function:
+    """--dim, --input and --rules, as `facts`."""
+
+    @functools.wraps(function)
+    def run(*args: Any, dims: tuple[str, ...], inputs: tuple[str, ...], rules: tuple[str, ...], **rest: Any) -> int:
+        return function(*args, facts=Facts(dims, inputs, rules), **rest)
+
+    return with_options(
+        run,
+        option("--dim", "dims", section="Facts", multiple=True, metavar="NAME=VALUE",
+               help="Size of a symbolic dim: seq=128, seq=1..512, total=past+seq."),
+        option("--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
+               help="Type of an input: 'ids=int64[batch, seq]'."),
+        option("--rules", section="Facts", multiple=True, metavar="FILE.py",
+               help="Run FILE.py and use the RuleSets in it."),
+    )  # fmt: skip
+
+
+def assume_option(function: Function) -> Function:
+    """--no-assume, as `no_assume`."""
+    return option(
+        "--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0."
+    )(function)

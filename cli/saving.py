@@ -1,0 +1,122 @@
+"""Where a command writes its model, the options that say it, and how the writing goes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from .console import Console
+from .options import Function, option, with_options
+
+if TYPE_CHECKING:
+    from gather_infer.model import SaveReport
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What -o, --external-data and --in-place ask for."""
+
+    path: str
+    external_data: str | None
+    in_place: bool
+
+    @property
+    def is_stdout(self) -> bool:
+        return self.path == "-"
+
+
+class Save(Protocol):
+    """Writes a model, as the `save` of a result does."""
+
+    def __call__(self, path: str, *, external_data: str | None, in_place: bool) -> SaveReport: ...
+
+
+def output_options(help: str) -> Callable[[Function], Function]:
+    """-o OUT, --external-data FILE and --in-place, as `target`; None when the command is to write nothing."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def run(
+            *args: Any, model: str, output: str | None, external_data: str | None, in_place: bool, **rest: Any
+        ) -> int:
+            target = target_of(model, output, external_data, in_place)
+            return function(*args, model=model, target=target, **rest)
+
+        return with_options(
+            run,
+            option("-o", "--output", section="Output", metavar="OUT", help=f"{help} - is standard output."),
+            option("--external-data", section="Output", metavar="FILE",
+                   help="Write large tensors to FILE, beside OUT."),
+            option("--in-place", section="Output", is_flag=True, help="Write to MODEL itself."),
+        )  # fmt: skip
+
+    return decorate
+
+
+def dry_run_option(function: Function) -> Function:
+    """--dry-run, as `dry_run`."""
+    return option("--dry-run", section="Output", is_flag=True, help="Print the edits and write nothing.")(function)
+
+
+def strict_option(help: str) -> Callable[[Function], Function]:
+    """--strict, as `strict`: errors and warnings in the model make a difference to the exit code."""
+    return option("--strict", section="Report", is_flag=True, help=help)
+
+
+def target_of(model: str, output: str | None, external_data: str | None, in_place: bool) -> Target | None:
+    """Where to write the command's model, None for nowhere.
+
+    Raises click.UsageError when the options contradict each other.
+    """
+    if in_place:
+        if output is not None:
+            raise click.UsageError("--in-place and -o exclude each other")
+        if model == "-":
+            raise click.UsageError("--in-place needs a file, MODEL is standard input")
+        return Target(model, external_data, True)
+    if output is None:
+        if external_data is not None:
+            raise click.UsageError("--external-data needs -o or --in-place")
+        return None
+    if not output:
+        raise click.UsageError("-o needs the name of a file, found ''")
+    if output == "-" and sys.stdout.isatty():
+        raise click.UsageError("-o - writes a model to standard output, which is a terminal: send it elsewhere")
+    return Target(output, external_data, False)
+
+
+def write_and_print(
+    lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool = False
+) -> SaveReport | None:
+    """Writes the model, then prints the report of it; what was written.
+
+    lines     the report, made before anything is written: a command that fails writes nothing
+    target    None writes nothing
+    refused   nothing is written although there is a target
+    """
+    written = None
+    if target is not None and not refused:
+        written = save(target.path, external_data=target.external_data, in_place=target.in_place)
+    console.print(lines)
+    if target is not None and refused:
+        console.message("nothing written")
+    return written
+
+
+def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool, caveat: str) -> int:
+    """The end of a command that rewrites a model: `write_and_print`, then what has to be known of the new file.
+
+    caveat   what the new file rests on, empty for nothing
+
+    Returns the exit code, 1 when it is refused.
+    """
+    written = write_and_print(lines, save, target, console, refused=refused)
+    if written is not None:
+        console.wrote(written, timed=True)
+        console.message(caveat)
+    return 1 if refused else 0

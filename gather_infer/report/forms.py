@@ -1,0 +1,127 @@
+"""The forms of results: what kinds of results there are, which forms each has, and what prints it.
+
+`--format` is read off the tables before anything is computed. So they name functions, imported on first use, and
+importing this module costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from gather_infer.catalog.coverage import Operator
+    from gather_infer.explanation.steps import Explanation
+    from gather_infer.inference.result import Inference
+    from gather_infer.openvino import ConversionResult
+    from gather_infer.passes import FoldResult
+    from gather_infer.report.summary import ModelSummary
+
+R = TypeVar("R")
+
+
+class Form(Enum):
+    """A form of results, with the name that `--format` has for it."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a text is looked at; the other forms are the same for everyone.
+
+    verbose   all that was found
+    width     characters per line of tables at most, None for no limit
+    seconds   how long the run took, None prints no time
+    """
+
+    verbose: bool = False
+    width: int | None = None
+    seconds: float | None = None
+
+
+PLAIN = View()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKind(Generic[R]):
+    """A kind of result.
+
+    forms   `module:function` of this room by form, the usual form first. The function of TEXT takes the result and a
+            View, every other the result alone; it returns lines, or an object of JSON
+    """
+
+    forms: Mapping[Form, str]
+
+    def lines(self, form: Form, result: R, view: View = PLAIN) -> list[str]:
+        """`result` in one of the `forms`."""
+        module, _, function = self.forms[form].partition(":")
+        report = getattr(import_module(f"gather_infer.report.{module}"), function)
+        found: Any = report(result, view) if form is Form.TEXT else report(result)
+        return [json.dumps(found, indent=1, allow_nan=False)] if isinstance(found, dict) else list(found)
+
+
+def common_forms(*kinds: ResultKind[Any]) -> list[Form]:
+    """The forms that all of the kinds have, in the order of the first."""
+    return [form for form in kinds[0].forms if all(form in kind.forms for kind in kinds)]
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceReport:
+    """A run of the inference, and how much of it is told.
+
+    everything    all rows of every list
+    constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
+    """
+
+    inference: Inference
+    summary: ModelSummary
+    everything: bool = False
+    constraints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationReport:
+    """An explanation; `model` is what the file is called."""
+
+    explanation: Explanation
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoldReport:
+    """A fold; `edits` tells what would be edited, in place of how large the model was and is."""
+
+    result: FoldResult
+    edits: bool = False
+
+
+INFERENCE: ResultKind[InferenceReport] = ResultKind(
+    {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json"},
+)
+SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
+    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
+)
+EXPLANATION: ResultKind[ExplanationReport] = ResultKind(
+    {Form.TEXT: "explain:explanation_text", Form.JSON: "explain:explanation_json"},
+)
+CODE: ResultKind[str] = ResultKind(
+    {Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"},
+)
+OPERATORS: ResultKind[Sequence[Operator]] = ResultKind(
+    {Form.TEXT: "operators:operators_text", Form.JSON: "operators:operators_json"},
+)
+OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
+    {Form.TEXT: "operators:operator_text", Form.JSON: "operators:operators_json"},
+)
+FOLD: ResultKind[FoldReport] = ResultKind(
+    {Form.TEXT: "fold:fold_text", Form.JSON: "fold:fold_json"},
+)
+CONVERSION: ResultKind[ConversionResult] = ResultKind(
+    {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
+)

@@ -1,0 +1,211 @@
+"""Each kind of result in each of its forms, as functions of results."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from onnx import TensorProto, helper
+
+from gather_infer.catalog.coverage import Behaviour, Operator, Source
+from gather_infer.explanation import explain
+from gather_infer.openvino import convert
+from gather_infer.passes import fold
+from gather_infer.report import (
+    ExplanationReport,
+    FoldReport,
+    Form,
+    View,
+    code_json,
+    code_text,
+    conversion_json,
+    conversion_text,
+    explanation_json,
+    explanation_text,
+    fold_json,
+    fold_text,
+    forms,
+    operator_text,
+    operators_json,
+    operators_text,
+    summaries_json,
+    summaries_text,
+    unmended,
+)
+from gather_infer.report.forms import ResultKind, common_forms
+from tests.cli.cli_models import embedding, in_bounds, openvino, out_of_bounds
+from tests.test_docs import in_the_table_of
+
+KINDS = {name: kind for name, kind in vars(forms).items() if isinstance(kind, ResultKind)}
+VERBOSE = View(verbose=True)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_form_has_a_function_of_the_result_alone(name: str) -> None:
+    """A text may also be looked at; that the functions take what the kind says is not seen by a type checker."""
+    declared = forms.__annotations__[name]
+    for form, place in KINDS[name].forms.items():
+        module, _, function = place.partition(":")
+        found = getattr(import_module(f"gather_infer.report.{module}"), function)
+        first, *rest = inspect.signature(found).parameters.values()
+        assert declared == f"ResultKind[{first.annotation}]", place
+        assert [p.annotation for p in rest] == (["View"] if form is Form.TEXT else []), place
+        assert all(p.default is forms.PLAIN for p in rest), place
+
+
+def test_texts_come_first() -> None:
+    assert all(next(iter(kind.forms)) is Form.TEXT for kind in KINDS.values())
+
+
+def test_the_design_has_every_module_of_the_reports() -> None:
+    there = {path.stem for path in Path(forms.__file__).parent.glob("*.py")}
+    assert in_the_table_of("Reports and commands") == there - {"__init__"}
+
+
+def test_a_command_has_the_forms_that_all_its_results_have() -> None:
+    both: ResultKind[str] = ResultKind({Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"})
+    text: ResultKind[str] = ResultKind({Form.TEXT: "explain:code_text"})
+    assert common_forms(both) == [Form.TEXT, Form.JSON]
+    assert common_forms(both, text) == common_forms(text, both) == [Form.TEXT]
+
+
+def test_objects_are_printed_as_json_and_lines_as_they_are() -> None:
+    assert forms.CODE.lines(Form.TEXT, "GI301") == code_text("GI301")
+    (text,) = forms.CODE.lines(Form.JSON, "GI301")
+    assert json.loads(text) == code_json("GI301")
+    assert text.startswith('{\n "schema": 1,\n "code": "GI301"')
+
+
+def test_codes() -> None:
+    first, *rest = code_text("GI301")
+    assert first.startswith("error[GI301]: ")
+    assert len(rest) == 2 and all(line.startswith("  ") for line in rest)
+    assert list(code_json("GI301")) == ["schema", "code", "severity", "group", "meaning", "advice"]
+
+
+def test_no_summaries_are_no_lines() -> None:
+    assert summaries_text([], VERBOSE) == []
+    assert summaries_json([]) == {"schema": 1, "models": []}
+
+
+def test_a_fold() -> None:
+    report = FoldReport(fold(embedding()))
+    assert fold_text(report) == [
+        "                     before      after",
+        "  nodes                  11          9",
+        "  Gather                  4          3",
+        "  Shape                   2          1",
+        "  initializers            6          7",
+        "  constant bytes   3.66 KiB   3.66 KiB   largest folded 8 B",
+        "  folded 1 node",
+    ]
+    assert fold_text(report, VERBOSE)[7] == "    /Gather_width: stands for int64[] = 8"
+    found = fold_json(report)
+    assert found["edits"] is None
+    assert found["folded"] == [
+        {"node": "/Gather_width", "op_type": "Gather", "name": "width", "bytes": 8, "reason": "stands for int64[] = 8"}
+    ]
+
+
+def test_the_edits_of_a_fold() -> None:
+    report = FoldReport(fold(embedding()), edits=True)
+    lines = fold_text(report)
+    assert lines == fold_text(report, VERBOSE)
+    assert lines == fold_json(report)["edits"]
+    assert lines[0] == "fold: add width int64[]: result of /Gather_width (+8 bytes)"
+
+
+def test_a_fold_that_leaves_alone_what_it_may_not_fold() -> None:
+    report = FoldReport(fold(in_bounds(), max_bytes=8))
+    assert fold_text(report)[-2:] == ["  folded 0 nodes", "  left alone: 1, --verbose lists them"]
+    assert not any("--verbose" in line or "GI401" in line for line in fold_text(FoldReport(report.result, edits=True)))
+    verbose = fold_text(report, VERBOSE)
+    assert not any("left alone" in line for line in verbose)
+    assert any(line.startswith("note[GI401]: not folded: ") for line in verbose)
+    assert [d["code"] for d in _objects(fold_json(report)["diagnostics"])] == ["GI401"]
+
+
+def test_a_conversion() -> None:
+    model = openvino()
+    model.graph.initializer[1].CopyFrom(helper.make_tensor("index", TensorProto.UINT8, [2], [0, 8]))
+    result = convert(model, gather_oob="assume-valid")
+    assert unmended(result) == []
+    assert conversion_text(result) == [
+        "<model>   2 OpenVINO-style Gathers -> ONNX Gather",
+        "  1 Cast of the indices to int64 inserted",
+        "  indices assumed in bounds, where OpenVINO would have given zeros: 1",
+        "    dynamic, axis 0",
+    ]
+    assert conversion_text(result, VERBOSE)[3:] == [
+        "    constant, axis 0, indices proved in bounds, Cast inserted",
+        "    dynamic, axis 0, indices assumed in bounds",
+    ]
+    assert conversion_json(result)["converted"] == [
+        {"node": "constant", "axis": 0, "indices": "proved", "cast": True},
+        {"node": "dynamic", "axis": 0, "indices": "assumed", "cast": False},
+    ]
+
+
+def test_a_conversion_of_nothing() -> None:
+    result = convert(embedding())
+    assert conversion_text(result)[0] == "<model>   0 OpenVINO-style Gathers"
+    assert conversion_json(result)["converted"] == []
+
+
+def test_an_explanation() -> None:
+    report = ExplanationReport(explain(embedding(), "hidden"), "embedding.onnx")
+    first, second, *_ = explanation_text(report)
+    assert first == "hidden   float32[batch, seq, 8]"
+    assert second.startswith("  Reshape   /Reshape ")
+    assert (explanation_json(report)["scope"], explanation_json(report)["name"]) == ("", "hidden")
+
+
+def test_an_explanation_calls_the_file_what_the_caller_calls_it() -> None:
+    report = ExplanationReport(explain(out_of_bounds(), "y"), "tables.onnx")
+    assert "  --> tables.onnx: node pick (Gather-13)" in explanation_text(report)
+
+
+OPERATORS = [
+    Operator(
+        "",
+        "Twice",
+        (
+            Behaviour(1, Source.ONNX, False, False, "Doubles.", "https://twice", ""),
+            Behaviour(7, Source.RULE, True, False, "Doubles.", "https://twice", "ops/twice.py"),
+        ),
+    ),
+    Operator("com.example", "Run", (Behaviour(1, Source.FUNCTION, None, None, "", "", ""),), deprecated=True),
+]
+
+
+def test_operators() -> None:
+    assert operators_text(OPERATORS) == [
+        "ai.onnx   since   facts from          values   spans",
+        "Twice     1, 7    ours, before onnx   yes",
+        "",
+        "com.example   since   facts from                  values        spans",
+        "Run           1       function body, deprecated   as its body   as its body",
+        "",
+        "2 operators: 1 by a rule of ours, 1 by their function body",
+    ]
+    in_detail = operator_text(OPERATORS)
+    assert in_detail == operators_text(OPERATORS, VERBOSE)
+    assert in_detail[:4] == [
+        "Twice   ai.onnx",
+        "  since 1   onnx",
+        "            Doubles.",
+        "            https://twice",
+    ]
+    assert in_detail[4] == "  since 7   ours, gather_infer/ops/twice.py"
+    assert "Run   com.example, deprecated" in in_detail
+    twice, _ = _objects(operators_json(OPERATORS)["operators"])
+    assert [b["since"] for b in _objects(twice["behaviours"])] == [1, 7]
+
+
+def _objects(found: object) -> list[Mapping[str, object]]:
+    assert isinstance(found, list)
+    return found

@@ -1,0 +1,130 @@
+"""Standard streams: what goes where, terminals and their colours, and readers that go away."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import PROGRAM, Run
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fold EVIL -o out.onnx -v",
+        "fold EVIL --dry-run",
+        "infer EVIL -v",
+        "infer EVIL --input k=int64[1]",
+        "convert EVIL -o o",
+    ],
+)
+def test_no_name_can_steer_the_terminal(command: str, run: Run) -> None:
+    model = onnx.load("embedding.onnx")
+    steering = "\x1b[2J\r"
+    for node in model.graph.node:
+        node.name += steering
+    model.graph.node.add(op_type="Gather", name=f"ov{steering}", domain="openvino", input=["words", "ids", "zero"])
+    model.graph.node[-1].output.append(f"extra{steering}")
+    model.graph.input[0].name = f"ids{steering}"
+    for node in model.graph.node:
+        node.input[:] = [f"ids{steering}" if name == "ids" else name for name in node.input]
+    onnx.save(model, "evil.onnx")
+    result = run(*shlex.split(command.replace("EVIL", "evil.onnx")))
+    assert "\\x1b[2J" in result.output
+    assert not {"\x1b", "\r"} & set(result.output)
+
+
+def test_quiet_prints_results_and_errors_only(run: Run) -> None:
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "-q")
+    assert result.stderr == ""
+    assert "folded 1 node" in result.stdout
+    assert run("infer", "missing.onnx", "-q").stderr.startswith("error: ")
+
+
+def test_colours_only_where_they_are_wanted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" in run("infer", "bad.onnx", color=True).stdout
+    assert "\x1b[" not in run("infer", "bad.onnx", "--no-color", color=True).stdout
+    assert "\x1b[" not in run("infer", "bad.onnx").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in run("infer", "bad.onnx", color=True).stdout
+    assert "\x1b[" not in run("infer", "missing.onnx", color=True).stderr
+
+
+def test_standard_streams(run: Run) -> None:
+    data = Path("embedding.onnx").read_bytes()
+    assert run("inspect", "-", input=data).stdout.startswith("<stdin>")
+    assert run("infer", "-", input=b"").exit_code == 3
+    done = subprocess.run([*PROGRAM, "fold", "-", "-o", "-"], input=data, capture_output=True, check=True)
+    assert len(onnx.ModelProto.FromString(done.stdout).graph.node) == 9
+    assert b"folded 1 node" in done.stderr
+
+
+def test_explain_and_convert_read_standard_input(run: Run) -> None:
+    data = Path("embedding.onnx").read_bytes()
+    assert run("explain", "-", "hidden", input=data).stdout.startswith("hidden   float32[batch, seq, 8]\n")
+    assert run("inspect", "embedding.onnx", "-", input=data).stdout.split()[:2] == ["embedding.onnx", "<stdin>"]
+    command = ["convert", "-", "-o", "-", "--gather-oob", "assume-valid"]
+    exported = Path("exported.onnx").read_bytes()
+    done = subprocess.run([*PROGRAM, *command], input=exported, capture_output=True, check=True)
+    assert {node.domain for node in onnx.ModelProto.FromString(done.stdout).graph.node} == {""}
+    assert done.stderr.startswith(b"<stdin>   2 OpenVINO-style Gathers")
+
+
+def test_nobody_reads_on(run: Run) -> None:
+    model = Path("many.onnx").resolve()
+    command = f"{shlex.join(PROGRAM)} infer {model} --all --format json | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")
+    assert done.returncode in (0, 141)  # 0 when everything fitted into the pipe
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_results_that_cannot_be_written(run: Run) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, "inspect", "many.onnx"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+def on_a_terminal(columns: int, *arguments: str) -> tuple[int, str]:
+    """Exit code and everything printed by a command whose streams are a terminal of that width."""
+    leader, follower = pty.openpty()
+    command = [*PROGRAM, *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    environment.pop("NO_COLOR", None)
+    done = subprocess.Popen(command, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    output = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not part:
+            break
+        output += part
+    os.close(leader)
+    return done.wait(), output.decode().replace("\r", "")
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_tables_fit_unelided_and_have_colours(columns: int, run: Run) -> None:
+    code, text = on_a_terminal(columns, "infer", "bad.onnx")
+    assert code == 0
+    assert "\x1b[" in text
+    lines = text.split("\n")
+    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("pick"))
+    assert max(len(line) for line in lines[start : start + 3]) <= columns
+    assert "int64[3] = [0, 1, 9]" in text and "float32[9, 4]" in text
+
+
+def test_no_model_is_written_to_a_terminal(run: Run) -> None:
+    code, text = on_a_terminal(80, "fold", "embedding.onnx", "-o", "-")
+    assert code == 2
+    assert "-o - writes a model to standard output, which is a terminal" in text

@@ -1,0 +1,199 @@
+"""Commands that cannot be carried out, help pages, and how a command is found."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import gather_infer_cli
+import pytest
+from click.testing import CliRunner
+from gather_infer_cli.main import COMMANDS, main
+
+from tests.cli.conftest import PROGRAM, READERS, Run
+from tests.cli.test_golden import CASES
+
+
+def arguments(command: str, model: str) -> list[str]:
+    more = {"fold": ["-o", "out.onnx"], "convert": ["-o", "out.onnx"], "explain": ["hidden"]}
+    return [command, model, *more.get(command, [])]
+
+
+BAD_FILES = {
+    # name: (content, None for a directory; message)
+    "missing.onnx": (None, "No such file or directory"),
+    "empty.onnx": (b"", "empty file"),
+    "text.onnx": (b"hello, this is not a model", "text.onnx: "),
+    "folder.onnx": ("folder", "a directory, not a model file"),
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_what_cannot_be_read_is_one_line_and_exit_3(command: str, name: str, run: Run) -> None:
+    content, message = BAD_FILES[name]
+    if isinstance(content, bytes):
+        Path(name).write_bytes(content)
+    elif content == "folder":
+        Path(name).mkdir()
+    Path("out.onnx").write_bytes(b"precious")
+    result = run(*arguments(command, name))
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert re.fullmatch(rf"error: .*{re.escape(message)}.*\n", result.stderr)
+    assert Path("out.onnx").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_truncated_file(command: str, run: Run) -> None:
+    whole = Path("embedding.onnx").read_bytes()
+    before = sorted(Path().iterdir())
+    for size in (1, 10, len(whole) // 2, len(whole) - 1):
+        Path("embedding.onnx").write_bytes(whole[:size])
+        assert run(*arguments(command, "embedding.onnx")).exit_code == 3
+    assert sorted(Path().iterdir()) == before
+
+
+def test_several_files_of_which_one_is_unreadable(run: Run) -> None:
+    result = run("inspect", "embedding.onnx", "missing.onnx")
+    assert result.exit_code == 3
+    assert "embedding.onnx" in result.stdout
+    assert result.stderr == "error: missing.onnx: No such file or directory\n"
+
+
+USAGE = {
+    "infer": "missing argument 'MODEL'",
+    "infer embedding.onnx --dim sec=3": "did you mean 'seq'",
+    "infer embedding.onnx --dim seq": "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found 'seq'",
+    "infer embedding.onnx --dim seq=": "found 'seq='",
+    "infer embedding.onnx --dim seq=1..x": "dim 'seq': bounds must read LOW..HIGH, numbers .* found '1..x'",
+    "infer embedding.onnx --dim seq=-1..4": "bounds must read LOW..HIGH, numbers >= 0 .* found '-1..4'",
+    "infer embedding.onnx --dim seq=batch..4": "found 'batch..4'",
+    "infer embedding.onnx --dim seq=1...4": "found '1...4'",
+    "infer embedding.onnx --dim seq=5..1": "no size is in the bounds 5..1",
+    "infer embedding.onnx --dim seq=1-4": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -3",
+    "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
+    "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
+    "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
+    "infer embedding.onnx --dim seq=bach": "no input dim 'bach'; did you mean 'batch'",
+    "infer embedding.onnx --dim seq=1 --dim seq=2": "dim 'seq' is given twice",
+    "infer embedding.onnx --input ids": r"an input must read NAME=TYPE\[DIM, ...\], found 'ids'",
+    "infer embedding.onnx --input ids=int64": r"must read NAME=TYPE\[DIM, ...\] or NAME=\[DIM, ...\], found 'int64'",
+    "infer embedding.onnx --input 'ids=int65[1, 2]'": "no element type 'int65'; did you mean 'int64'",
+    "infer embedding.onnx --input 'ids=float[1, 2]'": "input 'ids' is declared int64, not float32",
+    "infer embedding.onnx --input 'ids=[1, ?]'": r"a dim must be a size, a name or an expression, found '\?': expected",
+    "infer embedding.onnx --input 'ids=[1, -2]'": "is -2",
+    "infer embedding.onnx --input 'ids=[1]'": r"is declared int64\[batch, seq\], which int64\[1\] contradicts",
+    "infer embedding.onnx --input idz=int64[3]": "ids",
+    "infer embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
+    "infer embedding.onnx --external-data w": "--external-data needs -o",
+    "infer embedding.onnx -o embedding.onnx": "embedding.onnx: is the input, which only --in-place",
+    "infer embedding.onnx -o ''": "-o needs the name of a file",
+    "infer embedding.onnx --format xml": "'xml' is not one of",
+    "infer embedding.onnx --rules none.py": "none.py: no such file",
+    "infer embedding.onnx --rules .": "--rules .: not a file",
+    "infer - --in-place": "--in-place needs a file",
+    "fold embedding.onnx": "-o OUT is missing",
+    "fold embedding.onnx -o out.onnx --max-bytes -1": "-1 is not in the range",
+    "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
+    "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
+    "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
+    "convert exported.onnx": "-o OUT is missing",
+    "convert exported.onnx -o out.onnx --dim M=3": "no input dim 'M'",
+    "inspect - embedding.onnx -": "standard input can be read only once",
+    "convert exported.onnx -o o --gather-oob maybe": "'maybe' is not one of",
+    "inspect": "missing argument",
+    "explain": "missing argument",
+    "explain embedding.onnx": "missing argument 'TENSOR': which tensor of embedding.onnx",
+    "explain embedding.onnx hiden": "did you mean 'hidden'",
+    "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
+    "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
+    "explain GI333": "no code 'GI333'; did you mean 'GI303'",
+    "explain Gather": "no code 'Gather'; there are GI101",
+    "ops Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "ops Gather Concat": "unexpected extra argument",
+    "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
+    "folt": "did you mean 'fold'",
+    "xyz": "there are convert, explain, fold, infer, inspect, ops",
+}
+
+
+@pytest.mark.parametrize("command", USAGE)
+def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
+    model = Path("embedding.onnx").read_bytes()
+    result = run(*shlex.split(command))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert re.search(USAGE[command], result.stderr)
+    assert Path("embedding.onnx").read_bytes() == model
+
+
+def test_the_help_tells_of_standard_streams(run: Run) -> None:
+    for command in READERS:
+        assert "- is standard input" in run(command, "--help").stdout
+    for command in ("infer", "fold", "convert"):
+        assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
+
+
+def test_shell_completion_still_works() -> None:
+    environment = {
+        **os.environ,
+        "_GATHER_INFER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "gather-infer ex",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "plain,explain\n", "")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from gather_infer_cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'onnx', 'numpy', 'google.protobuf', 'onnx_graphsurgeon'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    for page in (["--help"], *([command, "--help"] for command in COMMANDS)):
+        subprocess.run([sys.executable, "-c", code, *page], check=True, capture_output=True)
+
+
+def test_each_example_of_the_help_works(run: Run) -> None:
+    for name in COMMANDS:
+        example = run(name, "--help").stdout.split("\nExample:\n  ")[1]
+        assert example.startswith(f"gather-infer {name} ")
+        result = run(*shlex.split(example)[1:])
+        assert result.exit_code == 0, result.output
+
+
+def test_every_command_is_listed_and_its_help_is_tested() -> None:
+    files = Path(gather_infer_cli.__file__).parent.glob("*.py")
+    assert set(COMMANDS) == {path.stem for path in files if "@click.command(" in path.read_text()}
+    assert {f"help-{name}" for name in COMMANDS} <= CASES.keys()
+
+
+def test_only_the_command_that_runs_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "from gather_infer_cli.main import COMMANDS, main\n"
+        "try: main(['ops', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in COMMANDS if f'gather_infer_cli.{name}' in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "['ops']"
+
+
+def test_without_arguments_the_help_is_shown(run: Run) -> None:
+    assert run().stdout == run("--help").stdout
+
+
+def test_the_console_script_is_this_program() -> None:
+    (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
+    assert script.load() is main
+    assert CliRunner().invoke(main, ["--version"]).stdout == f"gather-infer {metadata.version('gather-infer')}\n"
