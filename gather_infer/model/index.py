@@ -105,7 +105,7 @@ class GraphIndex:
 
     def is_output(self, path: GraphPath, name: str) -> bool:
         """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that passes it on."""
-        inner = (s for s in self.scopes.values() if path.contains(s.path) and name in s.outputs)
+        inner = (s for s in self.scopes.values() if name in s.outputs and path.contains(s.path))
         return any(s.path == path or self.home(s.path, name) is self.scopes[path] for s in inner)
 
     def _around(self, path: GraphPath) -> Iterator[Scope]:

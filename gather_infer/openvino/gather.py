@@ -12,10 +12,12 @@ from onnx import NodeProto, TensorProto, helper
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
-from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
+from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveNode
+from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
-from gather_infer.passes.evaluate import Constant, bits_dtype
-from gather_infer.passes.subject import Constants
+from gather_infer.passes.dead import find_dead
+from gather_infer.passes.evaluate.constant import Constant, bits_dtype
+from gather_infer.passes.subject import Subject
 from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, SymbolicTensor
@@ -65,13 +67,13 @@ def plan_gathers(inference: Inference, *, assume_valid: bool, opset: int) -> Gat
 
     Raises ModelStructureError when no rewrite of the model is safe, ModelReadError when external data is missing.
     """
-    return _Planner(inference, Constants(inference), assume_valid, opset).run()
+    return _Planner(inference, Subject(inference), assume_valid, opset).run()
 
 
 @dataclass(slots=True)
 class _Planner:
     inference: Inference
-    known: Constants
+    known: Subject
     assume_valid: bool
     opset: int
     plan: GatherPlan = field(default_factory=GatherPlan)
@@ -213,25 +215,12 @@ class _Planner:
 
     def dead_axes(self, rewritten: Mapping[GraphPath, set[int]]) -> Iterator[Edit]:
         """Removals of constants that were only the axis of rewritten nodes."""
-        seen: set[tuple[GraphPath, str]] = set()
-        for path, positions in rewritten.items():
-            for position in sorted(positions):
-                name = self.known.graphs[path].node[position].input[2]
-                home = self.known.index.home(path, name)
-                if home is None or (home.path, name) in seen or home.path not in self.known.graphs:
-                    continue
-                seen.add((home.path, name))
-                uses = self.known.index.readers(home.path, name)
-                read = any(use.input != 2 or use.node not in rewritten.get(reader, ()) for reader, use in uses)
-                if read or self.known.is_kept(home.path, name):
-                    continue
-                reason = "was only an axis"
-                producer = home.producers.get(name)
-                if producer is None:
-                    if isinstance(self.known.find(home.path, name), TensorProto):
-                        yield RemoveInitializer(by=_BY, reason=reason, path=home.path, name=name)
-                elif self.known.graphs[home.path].node[producer].op_type == "Constant":
-                    yield RemoveNode(by=_BY, reason=reason, path=home.path, node=producer)
+
+        def is_gone(path: GraphPath, use: Use) -> bool:
+            return use.input == 2 and use.node in rewritten.get(path, ())
+
+        axes = [(path, self.known.graphs[path].node[p].input[2]) for path, at in rewritten.items() for p in sorted(at)]
+        return find_dead(self.known, axes, is_gone).edits(_BY)
 
 
 def is_openvino(node: NodeProto) -> bool:

@@ -1,6 +1,6 @@
-"""Exact evaluation of known nodes, and the pass that replaces them by constants."""
+"""Passes over a model: exact evaluation of known nodes, and the pass that replaces them by constants."""
 
-from gather_infer.passes.folding import FoldResult, Size, fold
-from gather_infer.passes.plan import DEFAULT_MAX_BYTES, Folded
+from gather_infer.passes.folding.plan import DEFAULT_MAX_BYTES, Folded
+from gather_infer.passes.folding.run import FoldResult, Size, fold
 
 __all__ = ["DEFAULT_MAX_BYTES", "FoldResult", "Folded", "Size", "fold"]

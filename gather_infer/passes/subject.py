@@ -1,4 +1,4 @@
-"""What is constant in each graph of a model: holds the same elements in every run."""
+"""What a pass works on: a model with its index, its facts and its constants."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import bodies, roots
-from gather_infer.passes.evaluate import Constant, read_attribute, read_tensor
+from gather_infer.passes.evaluate import Evaluator, evaluator_of
+from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.tensor import Value
 
 Held: TypeAlias = "Constant | TensorProto | AttributeProto"
 
 
-class Constants:
-    """The graph index of a model together with its constants and facts.
+class Subject:
+    """A model as a pass sees it.
 
-    `index` describes the model as it is; `graphs` holds the main graph and its subgraphs, outer ones first.
-    Raises ModelStructureError when a graph defines a name twice or its nodes form a cycle: no rewrite is safe then.
+    index       describes the model as it is
+    graphs      the main graph and its subgraphs, outer ones first
+    inference   what was found out about its values
+
+    A constant holds the same elements in every run. Raises ModelStructureError when a graph defines a name twice or its
+    nodes form a cycle: no rewrite is safe then.
     """
 
     def __init__(self, inference: Inference) -> None:
+        self.inference = inference
         self.model: ModelFile = inference.model
         proto = self.model.proto
         self.index = GraphIndex(proto)
@@ -40,6 +46,8 @@ class Constants:
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
         self._kept = _bound_by_training(self.model)
         self._scopes = inference.scopes
+        self._versions = {plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)}
+        self._functions = {(plain_domain(f.domain), f.name, f.overload) for f in proto.functions}
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
     def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
@@ -89,6 +97,13 @@ class Constants:
         if name in self._annotated[path] or (path == MAIN and name in self._kept):
             return True
         return name in self.index[path].inputs or self.index.is_output(path, name)
+
+    def evaluator(self, node: NodeProto) -> Evaluator | None:
+        """What evaluates a node of the model; None when nothing does, or the model calls a function of its own so."""
+        domain = plain_domain(node.domain)
+        if (domain, node.op_type, node.overload) in self._functions:
+            return None
+        return evaluator_of(domain, node.op_type, self._versions.get(domain, 0))
 
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The node at a position of a graph."""

@@ -12,8 +12,8 @@ from onnx.reference import ReferenceEvaluator
 
 from gather_infer.errors import SpecViolation
 from gather_infer.model import ModelFile
-from gather_infer.passes import evaluate
-from gather_infer.passes.evaluate import Constant, bits_dtype, read_attribute, read_tensor
+from gather_infer.passes.evaluate import constant, gather
+from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_attribute, read_tensor
 
 MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "empty", [], [])))
 
@@ -42,7 +42,7 @@ def sample(type_name: str, shape: tuple[int, ...]) -> Constant:
     rng = np.random.default_rng(size)
     if type_name == "STRING":
         words = [b"", b"word", "größer".encode(), b"\x00x", b"a much longer string than the others"]
-        return evaluate.strings([words[i % len(words)] for i in range(size)], shape)
+        return constant.strings([words[i % len(words)] for i in range(size)], shape)
     dtype = bits_dtype(data_type)
     assert dtype is not None
     raw = rng.integers(0, 2 if type_name == "BOOL" else 256, size * dtype.itemsize, dtype=np.uint8)
@@ -83,11 +83,11 @@ CASES = {
 def evaluated(op: str, data: Constant, index: Constant, attributes: dict[str, int]) -> Constant:
     match op:
         case "Gather":
-            return evaluate.gather(data, index, axis=attributes.get("axis", 0))
+            return gather.gather(data, index, axis=attributes.get("axis", 0))
         case "GatherElements":
-            return evaluate.gather_elements(data, index, axis=attributes.get("axis", 0))
+            return gather.gather_elements(data, index, axis=attributes.get("axis", 0))
         case _:
-            return evaluate.gather_nd(data, index, batch_dims=attributes.get("batch_dims", 0))
+            return gather.gather_nd(data, index, batch_dims=attributes.get("batch_dims", 0))
 
 
 def by_definition(
@@ -160,7 +160,7 @@ def test_bits_are_those_of_onnxruntime(case: str, type_name: str, index_type: st
 def test_bits_are_those_of_the_reference_evaluator(type_name: str) -> None:
     data, index = sample(type_name, (4, 3)), indices([[0, 3], [-1, 1]])
     theirs = ReferenceEvaluator(one_node_model("Gather", data, index, {"axis": 0})).run(None, {})[0]
-    ours = evaluate.gather(data, index, axis=0).bits
+    ours = gather.gather(data, index, axis=0).bits
     if type_name == "STRING":
         assert [s.encode() for s in theirs.flat] == list(ours.flat)
     else:
@@ -172,7 +172,7 @@ def test_array_feature_extractor(shape: tuple[int, ...]) -> None:
     data, index = sample("FLOAT", shape), indices([[4, 0, 0]])
     model = one_node_model("ArrayFeatureExtractor", data, index, {}, "ai.onnx.ml")
     theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {})[0]
-    ours = evaluate.array_feature_extractor(data, index)
+    ours = gather.array_feature_extractor(data, index)
     assert theirs.shape == ours.bits.shape
     assert theirs.tobytes() == ours.bits.tobytes()
 

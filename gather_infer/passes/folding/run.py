@@ -16,11 +16,11 @@ from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import infer
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
-from gather_infer.model.edits import AddInitializer, Journal, RemoveInitializer, RemoveNode
+from gather_infer.model.edits import AddInitializer, Journal
 from gather_infer.model.given import as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.passes.plan import DEFAULT_MAX_BYTES, Folded, Plan, plan_folds
+from gather_infer.passes.folding.plan import DEFAULT_MAX_BYTES, Folded, Plan, plan_folds
 from gather_infer.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -123,14 +123,9 @@ def _journal(plan: Plan) -> Journal:
                 by=_BY, reason=f"result of {folded.node}", path=folded.graph, cost=folded.value.nbytes, tensor=tensor
             )
         )
-    reasons = {(folded.graph, folded.position): folded.reason for folded in plan.folded}
-    for path, positions in plan.nodes.items():
-        for position in sorted(positions):
-            reason = reasons.get((path, position), "nothing reads it any more")
-            journal.add(RemoveNode(by=_BY, reason=reason, path=path, node=position))
-    for path, names in plan.initializers.items():
-        for name in sorted(names):
-            journal.add(RemoveInitializer(by=_BY, reason="nothing reads it any more", path=path, name=name))
+    for folded in plan.folded:
+        plan.dead.nodes.setdefault(folded.graph, {})[folded.position] = folded.reason
+    journal.add(*plan.dead.edits(_BY))
     return journal
 
 

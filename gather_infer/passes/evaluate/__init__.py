@@ -1,0 +1,17 @@
+"""Exact evaluation of nodes whose inputs are constants. Every table of evaluators is listed here."""
+
+from __future__ import annotations
+
+from gather_infer.passes.evaluate import gather
+from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
+
+TABLES: tuple[EvaluatorSet, ...] = (gather.evaluators, gather.ml, gather.microsoft)
+
+
+def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
+    """What evaluates an operator of a canonical domain at an opset version; None when nothing does."""
+    found = (table.find(op_type, version) for table in TABLES if table.domain == domain)
+    return next((evaluator for evaluator in found if evaluator is not None), None)
+
+
+__all__ = ["TABLES", "Evaluation", "Evaluator", "EvaluatorSet", "evaluator_of"]

@@ -1,0 +1,1 @@
+"""The folding pass: nodes with a known result become constants."""
