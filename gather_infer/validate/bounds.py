@@ -16,7 +16,17 @@ from gather_infer.inference import GatherAccess, Inference
 from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
 from gather_infer.spans import span_of
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le, known_lt, simplify
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Scope,
+    free_symbols,
+    known_le,
+    known_lt,
+    simplify,
+    substitute,
+    symbol,
+)
 from gather_infer.tensor import Span, SymbolicTensor
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, joined
 from gather_infer.validate.elements import demand
@@ -54,7 +64,8 @@ def verdict(access: GatherAccess, *, allow_negative: bool = True) -> Verdict:
         found: list[_Finding] = []
         for axis in evidence.addressed:
             used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
-            judges = [_Judge(evidence, used, part, may_be_empty) for part in _parts(evidence, axis)]
+            parts = (_swept(part, axis.size, evidence) for part in _parts(evidence, axis))
+            judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
             # where no element of any part is in bounds it does not matter which of them there are
             is_hopeless = all(judge.is_all_out() for judge in judges)
             found += [judge.violated() if is_hopeless else judge.run() for judge in judges]
@@ -120,6 +131,30 @@ def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
         else:
             is_certain = part.is_certain and not part.exact and len(trace.parts) == 1
             yield replace(part, exact=False, needs=() if is_certain else None)
+
+
+def _swept(part: Part, size: Dim, evidence: Evidence) -> Part:
+    """The part in all iterations of the loops around the node, where it is known which there are."""
+    for name, trips in evidence.iterations:
+        lo, hi = part.span.lo, part.span.hi
+        if not part.exact or lo is None or hi is None or name in free_symbols(size):
+            return part
+        least, most = _ends(lo, name, trips, evidence.scope), _ends(hi, name, trips, evidence.scope)
+        if least is None or most is None:
+            return part
+        part = replace(part, span=Span(least[0], most[1]))
+    return part
+
+
+def _ends(dim: Dim, name: str, trips: Dim, scope: Scope) -> tuple[Dim, Dim] | None:
+    """The least and the greatest of a dim while the symbol runs from 0 to trips - 1; None if it is not linear in it."""
+    step = substitute(dim, {name: symbol(name) + 1}) - dim
+    if name in free_symbols(step):
+        return None
+    first, last = substitute(dim, {name: 0}), substitute(dim, {name: trips - 1})
+    if known_le(0, step, scope) is True:
+        return first, last
+    return (last, first) if known_le(step, 0, scope) is True else None
 
 
 @dataclass(frozen=True, slots=True)
