@@ -266,6 +266,8 @@ def mod(a: Span, b: Span, scope: Scope | None = None) -> Span:
                 return a
             return _closed(0, _least_known([a.hi, None if b.hi is None else b.hi - 1], scope))
         return _closed(0, None if b.hi is None else b.hi - 1)
+    if _at_most(b.hi, 0, scope):
+        return _closed(None if b.lo is None else b.lo + 1, 0)
     lo = None if b.lo is None else minimum(b.lo + 1, 0, scope=scope)
     hi = None if b.hi is None else maximum(b.hi - 1, 0, scope=scope)
     return _closed(lo, hi)
