@@ -79,8 +79,8 @@ class Cause:
 class Record:
     """Entries of any kind in the order in which they were made; a constraint or a claim is entered once.
 
-    It only grows, but for two: what a trial wrote is taken back to a mark, and of what not every run reaches some
-    entries are dropped.
+    It only grows, but for what was entered since a mark: a trial is taken back, of what not every run reaches some
+    entries are dropped, and what is known of the loops around an access is added when they end.
 
     added   how many entries there ever were: a call that leaves it as it was had no effect but its facts
     """
@@ -123,6 +123,13 @@ class Record:
     def rollback(self, mark: Mark) -> None:
         """Forget what was entered since `mark`."""
         self.keep_since(mark, lambda _: False)
+
+    def revise_since(self, mark: Mark, kind: type[_T], change: Callable[[_T], _T]) -> None:
+        """Put what `change` makes of them in the place of the entries of a kind since `mark`."""
+        for position in range(mark, len(self._entries)):
+            entry = self._entries[position]
+            if isinstance(entry, kind):
+                self._entries[position] = change(entry)
 
     def keep_since(self, mark: Mark, is_kept: Callable[[object], bool]) -> None:
         """Of the entries since `mark` only these stay."""

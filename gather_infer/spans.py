@@ -259,32 +259,39 @@ def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def mod(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """a mod b with the sign of b, for b >= 1 or b <= -1 throughout; else unknown"""
-    if _at_least(b.lo, 1, scope):
+    """a mod b with the sign of b, which is not 0: by 0 nothing is divided, runtimes fail"""
+    if _at_least(b.lo, 0, scope):
         if _at_least(a.lo, 0, scope):
             if a.hi is not None and b.lo is not None and known_lt(a.hi, b.lo, scope) is True:
                 return a
             return _closed(0, _least_known([a.hi, None if b.hi is None else b.hi - 1], scope))
         return _closed(0, None if b.hi is None else b.hi - 1)
-    if _at_most(b.hi, -1, scope):
+    if _at_most(b.hi, 0, scope):
         return _closed(None if b.lo is None else b.lo + 1, 0)
-    return ANY
+    lo = None if b.lo is None else minimum(b.lo + 1, 0, scope=scope)
+    hi = None if b.hi is None else maximum(b.hi - 1, 0, scope=scope)
+    return _closed(lo, hi)
 
 
 @_guarded
 def fmod(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """a mod b with the sign of a, as in C"""
+    """a mod b with the sign of a, as in C, where b is not 0; runtimes go through float64, which holds HUGE"""
     size = absolute(b, scope).hi
-    most = None if size is None else size - 1
+    most = None if size is None or (isinstance(size, int) and size > HUGE) else size - 1
     lo: Dim | None = 0
     hi: Dim | None = 0
     if not _at_least(a.lo, 0, scope):
         floor = None if a.lo is None else minimum(a.lo, 0, scope=scope)
-        lo = _most_known([floor, None if most is None else -most], scope)
+        lo = _most_known([_held(floor), None if most is None else -most], scope)
     if not _at_most(a.hi, 0, scope):
         ceiling = None if a.hi is None else maximum(a.hi, 0, scope=scope)
-        hi = _least_known([ceiling, most], scope)
+        hi = _least_known([_held(ceiling), most], scope)
     return _closed(lo, hi)
+
+
+def _held(end: Dim | None) -> Dim | None:
+    """The end, None for a number that float64 may round."""
+    return None if isinstance(end, int) and not -HUGE <= end <= HUGE else end
 
 
 @_guarded

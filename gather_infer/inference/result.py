@@ -30,12 +30,17 @@ class Evidence:
     indices    the index tensor
     trace      where its elements come from
     causes     why there are generated symbols
+    iterations  of the loops around the node, from the inside: the symbol is every number from 0 on below the dim, and
+                the node is reached each time; as far as that is known
+    is_always_reached  whenever the graph around it runs: False in a branch, or a loop that may not run
     """
 
     scope: Scope
     indices: Value
     trace: Trace | None
     causes: Mapping[str, Cause]
+    iterations: tuple[tuple[str, Dim], ...] = ()
+    is_always_reached: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,20 @@ from gather_infer.inference import Access, Inference
 from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
 from gather_infer.spans import span_of
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_le, known_lt, simplify
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Scope,
+    free_symbols,
+    known_le,
+    known_lt,
+    simplify,
+    substitute,
+    symbol,
+)
 from gather_infer.tensor import Span, SymbolicTensor
-from gather_infer.validate.condition import Condition, Elements, at_least_zero, counterexample
+from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, joined
+from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 
@@ -43,14 +54,20 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     indices = evidence.indices
     if isinstance(indices, SymbolicTensor) and indices.shape is not None and 0 in indices.shape:
         return Verdict(access, Kind.PROVED, reason="the index is empty", outside=outside)
-    evidence = _where_nonempty(evidence)
+    inhabited = _where_nonempty(evidence)
+    may_be_empty = inhabited is not evidence
+    evidence = inhabited
     if evidence.scope.is_contradictory:
         return Verdict(access, Kind.PROVED, reason="no legal run reaches the node with an index", outside=outside)
     if axis is None:
         return Verdict(access, Kind.UNDECIDED, reason=_why_nothing_is_addressed(access), outside=outside)
     try:
-        judged = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
-        found = [_Judge(evidence, judged, part).run() for part in _parts(evidence, axis)]
+        used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
+        parts = (_swept(part, axis.size, evidence) for part in _parts(evidence, axis))
+        judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
+        # where no element of any part is in bounds it does not matter which of them there are
+        is_hopeless = all(judge.is_all_out() for judge in judges)
+        found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
     return replace(_combined(access, found, evidence), outside=outside)
@@ -108,25 +125,55 @@ def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     indices, trace = evidence.indices, evidence.trace
     assert isinstance(indices, SymbolicTensor), "rules address by tensors only"
     if trace is None:
-        yield Part(span_of(indices, evidence.scope), certain=not axis.elements)
+        yield Part(span_of(indices, evidence.scope), needs=None if axis.elements else ())
         return
     if axis.column is not None and trace.axis is not None and trace.axis + 1 == indices.rank:
         yield trace.parts[axis.column]
         return
     alone = axis.columns == 1
     for part in trace.parts:
-        if alone or not part.input or part.direct:
-            yield part if alone or not part.exact else replace(part, exact=False, certain=False)
-        else:  # which elements of the input address which axis is not known
-            yield Part(part.span, certain=False)
+        if alone:
+            yield part
+        elif part.input and not part.direct:  # which elements of the input address which axis is not known
+            yield Part(part.span, needs=None)
+        else:
+            is_certain = part.is_certain and not part.exact and len(trace.parts) == 1
+            yield replace(part, exact=False, needs=() if is_certain else None)
+
+
+def _swept(part: Part, size: Dim, evidence: Evidence) -> Part:
+    """The part in all iterations of the loops around the node, where it is known which there are."""
+    for name, trips in evidence.iterations:
+        lo, hi = part.span.lo, part.span.hi
+        if not part.exact or lo is None or hi is None or name in free_symbols(size):
+            return part
+        least, most = _ends(lo, name, trips, evidence.scope), _ends(hi, name, trips, evidence.scope)
+        if least is None or most is None:
+            return part
+        part = replace(part, span=Span(least[0], most[1]))
+    return part
+
+
+def _ends(dim: Dim, name: str, trips: Dim, scope: Scope) -> tuple[Dim, Dim] | None:
+    """The least and the greatest of a dim while the symbol runs from 0 to trips - 1; None if it is not linear in it."""
+    step = substitute(dim, {name: symbol(name) + 1}) - dim
+    if name in free_symbols(step):
+        return None
+    first, last = substitute(dim, {name: 0}), substitute(dim, {name: trips - 1})
+    if known_le(0, step, scope) is True:
+        return first, last
+    return (last, first) if known_le(step, 0, scope) is True else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What one part of an index does on one axis."""
+    """What one part of an index does on one axis.
+
+    conditions  exactly when it is in bounds, if conditional; if undecided surely then, None when nothing can be told
+    """
 
     kind: Kind
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] | None = ()
     reason: str = ""
     index: Dim | None = None
 
@@ -136,43 +183,53 @@ class _Judge:
     evidence: Evidence
     axis: Addressing
     part: Part
+    may_be_empty: bool
 
     def run(self) -> _Finding:
         size, part = self.axis.size, self.part
         scope, indexing = self.evidence.scope, self.axis.indexing
-        least = indexing.least(size)  # below it the index is out of bounds
-        defined = -size if indexing.from_end and not indexing.negative_note else 0  # and from here on it is in bounds
+        defined = -size if indexing.from_end and not indexing.negative_note else 0  # in bounds from here on
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
         is_below = hi is not None and known_lt(hi, size, scope) is True
         if is_above and is_below:
             return _Finding(Kind.PROVED)
-        if self.is_out(least):
-            return _Finding(Kind.VIOLATED, reason=self.violation(), index=lo if lo == hi else None)
+        if part.is_certain and self.is_out():
+            return self.violated()
         if part.input:
             return self.of_input(defined, is_above, is_below)
-        if part.exact and lo is not None and hi is not None:
-            if indexing.negative_note and known_lt(lo, 0, scope) is True:
-                return _Finding(Kind.UNDECIDED, reason=f"index {lo} is negative, {indexing.negative_note}")
-            return self.of_sizes(defined, is_above, is_below)
-        return _Finding(Kind.UNDECIDED, reason=self.open_reason(defined, is_above, is_below))
+        if part.exact and indexing.negative_note and lo is not None and known_lt(lo, 0, scope) is True:
+            return _Finding(Kind.UNDECIDED, None, f"index {lo} is negative, {indexing.negative_note}")
+        return self.of_sizes(defined, is_above, is_below)
 
-    def is_out(self, least: Dim) -> bool:
-        """True when every run that has such an element goes out of bounds, and every run has one."""
-        size, scope, (lo, hi) = self.axis.size, self.evidence.scope, (self.part.span.lo, self.part.span.hi)
-        if not self.part.certain:
-            return False
-        if size == 0:
-            return True
-        below = lo if self.part.exact else hi
-        above = hi if self.part.exact else lo
-        return (below is not None and known_lt(below, least, scope) is True) or (
-            above is not None and known_le(size, above, scope) is True
+    def is_out(self) -> bool:
+        """True when an element of the part is out of bounds in every run that has one."""
+        lo, hi = self.part.span.lo, self.part.span.hi
+        return self._is_past(*((lo, hi) if self.part.exact else (hi, lo)))
+
+    def is_all_out(self) -> bool:
+        """True when every element of the part is out of bounds."""
+        return self._is_past(self.part.span.hi, self.part.span.lo)
+
+    def _is_past(self, low: Dim | None, high: Dim | None) -> bool:
+        """True when `low` is before the first index in bounds, or `high` behind the last."""
+        size, scope = self.axis.size, self.evidence.scope
+        least = self.axis.indexing.least(size)
+        return (
+            size == 0
+            or (low is not None and known_lt(low, least, scope) is True)
+            or (high is not None and known_le(size, high, scope) is True)
         )
+
+    def violated(self) -> _Finding:
+        lo, hi = self.part.span.lo, self.part.span.hi
+        return _Finding(Kind.VIOLATED, reason=self.violation(), index=lo if lo == hi else None)
 
     def violation(self) -> str:
         size, (lo, hi) = self.axis.size, (self.part.span.lo, self.part.span.hi)
         if size == 0:
+            if self.may_be_empty:
+                return "every index is out of bounds where indices is not empty: the axis it addresses has length 0"
             return "indices is not empty, the axis it addresses has length 0"
         allowed = f"[{-size if self.axis.indexing.from_end else 0}, {size - 1}]"
         if lo is not None and lo == hi:
@@ -181,54 +238,61 @@ class _Judge:
 
     def of_input(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
         """The condition on the input's elements x, for indices that are a monotone function of x."""
-        part, size, scope = self.part, self.axis.size, self.evidence.scope
-        # max(x, low) < s is x < s and low < s; but min(x, high) < s is x < s or high < s, so that must be settled.
-        gaps: list[Dim] = [size - 1 - low for low in part.lows if known_lt(low, size, scope) is not True]
-        gaps += [high - defined for high in part.highs if known_le(defined, high, scope) is not True]
-        tight = is_below or all(known_le(size - 1, high, scope) is True for high in part.highs)
-        tight &= is_above or all(known_le(low, defined, scope) is True for low in part.lows)
-        if part.wrap is not None:  # x + wrap for x < 0 must not pass the end, or x is limited on both sides of 0
-            tight &= known_le(part.wrap, size, scope) is True and known_le(0, part.wrap, scope) is True
-        if not tight:
-            return _Finding(Kind.UNDECIDED, reason=self.open_reason(defined, is_above, is_below))
+        part, scope = self.part, self.evidence.scope
+        needed = demand(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
+        if needed is None:
+            return _Finding(Kind.UNDECIDED, None, self.open_reason())
         elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
-        conditions = list(_sizes(gaps, scope))
-        if not is_above:
-            first = defined - part.offset - (0 if part.wrap is None else part.wrap)
-            conditions.append(Condition(elements, ">=", simplify(first, scope)))
-        if not is_below:
-            conditions.append(Condition(elements, "<", simplify(size - part.offset, scope)))
+        conditions = list(_sizes(needed.gaps, scope))
+        if needed.first is not None:
+            conditions.append(Condition(elements, ">=", simplify(needed.first, scope)))
+        if needed.last is not None:
+            conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
         shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
-        return _Finding(Kind.CONDITIONAL, tuple(conditions), f"{shown}, {self.rows()}")
+        is_exact = needed.is_exact and self.is_needed(needed.gaps)
+        return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
-        """The condition on sizes, for ends that are elements of the index."""
-        conditions = self.sufficient(defined, is_above, is_below)
-        unknown = [self.evidence.causes[n] for n in _symbols(conditions) if n in self.evidence.causes]
-        if unknown:
-            reason = f"it depends on sizes that are not known: {unknown[0].reason} (node {unknown[0].node})"
-            return _Finding(Kind.UNDECIDED, reason=f"{reason}; {self.facts()}")
-        return _Finding(Kind.CONDITIONAL, tuple(conditions), self.facts())
-
-    def sufficient(self, defined: Dim, is_above: bool, is_below: bool) -> list[Condition]:
-        """What makes both ends of the span be in bounds."""
-        lo, hi, scope = self.part.span.lo, self.part.span.hi, self.evidence.scope
-        assert lo is not None and hi is not None, "asked for closed spans only"
+        """The condition on sizes that both ends of the span are in bounds."""
+        lo, hi = self.part.span.lo, self.part.span.hi
+        if (lo is None and not is_above) or (hi is None and not is_below):
+            return _Finding(Kind.UNDECIDED, None, self.open_reason())
         gaps: list[Dim] = []
-        if not is_above:
+        if lo is not None and not is_above:
             gaps.append(lo - defined)
-        if not is_below:
+        if hi is not None and not is_below:
             gaps.append(self.axis.size - 1 - hi)
-        return list(_sizes(gaps, scope))
+        is_exact = self.part.exact and self.is_needed(gaps)
+        return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)
 
-    def open_reason(self, defined: Dim, is_above: bool, is_below: bool) -> str:
-        reason = f"indices are computed from data; {self.facts()}"
-        if self.part.span.lo is None or self.part.span.hi is None:
-            return reason
-        conditions = self.sufficient(defined, is_above, is_below)
-        if conditions and not any(n in self.evidence.causes for n in _symbols(conditions)):
-            return f"{reason}; surely in bounds for {' and '.join(map(str, conditions))}"
-        return reason
+    def is_needed(self, gaps: Iterable[Dim]) -> bool:
+        """True when no gap is negative in the runs where the part has no elements, and so demands nothing."""
+        needs, scope = self.part.needs, self.evidence.scope
+        if needs is None:
+            return not list(gaps)
+        for dim in needs:
+            empty = scope.child()
+            empty.require(-dim)
+            if not all(known_le(0, gap, empty) is True for gap in gaps):
+                return False
+        return True
+
+    def finding(self, conditions: list[Condition], reason: str, *, is_exact: bool) -> _Finding:
+        """The finding that the conditions make; `is_exact` when there is no other way to be in bounds."""
+        if NEVER in conditions:
+            if is_exact and self.part.is_certain:
+                return self.violated()
+            return _Finding(Kind.UNDECIDED, None, self.open_reason())
+        unknown = [self.evidence.causes[n] for n in _symbols(conditions) if n in self.evidence.causes]
+        if unknown and is_exact:
+            because = f"it depends on sizes that are not known: {unknown[0].reason} (node {unknown[0].node})"
+            return _Finding(Kind.UNDECIDED, None, f"{because}; {self.facts()}")
+        if unknown or not is_exact:
+            return _Finding(Kind.UNDECIDED, None if unknown else tuple(conditions), self.open_reason())
+        return _Finding(Kind.CONDITIONAL if conditions else Kind.PROVED, tuple(conditions), reason)
+
+    def open_reason(self) -> str:
+        return f"indices are computed from data; {self.facts()}"
 
     def facts(self) -> str:
         lo, hi = self.part.span.lo, self.part.span.hi
@@ -242,8 +306,7 @@ class _Judge:
 def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
     """The conditions that say that no gap is negative."""
     for gap in gaps:
-        if isinstance(gap, Expr):
-            yield from at_least_zero(gap, scope)
+        yield from at_least_zero(gap, scope)
 
 
 def _shown(span: Span) -> str:
@@ -263,11 +326,17 @@ def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verd
         if finding.kind is Kind.VIOLATED:
             witness = () if finding.index is None else (("index", finding.index),)
             return Verdict(access, Kind.VIOLATED, witness=witness, reason=finding.reason)
+    conditions: list[Condition] | None = []
+    for finding in found:
+        if conditions is not None:
+            conditions = None if finding.conditions is None else [*conditions, *finding.conditions]
+    stated = None if conditions is None else tuple(dict.fromkeys(conditions))
     for finding in found:
         if finding.kind is Kind.UNDECIDED:
-            return Verdict(access, Kind.UNDECIDED, reason=finding.reason)
-    conditions = tuple(dict.fromkeys(c for finding in found for c in finding.conditions))
-    if not conditions:
+            surely = f"; surely in bounds for {joined(stated)}" if stated else ""
+            return Verdict(access, Kind.UNDECIDED, reason=f"{finding.reason}{surely}")
+    assert stated is not None, "only what is undecided lacks conditions"
+    if not stated:
         return Verdict(access, Kind.PROVED)
     reason = next(f.reason for f in found if f.conditions)
-    return Verdict(access, Kind.CONDITIONAL, conditions, counterexample(conditions, evidence.scope), reason)
+    return Verdict(access, Kind.CONDITIONAL, stated, counterexample(stated, evidence.scope), reason)

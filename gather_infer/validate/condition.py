@@ -14,6 +14,7 @@ from gather_infer.symbolic import (
     evaluate,
     free_symbols,
     known_le,
+    known_lt,
     simplify,
     substitute,
     symbol,
@@ -52,6 +53,10 @@ class Condition:
         return f"{self.left} {self.relation} {self.right}"
 
 
+NEVER: Final = Condition(0, ">=", 1)
+"""The condition that nothing meets."""
+
+
 def joined(conditions: Sequence[Condition]) -> str:
     """All of them in one line; the two limits of the same elements as `-9 <= ids < 9`."""
     texts: list[str] = []
@@ -68,10 +73,16 @@ def joined(conditions: Sequence[Condition]) -> str:
     return " and ".join(texts)
 
 
-def at_least_zero(dim: Expr, scope: Scope) -> Iterator[Condition]:
-    """The conditions that say `dim >= 0` in the words of a person: `seq <= 512` for `512 - seq`."""
+def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
+    """The conditions that say `dim >= 0` in the words of a person: `seq <= 512` for `512 - seq`.
+
+    None where it always holds, NEVER among them where it cannot.
+    """
     simpler = simplify(dim, scope)
-    if not isinstance(simpler, Expr):
+    if known_lt(simpler, 0, scope) is True:
+        yield NEVER
+        return
+    if known_le(0, simpler, scope) is True or isinstance(simpler, int):
         return
     for monomial, coefficient in simpler.terms:
         if len(monomial) == 1 and isinstance(monomial[0], Extremum):
@@ -80,9 +91,7 @@ def at_least_zero(dim: Expr, scope: Scope) -> Iterator[Condition]:
             if isinstance(extremum, Min) == (coefficient > 0):
                 rest = simpler - extremum * coefficient
                 for operand in extremum.args:
-                    gap = operand * coefficient + rest
-                    if isinstance(gap, Expr) and known_le(0, gap, scope) is not True:
-                        yield from at_least_zero(gap, scope)
+                    yield from at_least_zero(operand * coefficient + rest, scope)
                 return
     constant = 0
     coefficients: list[tuple[Dim, int]] = []
@@ -180,4 +189,4 @@ def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)
 
 
-__all__ = ["Condition", "Elements", "at_least_zero", "counterexample", "joined"]
+__all__ = ["NEVER", "Condition", "Elements", "at_least_zero", "counterexample", "joined"]

@@ -10,6 +10,7 @@ from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import induction, is_invariant
+from gather_infer.inference.bodies.iteration import left_behind, note_branch, note_iterations
 from gather_infer.inference.bodies.predicates import assumed, either, scalar
 from gather_infer.inference.bodies.sequence_map import sequence_map
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
@@ -45,7 +46,10 @@ def infer(
             case "Loop":
                 return _loop(walker, node, attributes, inputs, frame)
             case "SequenceMap":
-                return sequence_map(walker, node, body_of(attributes, "body"), inputs, frame)
+                mark = walker.mark()
+                found = sequence_map(walker, node, body_of(attributes, "body"), inputs, frame)
+                note_branch(walker, mark)  # it may be given a sequence without members
+                return found
             case _:
                 return _scan(walker, node, attributes, inputs, frame)
 
@@ -84,6 +88,7 @@ def _if(
             results[branch], _ = walk_body(walker, body, (), inside(place, call, name), frame)
         if taken is not branch:
             walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
+            note_branch(walker, mark)
     if isinstance(taken, bool):
         return results[taken]
     differ = "the branches of the If give it different sizes"
@@ -166,6 +171,7 @@ def _loop(
         most = counted
 
     trips: Dim
+    is_counted = True
     if start is False:
         trips = 0
     elif counted is not None and is_limit_known:
@@ -175,12 +181,18 @@ def _loop(
     elif start is True and goes_on is True and is_limit_known and most is not None:
         trips = most
     else:
+        is_counted = False
         trips = context.fresh("the number of iterations depends on data", stem="trips")
         if most is not None:
             scope.require(most - trips)
     _leave(walker, mark, trips)
+    note_iterations(walker, mark, iteration, trips if is_counted else None)
     local = local_symbols(context, created) - free_symbols(trips)
-    finals = [_after(s, iteration, trips, local, context) for s in state]
+    left = [
+        left_behind(s, first, after, iteration, trips, scope)
+        for s, first, after in zip(state, states, results[1 : 1 + n], strict=True)
+    ]
+    finals = [_after(s, iteration, trips, local, context) for s in left]
     stacked = zip(results[1 + n :], body.output[1 + n :], strict=True)
     scans = [_stacked(v, declared, trips, 0, local, context) for v, declared in stacked]
     return [*finals, *scans]
@@ -236,7 +248,10 @@ def _after(state: Value, iteration: Expr, trips: Dim, local: set[str], context: 
         values = state.values
         if values is not None:
             values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
-        state = SymbolicTensor(state.dtype, shape, values, state.span)
+        span = state.span
+        if span is not None:
+            span = Span(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
+        state = SymbolicTensor(state.dtype, shape, values, span)
     elif isinstance(state, SequenceType) and state.length is not None:
         state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
     changes = "a loop changes it by amounts that are not known"
@@ -326,6 +341,7 @@ def _scan(
     with context.kept():
         state, results = induction(walker, states, iteration, run, slice(0, n))
     _leave(walker, mark, trips)
+    note_iterations(walker, mark, iteration, trips)
     local = local_symbols(context, created) - free_symbols(trips)
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
     if told != results:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
-from gather_infer.symbolic import Expr
 from gather_infer.tensor import DType, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def follow_count(node: NodeProto, inputs: Sequence[Value | None], result: Symbol
     bools = frame.bools.get(bools, bools)
     if node.op_type in _MOVES or (node.op_type == "Cast" and result.dtype is DType.INT64):
         frame.bools[out] = bools
-    elif node.op_type == "NonZero" and result.shape is not None and isinstance(result.shape[1], Expr):
+    elif node.op_type == "NonZero" and result.shape is not None:
         frame.counts.setdefault(bools, result.shape[1])
     elif (
         node.op_type == "ReduceSum" and len(source.shape) == 1 and result.shape in ((), (1,)) and result.values is None

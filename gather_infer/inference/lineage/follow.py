@@ -14,7 +14,7 @@ from onnx import NodeProto
 
 from gather_infer import spans
 from gather_infer.inference.lineage import counts, floats, growth
-from gather_infer.inference.lineage.trace import Part, Test, Trace, one_element, part_of
+from gather_infer.inference.lineage.trace import Limit, Part, Test, Trace, one_element, part_of
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
@@ -130,6 +130,18 @@ def _moved(step: Step) -> Trace | None:
     return None if trace is None else Trace(tuple(replace(p, direct=False) for p in trace.parts))
 
 
+def _repeated(step: Step) -> Trace | None:
+    """Every element of the input, any number of times; none of them where the result alone is empty."""
+    trace, given, shape = _moved(step), step.tensor(0).shape, step.result.shape
+    if trace is None or (
+        given is not None
+        and shape is not None
+        and all(dim in given or known_le(1, dim, step.scope) is True for dim in shape)
+    ):
+        return trace
+    return Trace(tuple(replace(p, whole=False) for p in trace.parts))
+
+
 def _same(step: Step) -> Trace | None:
     return step.trace(0)
 
@@ -148,7 +160,11 @@ def _some(trace: Trace | None) -> Trace | None:
     if trace is None:
         return None
     alone = len(trace.parts) == 1
-    return Trace(tuple(replace(p, whole=False, direct=False, exact=_is_point(p), certain=alone) for p in trace.parts))
+    return Trace(
+        tuple(
+            replace(p, whole=False, direct=False, exact=_is_point(p), needs=() if alone else None) for p in trace.parts
+        )
+    )
 
 
 def _is_point(part: Part) -> bool:
@@ -219,19 +235,26 @@ def _concat(step: Step) -> Trace | None:
         if shape is not None and 0 in shape:
             continue
         own = step.parts(i)
-        inhabited = shape is not None and all(known_le(1, d, step.scope) is True for d in shape)
+        open_dims = None if shape is None else tuple(d for d in shape if known_le(1, d, step.scope) is not True)
         # Stacked single rows are empty together; else one part may be empty where another is not.
         is_row = shape is not None and axis is not None and shape[axis] == 1
         stacked &= is_row
         if is_row and len(own) > 1:
             own = (_merged(own, step.scope),)
-        parts += [replace(p, direct=False, certain=p.certain and (inhabited or is_row)) for p in own]
+        for p in own:
+            needs = None if p.needs is None or open_dims is None else (*p.needs, *open_dims)
+            parts.append(replace(p, direct=False, needs=p.needs if is_row else needs))
+    if len(parts) == 1:
+        parts = [replace(parts[0], needs=())]
     return Trace(tuple(parts), axis if stacked else None) if parts else None
 
 
 def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
     """One part for the elements of several, of which only the bounds are left."""
-    return Part(spans.hull(*(part.span for part in parts), scope=scope), certain=any(part.certain for part in parts))
+    return Part(
+        spans.hull(*(part.span for part in parts), scope=scope),
+        needs=() if any(part.is_certain for part in parts) else None,
+    )
 
 
 def _cast(step: Step) -> Trace | None:
@@ -246,7 +269,9 @@ def _cast(step: Step) -> Trace | None:
         if widens or (span == part.span and span.lo is not None and span.hi is not None):
             parts.append(part)
         else:
-            parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=True))
+            if part.input and (part.wrap is not None or part.limits or part.wraps is not None):
+                part = Part(part.span, needs=part.needs, whole=False)
+            parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=target))
     return Trace(tuple(parts), trace.axis)
 
 
@@ -269,26 +294,28 @@ def _added(step: Step) -> Trace | None:
 
 
 def _shifted(step: Step, part: Part, offset: Dim) -> Part:
+    dtype = step.result.dtype
     moved = spans.add(part.span, Span(offset, offset), step.scope)
     span = _fitting(step, moved)
-    if part.wrap is not None:
-        return Part(span, certain=part.certain, whole=False)
+    if part.wrap is not None or part.wraps not in (None, dtype):
+        return Part(span, needs=part.needs, whole=False)
     is_closed = span == moved and span.lo is not None and span.hi is not None
     return replace(
         part,
         span=span,
         offset=part.offset + offset,
-        lows=tuple(low + offset for low in part.lows),
-        highs=tuple(high + offset for high in part.highs),
+        limits=tuple(replace(limit, end=limit.end + offset) for limit in part.limits),
         exact=part.exact and is_closed,
-        wraps=part.wraps or not is_closed,
+        wraps=part.wraps if is_closed else dtype,
     )
 
 
 def _fitting(step: Step, span: Span) -> Span:
     """The span of a sum; what may pass the end of the element type tells nothing."""
     if step.result.dtype is DType.INT64:
-        return span
+        least, most = INTEGER_RANGE[DType.INT64]
+        fits = all(not isinstance(end, int) or least <= end <= most for end in (span.lo, span.hi))
+        return span if fits else spans.ANY
     limits = spans.type_span(step.result.dtype)
     ends = ((limits.lo, span.lo), (span.lo, span.hi), (span.hi, limits.hi))
     fits = all(a is not None and b is not None and known_le(a, b, step.scope) is True for a, b in ends)
@@ -298,15 +325,14 @@ def _fitting(step: Step, span: Span) -> Span:
 def _limited(step: Step) -> Trace | None:
     """Clip, or Min and Max of a tensor and a number."""
     trace = step.trace(0)
-    lows: list[Dim] = []
-    highs: list[Dim] = []
+    limits: list[Limit] = []
     if step.node.op_type == "Clip":
-        for found, index in ((lows, 1), (highs, 2)):
+        for index in (1, 2):
             if index < len(step.inputs) and step.inputs[index] is not None:
                 number = step.number(index)
                 if number is None:
                     return None
-                found.append(number)
+                limits.append(Limit(number, is_upper=index == 2))
     else:
         if len(step.inputs) != 2:
             return None
@@ -315,20 +341,19 @@ def _limited(step: Step) -> Trace | None:
             trace, number = step.trace(1), step.number(0)
         if number is None:
             return None
-        (lows if step.node.op_type == "Max" else highs).append(number)
+        limits.append(Limit(number, is_upper=step.node.op_type == "Min"))
     if trace is None:
         return None
     parts: list[Part] = []
     for part in trace.parts:
         span = part.span
-        for low in lows:
-            span = spans.most(span, Span(low, low), step.scope)
-        for high in highs:
-            span = spans.least(span, Span(high, high), step.scope)
-        if part.wrap is not None or part.wraps:  # what x was is lost: a limit takes its signs away
-            parts.append(Part(span, certain=part.certain, whole=False))
+        for limit in limits:
+            nearer = spans.least if limit.is_upper else spans.most
+            span = nearer(span, Span(limit.end, limit.end), step.scope)
+        if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
+            parts.append(Part(span, needs=part.needs, whole=False))
             continue
-        parts.append(replace(part, span=span, exact=False, lows=(*part.lows, *lows), highs=(*part.highs, *highs)))
+        parts.append(replace(part, span=span, exact=False, limits=(*part.limits, *limits)))
     return Trace(tuple(parts))
 
 
@@ -413,7 +438,8 @@ def _chosen(step: Step) -> Trace | None:
         own = step.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span) if len(own) == 1 else part.span
-            parts.append(replace(part, span=narrow, exact=_is_point(part), certain=False, whole=False, direct=False))
+            exact = _is_point(part) and narrow == part.span
+            parts.append(replace(part, span=narrow, exact=exact, needs=None, whole=False, direct=False))
     return Trace(tuple(parts))
 
 
@@ -424,7 +450,8 @@ def _half(step: Step, branch: int, base: str, half: Span) -> Span:
         return half
     shifted, offset = step.frame.shifts.get(name, ("", 0))
     if shifted == base:
-        return spans.add(half, Span(offset, offset), step.scope)
+        moved = spans.add(half, Span(offset, offset), step.scope)
+        return moved if _fitting(step, moved) == moved else known
     total = _total(step, name, base, half)
     if total is not None:
         return total
@@ -457,7 +484,7 @@ def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
     if test.limit != 0 or names[above] != test.base or shifted != test.base or trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]
-    if not part.input or part.offset != 0 or part.lows or part.highs or part.wrap is not None or part.wraps:
+    if not part.input or part.offset != 0 or part.limits or part.wrap is not None or part.wraps is not None:
         return None
     result = step.frame.values[step.node.output[0]]
     assert isinstance(result, SymbolicTensor), "only tensors are followed"
@@ -465,7 +492,8 @@ def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
 
 
 _TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
-    **dict.fromkeys(("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand", "Tile"), _moved),
+    **dict.fromkeys(("Reshape", "Unsqueeze", "Squeeze", "Flatten"), _moved),
+    **dict.fromkeys(("Expand", "Tile"), _repeated),
     **dict.fromkeys(("GatherElements", "GatherND", "Compress"), lambda step: _some(step.trace(0))),
     **dict.fromkeys(("Add", "Sub"), _added),
     **dict.fromkeys(("Clip", "Min", "Max"), _limited),

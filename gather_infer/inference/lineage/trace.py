@@ -10,35 +10,49 @@ from dataclasses import dataclass
 
 from gather_infer import spans
 from gather_infer.symbolic import Dim, Expr, Scope
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import DType, Span, SymbolicTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`min(element, end)` where `is_upper`, else `max(element, end)`."""
+
+    end: Dim
+    is_upper: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some elements of a tensor: `max(lows, min(highs, x + offset))`, x an element of a graph input.
+    """Some elements of a tensor: x + offset, then limited, x an element of a graph input.
 
     span     bounds of the elements
     input    the graph input; empty when they come from none
+    source   its element type
     wrap     an x < 0 gets `wrap` added first; None when it does not
-    lows, highs  what they have been limited by
+    limits   what they have been limited by, in this order
     exact    both ends of the span are elements, whenever there are any
-    certain  there are some whenever the tensor is not empty
+    needs    of a tensor that is not empty, there are some exactly where all of these are >= 1; None when nobody knows
     whole    every element of the input is among them
     direct   they stand where they stood in the input
-    wraps    an x that is too large for an index may have become another number
+    wraps    the type in which x + offset may have become another number; None where it has not
     """
 
     span: Span
     input: str = ""
+    source: DType | None = None
     offset: Dim = 0
     wrap: Dim | None = None
-    lows: tuple[Dim, ...] = ()
-    highs: tuple[Dim, ...] = ()
+    limits: tuple[Limit, ...] = ()
     exact: bool = False
-    certain: bool = True
+    needs: tuple[Dim, ...] | None = ()
     whole: bool = True
     direct: bool = False
-    wraps: bool = False
+    wraps: DType | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """True when there are some whenever the tensor is not empty."""
+        return self.needs == ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +89,4 @@ def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:
 
 def of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Trace:
     """The trace of a graph input."""
-    return Trace((Part(spans.span_of(tensor, scope), name, direct=True),))
+    return Trace((Part(spans.span_of(tensor, scope), name, tensor.dtype, direct=True),))

@@ -1,0 +1,98 @@
+"""What the iterations of a loop come to: which ones reach an access, and what the last one leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gather_infer.inference.result import Access
+from gather_infer.spans import hull, span_of
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, maximum, substitute, symbol
+from gather_infer.tensor import Span, SymbolicTensor, Value, make_values
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+    from gather_infer.record import Mark
+
+
+def note_iterations(walker: Walker, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
+    """Note of each access since `mark`, all in the body of a loop, that `iteration` is every number below `trips`.
+
+    trips   None when nobody knows how often the body runs
+    """
+
+    def in_iterations(access: Access) -> Access:
+        evidence = access.evidence
+        if evidence is None or not evidence.is_always_reached:
+            return access
+        if trips is None or any(iteration.name in free_symbols(inner) for _, inner in evidence.iterations):
+            return _not_always(access)
+        return replace(access, evidence=replace(evidence, iterations=(*evidence.iterations, (iteration.name, trips))))
+
+    walker.record.revise_since(mark, Access, in_iterations)
+
+
+def note_branch(walker: Walker, mark: Mark) -> None:
+    """Note of each access since `mark`, all in a branch, that not every iteration of a loop around it reaches it."""
+    walker.record.revise_since(mark, Access, _not_always)
+
+
+def _not_always(access: Access) -> Access:
+    if access.evidence is None:
+        return access
+    return replace(access, evidence=replace(access.evidence, is_always_reached=False))
+
+
+def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips: Dim, scope: Scope) -> Value:
+    """The hypothesis of a state, with what the last iteration makes of it where it says nothing: a counter, say.
+
+    state   what holds before each iteration, a function of it, and after the last one
+    first   the state before the loop
+    after   what an iteration makes of it
+    """
+    if not (isinstance(state, SymbolicTensor) and isinstance(after, SymbolicTensor)) or state.dtype is not after.dtype:
+        return state
+    if state.dtype is None or not state.dtype.is_integer or not isinstance(first, SymbolicTensor):
+        return state
+    runs = known_le(1, trips, scope) is True
+
+    def before(element: Dim, start: object) -> Dim | None:
+        """An element that iteration `i` leaves behind, as a function of i + 1; it is `start` at 0."""
+        if not is_linear(element, iteration.name):
+            return None
+        found = substitute(element, {iteration.name: iteration - 1})
+        if runs or not isinstance(start, (int, Expr)):
+            return found if runs else None
+        if known_eq(substitute(found, {iteration.name: 0}), start, scope):
+            return found
+        if known_eq(substitute(element, {iteration.name: 0}), start, scope):
+            return substitute(element, {iteration.name: maximum(iteration - 1, 0)})
+        return None
+
+    values = state.values
+    if after.values is not None and state.shape == after.values.shape:
+        count = after.values.size
+        old = [None] * count if values is None else list(values.flat)
+        starts = [None] * count if first.values is None else list(first.values.flat)
+        if len(old) == len(starts) == count:
+            elements = [
+                before(a, s) if o is None and isinstance(a, (int, Expr)) else o
+                for o, a, s in zip(old, after.values.flat, starts, strict=True)
+            ]
+            if any(e is not None for e in elements):
+                values = make_values(elements, after.values.shape)
+    span = state.span
+    if span is None and values is None:
+        ends = span_of(after, scope)
+        step = {iteration.name: iteration - 1}
+        shifted = (
+            None if end is None or not is_linear(end, iteration.name) else substitute(end, step)
+            for end in (ends.lo, ends.hi)
+        )
+        span = Span(*shifted) if runs else hull(Span(*shifted), span_of(first, scope), scope=scope)
+    return SymbolicTensor(state.dtype, state.shape, values, None if span == Span() else span)
+
+
+def is_linear(dim: Dim, name: str) -> bool:
+    """True when a dim changes by the same amount whenever the symbol grows by 1."""
+    return name not in free_symbols(substitute(dim, {name: symbol(name) + 1}) - dim)

@@ -1,0 +1,415 @@
+"""Verdicts that were wrong once, each beside runs of onnxruntime that stay in bounds and runs that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import gather_infer
+from gather_infer.validate import Kind, verdicts
+from tests.validate.access_models import by_node
+
+onnxruntime.set_default_logger_severity(4)
+NUMPY = {7: np.int64, 6: np.int32, 2: np.uint8, 13: np.uint64, 9: np.bool_, 1: np.float32}
+Feeds = dict[str, object]
+ROWS = "n = Shape (x) rows = Squeeze (n)"
+ZERO, ONE = "int64 zero = {0}", "int64 one = {1}"
+
+
+def loop(dtype: str, body: str) -> str:
+    """The attribute of a Loop with the counter i and one state, v before and w after an iteration."""
+    return f"<body = b (int64 i, bool c, {dtype} v) => (bool d, {dtype} w) {{ d = Identity (c) {body} }}>"
+
+
+COUNT = loop("float", "r = Gather (x, i) w = Add (v, r)")
+KEEP = loop("int64", "w = Identity (i)")
+
+
+def x(rows: int) -> Feeds:
+    return {"x": np.zeros(rows, np.float32)}
+
+
+CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
+    # id: (inputs, body, constants, kind, conditions, runs in bounds, runs out of bounds)
+    "a limit past the end, where it is chosen": (
+        "float[9] x, int64[N] i, bool[N] p",
+        "c = Clip (i, low, high) w = Where (p, c, zero) y = Gather (x, w)",
+        f"int64 low = {{10}}, int64 high = {{20}}, {ZERO}",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [5], "p": [False]}],
+        [{"i": [5], "p": [True]}],
+    ),
+    "a number past the end, where it is chosen": (
+        "float[6] x, int64[N] i, bool[N] p",
+        "c = Clip (i, zero, five) w = Where (p, past, c) y = Gather (x, w)",
+        f"{ZERO}, int64 five = {{5}}, int64 past = {{100}}",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [5], "p": [False]}],
+        [{"i": [5], "p": [True]}],
+    ),
+    "the number of rows, where it is chosen": (
+        "float[N] x, bool[N] p",
+        f"{ROWS} r = Range (zero, rows, one) w = Where (p, r, rows) y = Gather (x, w)",
+        f"{ZERO}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"p": [True, True]}],
+        [x(2) | {"p": [True, False]}],
+    ),
+    "the number of rows, with GatherElements": (
+        "float[N] x, bool[N] p",
+        f"{ROWS} r = Range (zero, rows, one) w = Where (p, r, rows) y = GatherElements (x, w)",
+        f"{ZERO}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"p": [True, True]}],
+        [x(2) | {"p": [True, False]}],
+    ),
+    "before the first row, where it is chosen, with GatherND": (
+        "float[N] x, bool[N] p",
+        f"{ROWS} r = Range (zero, rows, one) m = Neg (rows) b = Sub (m, one) w = Where (p, r, b) "
+        "u = Unsqueeze (w, last) y = GatherND (x, u)",
+        f"{ZERO}, {ONE}, int64[1] last = {{-1}}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"p": [True, True]}],
+        [x(2) | {"p": [True, False]}],
+    ),
+    "the number of rows, in a branch": (
+        "float[N] x, bool[N] p, bool t",
+        f"{ROWS} r = Range (zero, rows, one) y = If (t) <then_branch = a () => (u) "
+        "{ w = Where (p, r, rows) u = Gather (x, w) }, else_branch = e () => (q) { q = Identity (x) }>",
+        f"{ZERO}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"p": [True, True], "t": True}],
+        [x(2) | {"p": [True, False], "t": True}],
+    ),
+    "all of two parts past the end": (
+        "float[6] x, int64[N] i",
+        "c = Concat <axis = 0> (i, i) w = Max (c, past) y = Gather (x, w)",
+        "int64 past = {128}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [{"i": [0]}, {"i": [3, 200]}],
+    ),
+    "the number of rows for a number": (
+        "float[N] x, int64[M] i",
+        f"{ROWS} e = Equal (i, k) w = Where (e, rows, i) y = Gather (x, w)",
+        "int64 k = {1}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"i": [0, -2]}],
+        [x(2) | {"i": [0, 1]}],
+    ),
+    "a number that no element need have": (
+        "float[N] x, int64[M] i",
+        "e = Equal (i, k) w = Where (e, past, i) y = Gather (x, w)",
+        "int64 k = {99}, int64 past = {128}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"i": [1, -2]}],
+        [x(2) | {"i": [99]}],
+    ),
+    "a sum that wraps into the axis": (
+        "float[9] x, uint8[M] i",
+        "a = Add (i, three) w = Cast <to = 7> (a) y = Gather (x, w)",
+        "uint8 three = {3}",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [5, 0]}, {"i": [253, 255]}],
+        [{"i": [6]}, {"i": [252]}],
+    ),
+    "a difference that wraps away from the axis": (
+        "float[9] x, uint8[M] i",
+        "a = Sub (i, three) w = Cast <to = 7> (a) y = Gather (x, w)",
+        "uint8 three = {3}",
+        Kind.CONDITIONAL,
+        "3 <= i < 12",
+        [{"i": [3, 11]}],
+        [{"i": [2]}, {"i": [12]}],
+    ),
+    "a branch that wraps": (
+        "float[6] x, uint8[M] i",
+        "l = Less (i, three) a = Sub (i, five) b = Where (l, a, none) w = Cast <to = 7> (b) y = Gather (x, w)",
+        "uint8 three = {3}, uint8 five = {5}, uint8 none = {0}",
+        Kind.CONDITIONAL,
+        "5 <= i < 11",  # of those that are read, which are all below 3
+        [{"i": [3]}],
+        [{"i": [2]}],
+    ),
+    "a Cast that wraps into the axis": (
+        "float[9] x, int64[M] i",
+        "w = Cast <to = 6> (i) y = Gather (x, w)",
+        "",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [8, -9]}, {"i": [2**32 + 8]}],
+        [{"i": [9]}],
+    ),
+    "the largest uint64 numbers are -1 and the like": (
+        "float[9] x, uint64[M] i",
+        "w = Cast <to = 7> (i) y = Gather (x, w)",
+        "",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [8]}, {"i": [2**64 - 1]}],
+        [{"i": [9]}],
+    ),
+    "a sum of int64 that wraps stays outside": (
+        "float[9] x, int64[M] i",
+        "w = Add (i, one) y = Gather (x, w)",
+        ONE,
+        Kind.CONDITIONAL,
+        "-10 <= i < 8",
+        [{"i": [-10, 7]}],
+        [{"i": [8]}, {"i": [-11]}, {"i": [2**63 - 1]}],
+    ),
+    "limits that cross: the last one wins": (
+        "float[N] x, int64[M] i",
+        "w = Clip (i, seven, five) y = Gather (x, w)",
+        "int64 seven = {7}, int64 five = {5}",
+        Kind.UNDECIDED,
+        "",
+        [x(6) | {"i": [0, 9]}],
+        [x(5) | {"i": [0]}],
+    ),
+    "a limit that is a size": (
+        "float[N] x, int64[M] i, float[K] z",
+        "k = Shape (z) w = Max (i, k) y = Gather (x, w)",
+        "",
+        Kind.CONDITIONAL,
+        "K <= N - 1 and i < N",
+        [x(3) | {"i": [2], "z": [0, 0]}],
+        [x(3) | {"i": [2], "z": [0, 0, 0]}, x(3) | {"i": [3], "z": []}],
+    ),
+    "a part that may be empty": (
+        "float[2] x, float[S] s, float[P] z",
+        "p = Shape (z) q = Shape (s) e = Add (p, q) a = Squeeze (p) b = Squeeze (e) r = Range (a, b, one) "
+        "w = Concat <axis = 0> (r, none) y = Gather (x, w)",
+        f"{ONE}, int64[1] none = {{0}}",
+        Kind.UNDECIDED,
+        "",
+        [{"s": [0], "z": [0]}, {"s": [], "z": [0, 0, 0]}],
+        [{"s": [0, 0], "z": [0]}],
+    ),
+    "a part that may be empty and begins at 0": (
+        "float[2] x, float[S] s",
+        "q = Shape (s) b = Squeeze (q) r = Range (zero, b, one) w = Concat <axis = 0> (r, none) y = Gather (x, w)",
+        f"{ZERO}, {ONE}, int64[1] none = {{0}}",
+        Kind.CONDITIONAL,
+        "S <= 2",
+        [{"s": [0, 0]}, {"s": []}],
+        [{"s": [0, 0, 0]}],
+    ),
+    "parts that may stand in either column": (
+        "float[100, 2] x, int64[1] i",
+        "a = Max (i, six) b = Clip (i, zero, one) c = Concat <axis = 0> (a, b) w = Reshape (c, pair) "
+        "y = GatherND (x, w)",
+        f"int64 six = {{6}}, {ZERO}, {ONE}, int64[2] pair = {{1, 2}}",
+        Kind.UNDECIDED,
+        "",
+        [{"x": np.zeros((100, 2), np.float32), "i": [6]}],
+        [{"x": np.zeros((100, 2), np.float32), "i": [100]}],
+    ),
+    "repeated no times": (
+        "float[9] x, int64[1] i, float[K] z",
+        "k = Shape (z) a = Expand (i, k) w = Concat <axis = 0> (a, none) y = Gather (x, w)",
+        "int64[1] none = {0}",
+        Kind.CONDITIONAL,
+        "-9 <= i < 9",
+        [{"i": [8], "z": [0]}, {"i": [9], "z": []}],  # of the second nothing is read
+        [{"i": [9], "z": [0]}],
+    ),
+    "no rows": ("float[0] x, int64[N] i", "y = Gather (x, i)", "", Kind.VIOLATED, "", [], [{"i": [0]}, {"i": [-1]}]),
+    "a remainder by the number of rows": (
+        "float[N] x, int64[M] i",
+        "n = Shape (x) w = Mod (i, n) y = Gather (x, w)",
+        "",
+        Kind.PROVED,
+        "",
+        [x(3) | {"i": [-4, -3, -1, 0, 2, 3, 2**63 - 1]}, x(1) | {"i": [7]}],
+        [],
+    ),
+    "a C remainder by the number of rows": (
+        "float[N] x, int64[M] i",
+        "n = Shape (x) w = Mod <fmod = 1> (i, n) y = Gather (x, w)",
+        "",
+        Kind.PROVED,
+        "",
+        [x(3) | {"i": [-4, -3, -1, 0, 2, 3]}, x(1) | {"i": [7]}],
+        [],
+    ),
+    "a remainder by minus the number of rows": (
+        "float[N] x, int64[M] i",
+        "n = Shape (x) m = Neg (n) r = Mod (i, m) w = Sub (r, one) y = Gather (x, w)",
+        ONE,
+        Kind.PROVED,
+        "",
+        [x(3) | {"i": [-4, -3, -1, 0, 2, 3]}, x(1) | {"i": [7]}],
+        [],
+    ),
+    "counter of a loop of 3": (
+        "float[N] x, float s",
+        f"y = Loop (n, , s) {COUNT}",
+        "int64 n = {3}",
+        Kind.CONDITIONAL,
+        "N >= 3",
+        [x(3) | {"s": 0}],
+        [x(2) | {"s": 0}],
+    ),
+    "counter of a loop of 3 over 2 rows": (
+        "float[2] x, float s",
+        f"y = Loop (n, , s) {COUNT}",
+        "int64 n = {3}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [x(2) | {"s": 0}],
+    ),
+    "counter of a loop over another tensor": (
+        "float[N] x, float[M] z, float s",
+        f"n = Size (z) y = Loop (n, , s) {COUNT}",
+        "",
+        Kind.CONDITIONAL,
+        "M <= N",
+        [x(2) | {"z": [0, 0], "s": 0}, x(0) | {"z": [], "s": 0}],
+        [x(2) | {"z": [0, 0, 0], "s": 0}],
+    ),
+    "counter of a loop, from the end": (
+        "float[N] x, float s",
+        f"y = Loop (n, , s) {loop('float', 'j = Sub (i, five) r = Gather (x, j) w = Add (v, r)')}",
+        "int64 n = {3}, int64 five = {5}",
+        Kind.CONDITIONAL,
+        "N >= 5",
+        [x(5) | {"s": 0}],
+        [x(4) | {"s": 0}],
+    ),
+    "counter of a loop, in a branch": (
+        "float[N] x, float s, bool p",
+        "y = Loop (n, , s) "
+        + loop(
+            "float",
+            "w = If (p) <then_branch = a () => (u) { u = Gather (x, i) }, "
+            "else_branch = e () => (q) { q = Identity (v) }>",
+        ),
+        "int64 n = {3}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"s": 0, "p": False}],
+        [x(2) | {"s": 0, "p": True}],
+    ),
+    "counters of two loops": (
+        "float[N] x, float s",
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "w = Loop (m, , v) <body = e (int64 j, bool f, float p) => (bool g, float q) "
+        "{ g = Identity (f) k = Add (i, j) r = Gather (x, k) q = Add (p, r) }> }>",
+        "int64 n = {3}, int64 m = {4}",
+        Kind.CONDITIONAL,
+        "N >= 6",
+        [x(6) | {"s": 0}],
+        [x(5) | {"s": 0}],
+    ),
+    "counters of two loops, one as often as the other says": (
+        "float[N] x, float s",
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "w = Loop (i, , v) <body = e (int64 j, bool f, float p) => (bool g, float q) "
+        "{ g = Identity (f) k = Add (i, j) r = Gather (x, k) q = Add (p, r) }> }>",
+        "int64 n = {3}",
+        Kind.UNDECIDED,
+        "",
+        [x(4) | {"s": 0}],
+        [x(3) | {"s": 0}],
+    ),
+    "counter of a loop of 3, kept": (
+        "float[N] x",
+        f"q = Loop (n, , zero) {KEEP} y = Gather (x, q)",
+        f"int64 n = {{3}}, {ZERO}",
+        Kind.CONDITIONAL,
+        "N >= 3",
+        [x(3)],
+        [x(2)],
+    ),
+    "counter of a loop that may not run, kept": (
+        "float[N] x, float[M] z",
+        f"n = Size (z) q = Loop (n, , zero) {KEEP} y = Gather (x, q)",
+        ZERO,
+        Kind.CONDITIONAL,
+        "N >= 1 and M <= N",
+        [x(1) | {"z": []}, x(1) | {"z": [0]}, x(3) | {"z": [0, 0, 0]}],
+        [x(0) | {"z": []}, x(2) | {"z": [0, 0, 0]}],
+    ),
+    "counter of a loop that may not run, kept beside something else": (
+        "float[N] x, float[M] z",
+        f"n = Size (z) q = Loop (n, , seven) {KEEP} y = Gather (x, q)",
+        "int64 seven = {7}",
+        Kind.UNDECIDED,
+        "",
+        [x(1) | {"z": [0]}, x(8) | {"z": []}],
+        [x(7) | {"z": []}],
+    ),
+}
+
+
+def session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options)
+
+
+def passes(model: onnx.ModelProto, feeds: Feeds, runtime: onnxruntime.InferenceSession) -> bool:
+    """Whether onnxruntime runs the model on the feeds; what they lack is zeros."""
+    arrays = {}
+    for value in model.graph.input:
+        tensor = value.type.tensor_type
+        shape: Sequence[int] = [d.dim_value for d in tensor.shape.dim]
+        arrays[value.name] = np.asarray(feeds.get(value.name, np.zeros(shape)), NUMPY[tensor.elem_type])
+    try:
+        runtime.run(None, arrays)
+    except Exception as error:  # noqa: BLE001 - each failure of the runtime has a class of its own
+        assert "out of" in str(error).lower() or "invalid index" in str(error), error
+        return False
+    return True
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_verdict_is_what_runs_say(case: str) -> None:
+    inputs, body, given, kind, condition, fine, failing = CASES[case]
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (y) <{given}> {{ {body} }}'
+    )
+    found = by_node(verdicts(gather_infer.infer(model)))[-1]
+    assert (found.kind, found.condition) == (kind, condition), found
+    for value in model.graph.output:  # of one type, float
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    runtime = session(model)
+    assert [passes(model, feeds, runtime) for feeds in fine] == [True] * len(fine)
+    assert [passes(model, feeds, runtime) for feeds in failing] == [False] * len(failing)
+
+
+def test_what_is_surely_enough_covers_every_part() -> None:
+    """Of a number that no element need have, and of the input beside it."""
+    inputs, body, given, *_ = CASES["a number that no element need have"]
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (y) <{given}> {{ {body} }}'
+    )
+    (found,) = by_node(verdicts(gather_infer.infer(model)))
+    assert found.reason.endswith("index 128, the axis has N rows; surely in bounds for N >= 129 and -N <= i < N")
+
+
+def test_an_index_that_may_be_empty() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[0] x, int64[N] i) => (y) { y = Gather (x, i) }'
+    )
+    (found,) = by_node(verdicts(gather_infer.infer(model)))
+    assert found.reason == "every index is out of bounds where indices is not empty: the axis it addresses has length 0"
+    for value in model.graph.output:
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    assert passes(model, {"i": []}, session(model))

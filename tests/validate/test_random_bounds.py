@@ -1,0 +1,109 @@
+"""Seeded random indices: every verdict holds in every run of onnxruntime."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+import gather_infer
+from gather_infer.symbolic import evaluate, parse_dim
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.validate import Condition, Elements, Kind, Verdict, combined, verdicts
+from gather_infer.validate.condition import difference
+from tests.validate.index_models import Run, runs, sample
+
+MODELS = 400
+CHUNKS = 8
+RUNS = 24
+
+
+def meets(condition: Condition, run: Run) -> bool:
+    """Whether a run meets a condition; about elements, whether each of them does."""
+    if not isinstance(condition.left, Elements):
+        return evaluate(difference(condition), run.sizes) >= 0
+    limit = evaluate(condition.right, run.sizes)
+    numbers = [int(n) for n in run.feeds[condition.left.input].flat]
+    return all(n >= limit if condition.relation == ">=" else n < limit for n in numbers)
+
+
+def surely(verdict: Verdict, run: Run) -> bool:
+    """Whether a run meets what an access that is not violated says is enough."""
+    if verdict.kind is not Kind.UNDECIDED:
+        return all(meets(condition, run) for condition in verdict.conditions)
+    found = re.search("; surely in bounds for (.*)$", verdict.reason)
+    return found is not None and all(_holds(text, run) for text in found[1].split(" and "))
+
+
+def _holds(text: str, run: Run) -> bool:
+    *operands, last = re.split(" (<=|>=|<) ", text)
+    for left, relation, right in zip(operands[::2], operands[1::2], [*operands[2::2], last], strict=True):
+        for a in _numbers(left, run):
+            for b in _numbers(right, run):
+                if not {"<=": a <= b, ">=": a >= b, "<": a < b}[relation]:
+                    return False
+    return True
+
+
+def _numbers(text: str, run: Run) -> list[int]:
+    if text in run.feeds:
+        return [int(n) for n in run.feeds[text].flat]
+    return [evaluate(parse_dim(text), run.sizes)]
+
+
+def check(accesses: list[Verdict], run: Run) -> None:
+    """Raise AssertionError when a run contradicts the verdicts on the accesses of a node."""
+    verdict = combined(accesses)
+    assert run.index is not None, "asked for runs that come to the access only"
+    about_sizes = [c for c in verdict.conditions if not isinstance(c.left, Elements)]
+    about_elements = [c for c in verdict.conditions if isinstance(c.left, Elements)]
+    match verdict.kind:
+        case Kind.PROVED:
+            assert run.passes
+        case Kind.VIOLATED:
+            assert not run.passes or run.index.size == 0
+        case Kind.UNDECIDED:
+            assert run.passes or not all(surely(each, run) for each in accesses)
+        case Kind.CONDITIONAL if run.index.size:
+            is_exact = all(c.left.whole for c in about_elements if isinstance(c.left, Elements))
+            if all(meets(c, run) for c in verdict.conditions):
+                assert run.passes
+            elif is_exact or not all(meets(c, run) for c in about_sizes):
+                assert not run.passes
+
+
+def check_span(fact: object, run: Run) -> None:
+    """Raise AssertionError when the index of a legal run is not between the ends that the facts say."""
+    if not run.passes or run.index is None or run.index.size == 0:
+        return
+    if not isinstance(fact, SymbolicTensor) or fact.span is None:
+        return
+    lo, hi = fact.span.lo, fact.span.hi
+    assert lo is None or evaluate(lo, run.sizes) <= run.index.min()
+    assert hi is None or run.index.max() <= evaluate(hi, run.sizes)
+
+
+def check_seed(seed: int) -> Kind | None:
+    """The class of the access of a seed; None when onnxruntime does not run it."""
+    made = sample(seed)
+    inference = gather_infer.infer(made.model, assume=False)
+    found = verdicts(inference)
+    accesses = [each for each in found if each.access.node == found[-1].access.node]
+    verdict = combined(accesses)
+    kind = None
+    for run in runs(made, seed, RUNS):
+        kind = verdict.kind
+        if run.index is not None:
+            try:
+                check(accesses, run)
+                check_span(inference.get("index"), run)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}: {verdict.text()} {verdict.reason} in {run}") from error
+    return kind
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_verdicts_of_random_indices_hold(chunk: int) -> None:
+    seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))
+    assert {Kind.PROVED, Kind.VIOLATED, Kind.CONDITIONAL, Kind.UNDECIDED} <= seen.keys()
