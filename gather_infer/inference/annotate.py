@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.inference.declared import INNER, TENSORS, names_of_dims, speller
 from gather_infer.inference.frame import labels_of
 from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
-from gather_infer.model.paths import bodies
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -58,7 +58,7 @@ def annotate(
     else:
         model = ModelProto()
         model.CopyFrom(source.proto)
-    style = _Style()
+    style = _Style(speller(model, inference.scopes, inference.inputs))
     if like_onnx:
         style = _Style(_unknowns(inference, model), complete=True, misfits=[] if misfits is None else misfits)
     _annotate_graph(model.graph, "", inference.scopes, style)
@@ -67,8 +67,8 @@ def annotate(
 
 def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
     """Texts of dims in which a generated symbol has onnx's kind of name, that nothing in the model has."""
-    taken = {dim.dim_param for _, body in bodies(model) for dim in _declared_dims(body)}
-    free = (name for name in map("unk__{}".format, count()) if all(name not in text for text in taken))
+    taken = names_of_dims(model)
+    free = (name for name in map("unk__{}".format, count()) if name not in taken)
     names: dict[str, Dim] = {}
 
     def spell(dim: Expr) -> str:
@@ -95,7 +95,7 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
                 continue
             interface.add(name)
             entry = declared.pop(name, None)
-            stated = to_type(values[name]) if name in values else None
+            stated = to_type(values[name], style.spell) if name in values else None
             if stated is not None:
                 kept = ValueInfoProto()
                 if entry is not None:
@@ -126,11 +126,11 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
         if not isinstance(value, SymbolicTensor) or value.shape is None:
             continue
         if output.type.WhichOneof("value") is None:
-            stated = to_type(value)
+            stated = to_type(value, style.spell)
             if stated is not None:
                 output.type.CopyFrom(stated)
         elif output.type.HasField("tensor_type") and not output.type.tensor_type.HasField("shape"):
-            stated = to_type(value)
+            stated = to_type(value, style.spell)
             if stated is not None and stated.tensor_type.elem_type == output.type.tensor_type.elem_type:
                 output.type.tensor_type.shape.CopyFrom(stated.tensor_type.shape)
 
@@ -138,10 +138,6 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
 def shown(proto: TypeProto) -> str:
     """A declared type as facts are printed."""
     return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
-
-
-_INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}
-_TENSORS = ("tensor_type", "sparse_tensor_type")
 
 
 def fits(declared: TypeProto, stated: TypeProto) -> bool:
@@ -152,12 +148,12 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
     if kind != stated.WhichOneof("value"):
         return False
     ours, theirs = getattr(declared, kind), getattr(stated, kind)
-    if kind in _INNER:
-        inner = _INNER[kind]
+    if kind in INNER:
+        inner = INNER[kind]
         if kind == "map_type" and ours.key_type and ours.key_type != theirs.key_type:
             return False
         return fits(getattr(ours, inner), getattr(theirs, inner))
-    if kind not in _TENSORS:
+    if kind not in TENSORS:
         return False
     if ours.elem_type and ours.elem_type != theirs.elem_type:
         return False
@@ -176,10 +172,10 @@ def complete(declared: TypeProto, stated: TypeProto) -> None:
         return
     ours, theirs = getattr(declared, kind), getattr(stated, kind)
     ours.SetInParent()
-    if kind in _INNER:
+    if kind in INNER:
         if kind == "map_type":
             ours.key_type = theirs.key_type
-        complete(getattr(ours, _INNER[kind]), getattr(theirs, _INNER[kind]))
+        complete(getattr(ours, INNER[kind]), getattr(theirs, INNER[kind]))
         return
     ours.elem_type = theirs.elem_type
     if not theirs.HasField("shape"):
@@ -196,17 +192,3 @@ def complete(declared: TypeProto, stated: TypeProto) -> None:
 
 def _is_sized(dim: Any) -> bool:
     return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
-
-
-def _declared_dims(body: Any) -> list[Any]:
-    """The dims that a graph or function declares."""
-    graph = isinstance(body, GraphProto)
-    infos = [*body.value_info, *(body.input if graph else ()), *(body.output if graph else ())]
-    found: list[Any] = []
-    for info in infos:
-        proto = info.type
-        while (kind := proto.WhichOneof("value")) in _INNER:
-            proto = getattr(getattr(proto, kind), _INNER[kind])
-        if kind in _TENSORS:
-            found += getattr(proto, kind).shape.dim
-    return found
