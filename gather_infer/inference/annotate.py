@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.declared import INNER, TENSORS, names_of_dims, speller
+from gather_infer.inference.declared import INNER, TENSORS, names_of_dims, shown, speller
 from gather_infer.inference.frame import labels_of
-from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
+from gather_infer.inference.proto.types import to_dim_param, to_type
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
@@ -81,7 +81,9 @@ def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
     return spell
 
 
-def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[str, Value]], style: _Style) -> None:
+def _annotate_graph(
+    graph: GraphProto, path: str, scopes: Mapping[str, Mapping[str, Value]], style: _Style, is_branch: bool = False
+) -> None:
     values = scopes.get(path)
     if values is None:
         return
@@ -111,7 +113,7 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 below = f"{label}/{attribute.name}"
-                _annotate_graph(attribute.g, f"{path}/{below}" if path else below, scopes, style)
+                _annotate_graph(attribute.g, f"{path}/{below}" if path else below, scopes, style, node.op_type == "If")
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]
@@ -123,21 +125,16 @@ def _annotate_graph(graph: GraphProto, path: str, scopes: Mapping[str, Mapping[s
         if style.complete:
             style.merge(output, value)
             continue
-        if not isinstance(value, SymbolicTensor) or value.shape is None:
+        stated = to_type(value, style.spell)
+        if stated is None:
             continue
-        if output.type.WhichOneof("value") is None:
-            stated = to_type(value, style.spell)
-            if stated is not None:
-                output.type.CopyFrom(stated)
-        elif output.type.HasField("tensor_type") and not output.type.tensor_type.HasField("shape"):
-            stated = to_type(value, style.spell)
-            if stated is not None and stated.tensor_type.elem_type == output.type.tensor_type.elem_type:
-                output.type.tensor_type.shape.CopyFrom(stated.tensor_type.shape)
-
-
-def shown(proto: TypeProto) -> str:
-    """A declared type as facts are printed."""
-    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
+        # A wrong output of a branch would not pass onnx's checker next to what is written. Those of loops stay, which
+        # runtimes go by when a body never runs.
+        proto = output.type
+        if proto.WhichOneof("value") is None or (is_branch and not fits(proto, stated)):
+            proto.CopyFrom(stated)
+        elif proto.HasField("tensor_type") and not proto.tensor_type.HasField("shape") and fits(proto, stated):
+            complete(proto, stated)
 
 
 def fits(declared: TypeProto, stated: TypeProto) -> bool:

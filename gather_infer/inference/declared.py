@@ -8,11 +8,12 @@ from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.diagnostic import Severity
 from gather_infer.inference.frame import labels_of
-from gather_infer.inference.join import symbols_of
-from gather_infer.inference.proto.types import to_dim_param, to_type
+from gather_infer.inference.join import contradiction, symbols_of
+from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
 from gather_infer.model.paths import bodies
-from gather_infer.symbolic import Dim, Expr, free_symbols
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, symbol
 from gather_infer.symbolic.text import is_plain_name
 from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
 
@@ -24,6 +25,31 @@ TENSORS = ("tensor_type", "sparse_tensor_type")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 Scopes = Mapping[str, Mapping[str, Value]]
+
+
+def misfits(
+    outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope
+) -> Iterator[tuple[str, Severity]]:
+    """What is wrong with the declared outputs of a body, and how much that weighs."""
+    for proto, value in zip(outputs, values, strict=True):
+        stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
+        # of sequences runtimes do not look at the shapes
+        if isinstance(stated, SymbolicTensor) and value != SymbolicTensor() and contradiction(stated, value, scope):
+            message = f"output {proto.name} is declared {shown(proto.type)}, the inputs imply {value}"
+            yield message, severity(stated, value)
+
+
+def severity(stated: Value, value: Value) -> Severity:
+    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
+    is_shape_alone = (
+        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
+    )
+    return Severity.WARNING if is_shape_alone else Severity.ERROR
+
+
+def shown(proto: TypeProto) -> str:
+    """A declared type as facts are printed."""
+    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
 
 
 def dims_of(proto: TypeProto) -> list[Any]:

@@ -12,7 +12,7 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.inference.declared import kept_names, mentions_generated, names_in, names_of_dims
+from gather_infer.inference.declared import kept_names, mentions_generated, names_in, names_of_dims, severity
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.lineage.trace import of_input
@@ -326,7 +326,7 @@ class _Run:
                 continue
             if contradiction(stated, value, scope):
                 message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-                found.append(diagnostic("GI202", message, where, severity=_severity(stated, value)))
+                found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
                 continue
             if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
                 continue
@@ -349,14 +349,6 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
         return found
-
-
-def _severity(stated: Value, value: Value) -> Severity:
-    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
-    is_shape_alone = (
-        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
-    )
-    return Severity.WARNING if is_shape_alone else Severity.ERROR
 
 
 def _dims(value: ValueInfoProto) -> Sequence[Any]:

@@ -14,13 +14,14 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
-from gather_infer.diagnostic import CODES, Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import CODES, Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.bodies import control, function
 from gather_infer.inference.bodies import predicates as condition
 from gather_infer.inference.cache import Key, RuleCache
 from gather_infer.inference.custom import require_facts
+from gather_infer.inference.declared import misfits
 from gather_infer.inference.dispatch import Entry, Opsets
 from gather_infer.inference.fallback import onnx_inference
 from gather_infer.inference.frame import Frame, labels_of
@@ -34,7 +35,7 @@ from gather_infer.inference.result import Evidence, GatherAccess
 from gather_infer.inference.topology import captured, topological
 from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
-from gather_infer.symbolic import DimTooLarge, Scope
+from gather_infer.symbolic import DimTooLarge, Scope, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -126,7 +127,20 @@ class Walker:
                 )
                 value = UNKNOWN
             outputs.append(value)
+        if frame.path:
+            self.check_outputs(graph, outputs, frame)
         return outputs
+
+    def check_outputs(self, graph: GraphProto, outputs: Sequence[Value], frame: Frame) -> None:
+        """Report the declared outputs of a body that contradict what was inferred, in one finding."""
+        known = self.reader.known if frame.parameters is None else frozenset[str]()
+        reader = DimReader(known, self.reader.bound, lambda name: symbol(f"?{name}"))
+        found = list(misfits(graph.output, outputs, reader, self.context.scope))
+        if found:
+            worst = Severity.ERROR if any(s is Severity.ERROR for _, s in found) else Severity.WARNING
+            first, *rest = (message for message, _ in found)
+            where = Location(frame.path)
+            self.diagnostics.append(diagnostic("GI202", first, where, detail=tuple(rest), severity=worst))
 
     def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
         """Bind a constant tensor of the model; one that contradicts itself gets a diagnostic and is unknown.
