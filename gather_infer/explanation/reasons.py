@@ -86,6 +86,7 @@ def explain(
         findings=tuple(
             d for d in inference.diagnostics if d.location.node in visited and d.location.node and d.code != "GI203"
         ),
+        believed=tuple(b for b in inference.believed if b.node in visited),
     )
 
 

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.inference.result import Belief
 from gather_infer.rules import Assumption, Cause, Constraint
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
@@ -91,6 +92,7 @@ class Explanation:
     unknowns  generated symbols in its shape or values
     remedies  what would make its element type or rank known, where they are not
     findings  diagnostics about nodes of the chain
+    believed  what the chain takes from the file as it is declared
     """
 
     scope: str
@@ -102,3 +104,4 @@ class Explanation:
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]
     findings: tuple[Diagnostic, ...]
+    believed: tuple[Belief, ...] = ()

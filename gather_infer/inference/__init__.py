@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Coverage, GatherAccess, Inference
+    from gather_infer.inference.result import Belief, Coverage, GatherAccess, Inference
     from gather_infer.inference.run import infer
 
 _HOME = {
-    "result": ("Coverage", "GatherAccess", "Inference"),
+    "result": ("Belief", "Coverage", "GatherAccess", "Inference"),
     "run": ("infer",),
 }
 
-__all__ = ["Coverage", "GatherAccess", "Inference", "infer"]
+__all__ = ["Belief", "Coverage", "GatherAccess", "Inference", "infer"]
 
 __getattr__ = lazy(__name__, _HOME)

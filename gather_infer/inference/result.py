@@ -63,6 +63,26 @@ class GatherAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class Belief:
+    """A type that the file declares was taken where nothing could be inferred. Where it is wrong, facts are.
+
+    value   its name
+    scope   path of the graph that it stands in, "" is the main graph
+    node    path of the node that makes it
+    type    what is believed
+    """
+
+    value: str
+    scope: str
+    node: str
+    type: Value
+
+    def __str__(self) -> str:
+        address = f"{self.scope}/{self.value}" if self.scope else self.value
+        return f"{address} is {self.type} (node {self.node})"
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How many tensors there are, and of how many the element type, the rank and every dim is known.
 
@@ -80,7 +100,7 @@ class Inference(Mapping[str, Value]):
     """The facts of a model: a mapping from the names of the main graph to their types.
 
     `scope(path)` gives the values of a subgraph or function call. Facts hold for every legal run, under the
-    `assumptions` listed.
+    `assumptions` listed, as far as the file is right about what is `believed`.
     """
 
     def __init__(
@@ -95,6 +115,7 @@ class Inference(Mapping[str, Value]):
         assumptions: tuple[Assumption, ...],
         causes: Mapping[str, Cause],
         accesses: tuple[GatherAccess, ...],
+        believed: tuple[Belief, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -105,6 +126,7 @@ class Inference(Mapping[str, Value]):
         self.assumptions = assumptions
         self.causes = causes
         self.accesses = accesses
+        self.believed = believed
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[""][name]

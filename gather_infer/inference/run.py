@@ -300,6 +300,7 @@ class _Run:
         notes = self._declared_outputs(walker, reader, [settled.value(v) for v in outputs], context.scope)
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
+        beliefs = {(b.scope, b.value): b for b in walker.beliefs}.values()
         facts = (value for values in walker.scopes.values() for value in values.values())
         return Inference(
             self.model,
@@ -311,6 +312,7 @@ class _Run:
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),
             accesses=tuple(map(settled.access, accesses)),
+            believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
         )
 
     def _declared_outputs(

@@ -31,7 +31,7 @@ from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import DimReader, dtype_of, from_type
-from gather_infer.inference.result import Evidence, GatherAccess
+from gather_infer.inference.result import Belief, Evidence, GatherAccess
 from gather_infer.inference.topology import captured, topological
 from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
@@ -60,6 +60,7 @@ class Mark:
     accesses: int
     constraints: int
     assumptions: int
+    beliefs: int
 
 
 class Walker:
@@ -90,6 +91,7 @@ class Walker:
         self.scopes: dict[str, dict[str, Value]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.accesses: list[GatherAccess] = []
+        self.beliefs: list[Belief] = []
         self.cache = RuleCache(context)
         self.calls: list[tuple[str, str, str]] = []  # functions being walked, outermost first
         self.retries = 0  # of bodies of loops, under a weaker hypothesis
@@ -442,7 +444,7 @@ class Walker:
         for name, inferred in zip_longest(outputs, results):
             if not name:
                 continue
-            value = UNKNOWN if inferred is None else inferred
+            value = known = UNKNOWN if inferred is None else inferred
             declared = frame.declared.get(name)
             if declared is None and name in frame.outputs and value == UNKNOWN:
                 declared = frame.outputs[name]
@@ -452,6 +454,8 @@ class Walker:
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
             frame.values[name] = value
+            if value is not known and value != known:
+                self.beliefs.append(Belief(name, frame.path, frame.paths[index], value))
 
     def compare(
         self, declared: onnx.ValueInfoProto, inferred: Value, node: NodeProto, index: int, frame: Frame
@@ -513,7 +517,11 @@ class Walker:
     def mark(self) -> Mark:
         """What has been recorded so far; see `rollback`."""
         return Mark(
-            len(self.diagnostics), len(self.accesses), len(self.context.constraints), len(self.context.assumptions)
+            len(self.diagnostics),
+            len(self.accesses),
+            len(self.context.constraints),
+            len(self.context.assumptions),
+            len(self.beliefs),
         )
 
     def rollback(self, mark: Mark) -> None:
@@ -521,6 +529,7 @@ class Walker:
         self.cache.clear()
         del self.diagnostics[mark.diagnostics :]
         del self.accesses[mark.accesses :]
+        del self.beliefs[mark.beliefs :]
         constraints: dict[Constraint, None] = self.context.constraints
         while len(constraints) > mark.constraints:
             constraints.popitem()
@@ -539,6 +548,7 @@ class Walker:
         if is_dead:
             self.diagnostics[mark.diagnostics :] = filter(_is_structural, self.diagnostics[mark.diagnostics :])
             del self.accesses[mark.accesses :]
+            del self.beliefs[mark.beliefs :]
 
 
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
 from gather_infer.explanation.steps import Explanation, Facet, Operand, Origin, Step
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json, dim_json, type_json
+from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, dim_json, type_json
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
@@ -31,6 +31,9 @@ def explanation_text(explanation: Explanation, *, model: str) -> list[str]:
     if explanation.assumptions:
         lines += ["", "  assumed, --no-assume does without:"]
         lines += [printable(f"    {a}: {a.reason}") for a in explanation.assumptions]
+    if explanation.believed:
+        lines += ["", "  believed as the file declares it:"]
+        lines += [printable(f"    {b}") for b in explanation.believed]
     if explanation.constraints:
         lines += ["", "  holds in every run that does not fail:"]
         lines += [printable(f"    {c} (node {c.node})") for c in explanation.constraints]
@@ -149,6 +152,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
             {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": c.node}
             for c in explanation.constraints
         ],
+        "believed": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 

@@ -15,7 +15,7 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Inference
+    from gather_infer.inference.result import Belief, Inference
 
 SCHEMA = 1
 
@@ -63,6 +63,7 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
             {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": a.node, "reason": a.reason}
             for a in inference.assumptions
         ],
+        "believed": [belief_json(b) for b in inference.believed],
         "causes": {
             name: {
                 "node": cause.node,
@@ -80,6 +81,10 @@ def inference_json(inference: Inference, summary: ModelSummary) -> dict[str, Jso
             "exact": coverage.exact,
         },
     }
+
+
+def belief_json(belief: Belief) -> dict[str, Json]:
+    return {"scope": belief.scope, "node": belief.node, "name": belief.value, **type_json(belief.type)}
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:
