@@ -92,6 +92,7 @@ class Explanation:
     unknowns  generated symbols in its shape or values
     remedies  what would make its element type or rank known, where they are not
     findings  diagnostics about nodes of the chain
+    lost      why its element type or rank is not known, where the node at which it was lost is
     believed  what the chain takes from the file as it is declared
     """
 
@@ -104,4 +105,5 @@ class Explanation:
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]
     findings: tuple[Diagnostic, ...]
+    lost: Cause | None = None
     believed: tuple[Belief, ...] = ()

@@ -26,8 +26,10 @@ def explanation_text(explanation: Explanation, *, model: str) -> list[str]:
         where = f"node {cause.node}" + (f", {cause.op_type}" if cause.op_type else "")
         lines.append(printable(f"    {unknown.symbol}: {cause.reason} ({where})"))
         lines += _remedies(unknown.remedies)
-    if explanation.remedies:
-        lines += ["", "  the type is not known", *_remedies(explanation.remedies)]
+    lost = explanation.lost
+    if explanation.remedies or lost is not None:
+        why = "" if lost is None else printable(f": {lost.reason} (node {lost.node}, {lost.op_type})")
+        lines += ["", f"  the type is not known{why}", *_remedies(explanation.remedies)]
     if explanation.assumptions:
         lines += ["", "  assumed, --no-assume does without:"]
         lines += [printable(f"    {a}: {a.reason}") for a in explanation.assumptions]
@@ -126,6 +128,7 @@ def _type(value: Value) -> str:
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Json]:
+    lost = explanation.lost
     return {
         "schema": SCHEMA,
         "scope": explanation.scope,
@@ -144,6 +147,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
             for u in explanation.unknowns
         ],
         "remedies": list(explanation.remedies),
+        "lost": None if lost is None else {"node": lost.node, "op_type": lost.op_type, "reason": lost.reason},
         "assumptions": [
             {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": a.node, "reason": a.reason}
             for a in explanation.assumptions
