@@ -12,7 +12,7 @@ from gather_infer.errors import UsageError
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.steps import Explanation, Facet, Origin, Step, Unknown
-from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without, spelled
+from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
 from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
@@ -79,8 +79,10 @@ def explain(
     relaxed_run = relaxed() if strict and unknown else None
 
     def again(bounds: Bounds) -> Inference | None:
-        bounded = _bounded(specs, bounds)
-        return None if bounded is None else infer(file, dims=bounded, inputs=inputs, rules=rules, assume=assume)
+        try:
+            return infer(file, dims=_bounded(specs, bounds), inputs=inputs, rules=rules, assume=assume)
+        except UsageError:  # there are no such sizes with what the caller says of other dims
+            return None
 
     remedies = _Remedies(inference, bodies, (body, name), Tries(inference, again), relaxed_run, assume)
     lost = remedies.lost(body, name)
@@ -103,23 +105,18 @@ def explain(
     )
 
 
-def _bounded(specs: list[str], bounds: Bounds) -> list[str] | None:
-    """What the caller says of dims, with bounds for some; None when the caller has said otherwise."""
+def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
+    """What the caller says of dims, with bounds for those of which the caller has not said otherwise."""
     kept: list[str] = []
     added = dict(bounds)
     for spec in specs:
         name, _, text = spec.partition("=")
         wanted = added.pop(name.strip(), None)
-        if wanted is None:
-            kept.append(spec)
-            continue
         said = _BOUNDS.fullmatch(text)
-        if said is None:
-            return None
-        both = wanted & Interval(int(said[1] or 0), int(said[2]) if said[2] else None)
-        if both.is_empty:
-            return None
-        kept.append(_spec(name, both))
+        if wanted is not None and said is not None:
+            both = wanted & Interval(int(said[1] or 0), int(said[2]) if said[2] else None)
+            spec = spec if both.is_empty else _spec(name, both)
+        kept.append(spec)
     return kept + [_spec(name, interval) for name, interval in added.items()]
 
 
@@ -210,8 +207,9 @@ class _Remedies:
         is_known = is_without(self.body.path, self.name, self.inference, name)
         found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
         if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
-            bounds = self.tries.bounds(self._near(self.inference.causes[name]), is_known)
-            found = [spelled(bounds), *(t for t in found if not t.startswith(ONLY_A_RUN))] if bounds else found
+            remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
+            if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
+                found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
         return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
 
     def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
@@ -235,8 +233,8 @@ class _Remedies:
             return ()
         found = list(self._from_leaves(body, name))
         if lost is not None and not found:
-            bounds = self.tries.bounds(self._symbols_behind(lost), is_ranked(body.path, name))
-            found = [spelled(bounds) if bounds else self._as_far_as_tried(_only_a_run(lost))]
+            remedy = self.tries.remedy(self._symbols_behind(lost), is_ranked(body.path, name))
+            found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
         return tuple(dict.fromkeys(found))
 
     def lost(self, body: Body, name: str) -> Place | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from gather_infer.explanation.provenance import names_in
@@ -13,11 +14,10 @@ from gather_infer.tensor import Ratio, SymbolicTensor
 MAX_TRIES: Final = 16
 """Runs of the inference for one explanation."""
 
-MAX_SYMBOLS: Final = 6
-"""Symbols that are tried together."""
-
 AT_LEAST_1: Final = Interval(1, None)
 AT_LEAST_2: Final = Interval(2, None)
+SIZES: Final = (Interval(4, 4), Interval(1, 1))
+"""What stands for any size: one that most models run with, and one that fits where a dim has to be 1."""
 
 Bounds = Mapping[str, Interval]
 """Bounds of symbols by name."""
@@ -33,26 +33,42 @@ class Tries:
         self.inference = inference
         self.again = again
         self.left = MAX_TRIES
-        self.symbols = {
-            name for given in inference.inputs for name in names_in(inference[given]) if name not in inference.causes
-        }
+        names = {name for given in inference.inputs for name in names_in(inference[given])} - inference.causes.keys()
+        self.symbols = {name for name in names if name == name.strip() and "=" not in name}  # that `--dim` can name
         self._demanded = dict(_demanded(inference))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
 
-    def bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
-        """The fewest and lowest bounds of symbols near an unknown that make it known; empty when none do.
+    def remedy(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> str:
+        """The options with which an unknown is known, `--dim batch=1.. --dim one=1`; empty when none were found.
 
-        A symbol for which the model demands a number gets that.
+        The fewest and lowest bounds of the symbols near it that make it known, else sizes of them. A symbol for which
+        the model demands a number gets that.
 
+        near       symbols, the nearest first
         is_known   tells it of another run
         """
-        names = list(dict.fromkeys(name for name in near if name in self.symbols))[:MAX_SYMBOLS]
-        kept = {name: self._demanded.get(name, AT_LEAST_2) for name in names}
-        if not names or not self.holds(kept, is_known):
-            return {}
+        found = self._bounds(near, is_known)
+        texts = {
+            name: "SIZE" if b.is_point and name not in self._demanded else f"{b.lo}.." for name, b in found.items()
+        }
+        texts |= {name: str(b.lo) for name, b in found.items() if name in self._demanded}
+        return " ".join(f"--dim {name}={text}" for name, text in texts.items())
+
+    def _bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
+        names = list(dict.fromkeys(name for name in near if name in self.symbols))
+        all_at = [{name: self._demanded.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
+        kept = next((bounds for bounds in all_at if self.holds(bounds, is_known)), {})
         lower = {name: self._demanded.get(name, AT_LEAST_1) for name in names}
-        kept = lower if self.holds(lower, is_known) else kept
-        for name in reversed(names):
+        if AT_LEAST_2 in kept.values() and self.holds(lower, is_known):
+            kept = lower
+        few = 1
+        while few < len(kept):
+            nearest = dict(islice(kept.items(), few))
+            if self.holds(nearest, is_known):
+                kept = nearest
+                break
+            few *= 2
+        for name in reversed(list(kept)):
             fewer = {n: bounds for n, bounds in kept.items() if n != name}
             if fewer and self.holds(fewer, is_known):
                 kept = fewer
@@ -130,8 +146,3 @@ def _places(inference: Inference, path: str, name: str) -> list[frozenset[str]]:
         names = free_symbols(dim) & inference.causes.keys() if isinstance(dim, Expr) else ()
         found.append(frozenset(["?"] if dim is None else names))
     return found
-
-
-def spelled(bounds: Bounds) -> str:
-    """`--dim batch=1.. --dim seq=2.. --dim one=1`"""
-    return " ".join(f"--dim {name}={b.lo}" if b.is_point else f"--dim {name}={b.lo}.." for name, b in bounds.items())

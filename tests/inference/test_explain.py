@@ -269,6 +269,20 @@ def test_bounds_under_which_no_run_is_legal_are_no_remedy() -> None:
     assert str(explain(proto, "y", dims=["n=2..", "one=1"]).value) == "float32[n]"
 
 
+def test_what_is_said_of_one_dim_leaves_the_others_to_be_tried() -> None:
+    assert explain(SQUEEZED, "z", dims=["nodes=0..1"]).remedies == ("--dim one=2..",)
+    assert explain(SQUEEZED, "y", dims=["nodes=0..1"]).remedies == ("--dim heads=SIZE --dim nodes=SIZE",)
+    assert str(explain(SQUEEZED, "y", dims=["nodes=0", "heads=7"]).value) == "float32[0, 7, 3]"
+    assert explain(SQUEEZED, "y", dims=["nodes=1..1"]).remedies == ("--dim heads=2..",)
+
+
+def test_names_that_no_option_can_say_are_not_tried() -> None:
+    proto = model("(float[n, m] x) => (y) { y = Squeeze (x) }")
+    for axis, text in enumerate(("a=b", "n ")):
+        proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = text
+    assert explain(proto, "y").remedies == ("only a run tells: it depends on the elements of x",)
+
+
 def test_a_rank_that_only_a_run_tells() -> None:
     proto = model("(float[n] x) => (y) { s = NonZero (x) t = Squeeze (s) y = Identity (t) }")
     found = explain(proto, "y")
