@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 class Context:
     """What the rules of one run share: the scope, generated symbols and what validity implied or had to be assumed.
 
-    reserved    names that a generated symbol must not take
+    reserved    names that a generated symbol must not take: those of other symbols, and what else the file calls dims
     may_assume  False gives the exact answer or an unknown instead of an assumption
     zero_dims   symbols whose declared lower bound is 0: nothing is ever assumed about them
     """
@@ -58,6 +58,7 @@ class Context:
         self.causes: dict[str, Cause] = {}
         self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
+        self.is_ambiguous = False  # a name that the model declares stands for a generated symbol too
         self.op_type = ""
         self.graph = MAIN
         self.labels: Sequence[str] = ("",)
@@ -114,11 +115,8 @@ class Context:
         return symbol(name)
 
     def adopt(self, name: str) -> Expr:
-        """The symbol of a name that the model declares somewhere inside; never one that this run has generated."""
-        if name in self.causes:
-            name += "_declared"
-            while name in self._reserved:
-                name += "_"
+        """The symbol of a name that the model declares somewhere inside; see `is_ambiguous`."""
+        self.is_ambiguous |= name in self.causes
         self._reserved.add(name)
         return symbol(name)
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gather_infer.errors import UsageError
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.steps import Explanation, Facet, Origin, Step, Unknown
+from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
 from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
 from gather_infer.model.given import to_model_file
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN
-from gather_infer.record import Assumption, Constraint
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.rules import RuleSet
-from gather_infer.symbolic import Expr, free_symbols
-from gather_infer.tensor import SymbolicTensor, format_shape
+from gather_infer.symbolic import Expr, Interval, free_symbols
+from gather_infer.tensor import SymbolicTensor, Value, format_shape
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -35,6 +36,11 @@ DEPTH: Final = 8
 DEEPEST: Final = 60
 """Steps below each other in search of what an unknown comes from."""
 
+ONLY_A_RUN: Final = "only a run tells"
+ASSUMPTION: Final = "the assumption: without --no-assume"
+
+_LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
+_BOUNDS = re.compile(r"\s*(\d*)\s*\.\.\s*(\d*)\s*")
 _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
 
 
@@ -73,8 +79,16 @@ def explain(
     search = Search(inference, bodies, depth=depth, every=every)
     step = search.chain(body, name)
     unknown = _generated(inference, names_in(value))
-    would_assume = relaxed().assumptions if strict and unknown else ()
-    remedies = _Remedies(inference, bodies, would_assume, assume)
+    relaxed_run = relaxed() if strict and unknown else None
+
+    def again(bounds: Bounds) -> Inference | None:
+        try:
+            return infer(file, dims=_bounded(specs, bounds), inputs=inputs, rules=rules, assume=assume)
+        except UsageError:  # there are no such sizes with what the caller says of other dims
+            return None
+
+    remedies = _Remedies(inference, bodies, (body, name), Tries(inference, again), relaxed_run, assume)
+    lost = remedies.lost(body, name)
     concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
     visited = {place.path for place in search.visited}
     return Explanation(
@@ -83,11 +97,48 @@ def explain(
         value=value,
         step=step,
         unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
-        remedies=remedies.of_type(body, name),
+        remedies=remedies.of_type(body, name, lost),
+        lost=None if lost is None else _lost(lost),
         assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
         constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
         findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
+        believed=tuple(b for b in inference.believed if b.node in visited),
     )
+
+
+def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
+    """What the caller says of dims, with bounds for those of which the caller has not said otherwise."""
+    kept: list[str] = []
+    added = dict(bounds)
+    for spec in specs:
+        name, _, text = spec.partition("=")
+        wanted = added.pop(name.strip(), None)
+        said = _BOUNDS.fullmatch(text)
+        if wanted is not None and said is not None:
+            both = wanted & Interval(int(said[1] or 0), int(said[2]) if said[2] else None)
+            spec = spec if both.is_empty else _spec(name, both)
+        kept.append(spec)
+    return kept + [_spec(name, interval) for name, interval in added.items()]
+
+
+def _spec(name: str, bounds: Interval) -> str:
+    return f"{name}={bounds.lo}..{'' if bounds.hi is None else bounds.hi}"
+
+
+def _lost(place: Place) -> Cause:
+    """Why a node with inputs of known rank has an output of unknown rank."""
+    op_type = place.node.op_type if place.entry.domain == "" else ""
+    values = [place.body.fact(name) for name in place.node.input if name]
+    reason = "the rank of its result depends on what is not known of its inputs"
+    first = values[0] if values else None
+    if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
+        open_dims = " and ".join(str(d) for d in first.shape or () if not isinstance(d, int))
+        reason = f"without axes it removes the dims that are 1, which {open_dims} may be"
+    elif op_type == "If":
+        reason = "its branches may give different ranks"
+    elif op_type in ("Loop", "Scan"):
+        reason = "the rank may change from iteration to iteration"
+    return Cause(place.path, place.node.op_type, reason, False)
 
 
 def _resolve(inference: Inference, bodies: Bodies, tensor: str) -> tuple[Body, str]:
@@ -126,28 +177,96 @@ def _generated(inference: Inference, names: set[str]) -> list[str]:
 class _Remedies:
     """What would make a generated symbol, or a type, known; the most effective ways first.
 
-    would_assume   what is assumed when it may be; empty when it is
+    asked          the tensor that is explained
+    tries          infers again under bounds
+    relaxed        the run that may assume; None when the one that is explained may
     """
 
     def __init__(
-        self, inference: Inference, bodies: Bodies, would_assume: tuple[Assumption, ...], assume: bool
+        self,
+        inference: Inference,
+        bodies: Bodies,
+        asked: tuple[Body, str],
+        tries: Tries,
+        relaxed: Inference | None,
+        assume: bool,
     ) -> None:
         self.inference = inference
         self.bodies = bodies
-        self.would_assume = would_assume
+        self.body, self.name = asked
+        self.tries = tries
+        self.relaxed = relaxed
+        self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
         self.assume = assume
         self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
         self.effect = _effects(inference)
 
     def of(self, name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._of(name, set())))
+        is_known = is_without(self.body.path, self.name, self.inference, name)
+        found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
+        if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
+            remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
+            if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
+                found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
+        return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
 
-    def of_type(self, body: Body, name: str) -> tuple[str, ...]:
-        """What would make the element type and the rank of a tensor known; nothing where they are."""
-        value = body.values[name]
-        if not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None):
+    def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
+        """False for a bound or an assumption with which a run does not know more."""
+        if remedy == ASSUMPTION:
+            return self.relaxed is None or is_known(self.relaxed)
+        bound = _LOWER.fullmatch(remedy)
+        return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
+
+    def _as_far_as_tried(self, remedy: str) -> str:
+        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN):
+            return remedy
+        return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
+
+    def of_type(self, body: Body, name: str, lost: Place | None) -> tuple[str, ...]:
+        """What would make the element type and the rank of a tensor known; nothing where they are.
+
+        lost   the node at which the rank was lost
+        """
+        if _is_typed(body.values[name]):
             return ()
-        return tuple(dict.fromkeys(self._from_leaves(body, name)))
+        found = list(self._from_leaves(body, name))
+        if lost is not None and not found:
+            remedy = self.tries.remedy(self._symbols_behind(lost), is_ranked(body.path, name))
+            found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
+        return tuple(dict.fromkeys(found))
+
+    def lost(self, body: Body, name: str) -> Place | None:
+        """The first node whose output has an unknown rank or type while those of its inputs are known."""
+        if _is_typed(body.values[name]):
+            return None
+        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        search.chain(body, name)
+        for place in reversed(search.visited):
+            if place.path not in self.without_rule and all(map(_is_typed, self._given(place))):
+                return place
+        return None
+
+    def _given(self, place: Place) -> Iterator[Value]:
+        """What a node works on: its inputs, and the outputs of its bodies."""
+        for name in place.node.input:
+            if name and (fact := place.body.fact(name)) is not None:
+                yield fact
+        for _, inner in self.bodies.inner(place):
+            yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
+
+    def _symbols_behind(self, place: Place) -> list[str]:
+        """The symbols in what the node works on, then those in what its inputs come from."""
+        found = sorted(name for fact in self._given(place) for name in names_in(fact))
+        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        for name in filter(None, place.node.input):
+            for step in _steps(search.chain(place.body, name)):
+                found += sorted(names_in(step.value))
+        return list(dict.fromkeys(found))
+
+    def _near(self, cause: Cause) -> list[str]:
+        """The symbols that a generated symbol may depend on, the nearest first."""
+        place = self.bodies.place(cause.node)
+        return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
 
     def _of(self, name: str, seen: set[str]) -> Iterator[str]:
         cause = self.inference.causes[name]
@@ -166,7 +285,7 @@ class _Remedies:
             if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.least is not None:
                 yield f"--dim {assumption.dim.name}={assumption.least}.."
             if not self.assume:
-                yield "the assumption: without --no-assume"
+                yield ASSUMPTION
         if place is None or assumed:
             return
         if place.entry.rule is None and "no rule" in cause.reason:
@@ -174,8 +293,7 @@ class _Remedies:
         found = list(self._from_node(place, name))
         yield from found
         if not found and cause.data_dependent:
-            data = _deciding_input(place)
-            yield f"only a run tells: it depends on the elements of {data}" if data else "only a run tells"
+            yield _only_a_run(place)
 
     def _from_node(self, place: Place, symbol: str) -> Iterator[str]:
         for output in place.node.output:
@@ -227,6 +345,27 @@ def _deciding_input(place: Place) -> str:
         if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
             return name
     return names[0] if names else ""
+
+
+def _is_typed(value: Value) -> bool:
+    """True when the element type and the rank of a tensor are known; of what is no tensor they are."""
+    return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
+
+
+def _is_last(remedy: str) -> bool:
+    """True for what is said when nothing better is known."""
+    return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
+
+
+def _steps(step: Step) -> Iterator[Step]:
+    yield step
+    for source in step.sources:
+        yield from _steps(source)
+
+
+def _only_a_run(place: Place) -> str:
+    data = _deciding_input(place)
+    return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
 
 
 def _leaves(step: Step) -> Iterator[Step]:

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.inference.result import Belief
 from gather_infer.places import NodePath
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import Dim
@@ -92,6 +93,8 @@ class Explanation:
     unknowns  generated symbols in its shape or values
     remedies  what would make its element type or rank known, where they are not
     findings  diagnostics about nodes of the chain
+    lost      why its element type or rank is not known, where the node at which it was lost is
+    believed  what the chain takes from the file as it is declared
     """
 
     scope: str
@@ -103,3 +106,5 @@ class Explanation:
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]
     findings: tuple[Diagnostic, ...]
+    lost: Cause | None = None
+    believed: tuple[Belief, ...] = ()

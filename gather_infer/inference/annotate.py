@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.proto.types import DimReader, from_type, to_dim_param, to_type
-from gather_infer.model.paths import bodies, subgraphs
+from gather_infer.inference.declared import shown
+from gather_infer.inference.naming import INNER, TENSORS, names_of_dims, speller
+from gather_infer.inference.proto.types import to_dim_param, to_type
+from gather_infer.model.paths import subgraphs
 from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
@@ -58,7 +60,7 @@ def annotate(
     else:
         model = ModelProto()
         model.CopyFrom(source.proto)
-    style = _Style()
+    style = _Style(speller(model, inference.scopes, inference.inputs))
     if like_onnx:
         style = _Style(_unknowns(inference, model), complete=True, misfits=[] if misfits is None else misfits)
     _annotate_graph(model.graph, MAIN, inference.scopes, style)
@@ -67,8 +69,8 @@ def annotate(
 
 def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
     """Texts of dims in which a generated symbol has onnx's kind of name, that nothing in the model has."""
-    taken = {dim.dim_param for _, body in bodies(model) for dim in _declared_dims(body)}
-    free = (name for name in map("unk__{}".format, count()) if all(name not in text for text in taken))
+    taken = names_of_dims(model)
+    free = (name for name in map("unk__{}".format, count()) if name not in taken)
     names: dict[str, Dim] = {}
 
     def spell(dim: Expr) -> str:
@@ -82,7 +84,11 @@ def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
 
 
 def _annotate_graph(
-    graph: GraphProto, path: GraphPath, scopes: Mapping[GraphPath, Mapping[str, Value]], style: _Style
+    graph: GraphProto,
+    path: GraphPath,
+    scopes: Mapping[GraphPath, Mapping[str, Value]],
+    style: _Style,
+    is_branch: bool = False,
 ) -> None:
     values = scopes.get(path)
     if values is None:
@@ -97,7 +103,7 @@ def _annotate_graph(
                 continue
             interface.add(name)
             entry = declared.pop(name, None)
-            stated = to_type(values[name]) if name in values else None
+            stated = to_type(values[name], style.spell) if name in values else None
             if stated is not None:
                 kept = ValueInfoProto()
                 if entry is not None:
@@ -111,7 +117,7 @@ def _annotate_graph(
             if entry is not None:
                 entries.append(entry)
         for step, inner in subgraphs(node, position):
-            _annotate_graph(inner, path.below(step), scopes, style)
+            _annotate_graph(inner, path.below(step), scopes, style, node.op_type == "If")
     entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]
@@ -123,25 +129,16 @@ def _annotate_graph(
         if style.complete:
             style.merge(output, value)
             continue
-        if not isinstance(value, SymbolicTensor) or value.shape is None:
+        stated = to_type(value, style.spell)
+        if stated is None:
             continue
-        if output.type.WhichOneof("value") is None:
-            stated = to_type(value)
-            if stated is not None:
-                output.type.CopyFrom(stated)
-        elif output.type.HasField("tensor_type") and not output.type.tensor_type.HasField("shape"):
-            stated = to_type(value)
-            if stated is not None and stated.tensor_type.elem_type == output.type.tensor_type.elem_type:
-                output.type.tensor_type.shape.CopyFrom(stated.tensor_type.shape)
-
-
-def shown(proto: TypeProto) -> str:
-    """A declared type as facts are printed."""
-    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
-
-
-_INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}
-_TENSORS = ("tensor_type", "sparse_tensor_type")
+        # A wrong output of a branch would not pass onnx's checker next to what is written. Those of loops stay, which
+        # runtimes go by when a body never runs.
+        proto = output.type
+        if proto.WhichOneof("value") is None or (is_branch and not fits(proto, stated)):
+            proto.CopyFrom(stated)
+        elif proto.HasField("tensor_type") and not proto.tensor_type.HasField("shape") and fits(proto, stated):
+            complete(proto, stated)
 
 
 def fits(declared: TypeProto, stated: TypeProto) -> bool:
@@ -152,12 +149,12 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
     if kind != stated.WhichOneof("value"):
         return False
     ours, theirs = getattr(declared, kind), getattr(stated, kind)
-    if kind in _INNER:
-        inner = _INNER[kind]
+    if kind in INNER:
+        inner = INNER[kind]
         if kind == "map_type" and ours.key_type and ours.key_type != theirs.key_type:
             return False
         return fits(getattr(ours, inner), getattr(theirs, inner))
-    if kind not in _TENSORS:
+    if kind not in TENSORS:
         return False
     if ours.elem_type and ours.elem_type != theirs.elem_type:
         return False
@@ -176,10 +173,10 @@ def complete(declared: TypeProto, stated: TypeProto) -> None:
         return
     ours, theirs = getattr(declared, kind), getattr(stated, kind)
     ours.SetInParent()
-    if kind in _INNER:
+    if kind in INNER:
         if kind == "map_type":
             ours.key_type = theirs.key_type
-        complete(getattr(ours, _INNER[kind]), getattr(theirs, _INNER[kind]))
+        complete(getattr(ours, INNER[kind]), getattr(theirs, INNER[kind]))
         return
     ours.elem_type = theirs.elem_type
     if not theirs.HasField("shape"):
@@ -196,17 +193,3 @@ def complete(declared: TypeProto, stated: TypeProto) -> None:
 
 def _is_sized(dim: Any) -> bool:
     return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
-
-
-def _declared_dims(body: Any) -> list[Any]:
-    """The dims that a graph or function declares."""
-    graph = isinstance(body, GraphProto)
-    infos = [*body.value_info, *(body.input if graph else ()), *(body.output if graph else ())]
-    found: list[Any] = []
-    for info in infos:
-        proto = info.type
-        while (kind := proto.WhichOneof("value")) in _INNER:
-            proto = getattr(getattr(proto, kind), _INNER[kind])
-        if kind in _TENSORS:
-            found += getattr(proto, kind).shape.dim
-    return found

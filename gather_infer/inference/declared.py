@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import onnx
-from onnx import NodeProto
+from collections.abc import Iterable, Iterator, Sequence
 
+import onnx
+from onnx import NodeProto, TypeProto, ValueInfoProto
+
+from gather_infer.diagnostic import Location, Severity, diagnostic
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.proto.types import DimReader, from_type
 from gather_infer.inference.state import State
 from gather_infer.places import MAIN
+from gather_infer.symbolic import Scope, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 
@@ -78,3 +82,40 @@ def _states(declared: onnx.ValueInfoProto, inferred: SymbolicTensor) -> bool:
         elif not dim.is_symbol or proto.dim_param != dim.name:
             return False
     return True
+
+
+def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value], frame: Frame) -> None:
+    """Report the declared outputs of a body that contradict what was inferred, in one finding."""
+    known = state.reader.known if frame.parameters is None else frozenset[str]()
+    reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
+    found = list(misfits(graph.output, outputs, reader, state.context.scope))
+    if found:
+        worst = Severity.ERROR if any(s is Severity.ERROR for _, s in found) else Severity.WARNING
+        first, *rest = (message for message, _ in found)
+        where = Location(graph=frame.label)
+        state.record.add(diagnostic("GI202", first, where, detail=tuple(rest), severity=worst))
+
+
+def misfits(
+    outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope
+) -> Iterator[tuple[str, Severity]]:
+    """What is wrong with the declared outputs of a body, and how much that weighs."""
+    for proto, value in zip(outputs, values, strict=True):
+        stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
+        # of sequences runtimes do not look at the shapes
+        if isinstance(stated, SymbolicTensor) and value != SymbolicTensor() and contradiction(stated, value, scope):
+            message = f"output {proto.name} is declared {shown(proto.type)}, the inputs imply {value}"
+            yield message, severity(stated, value)
+
+
+def severity(stated: Value, value: Value) -> Severity:
+    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
+    is_shape_alone = (
+        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
+    )
+    return Severity.WARNING if is_shape_alone else Severity.ERROR
+
+
+def shown(proto: TypeProto) -> str:
+    """A declared type as facts are printed."""
+    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))

@@ -82,6 +82,26 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Belief:
+    """A type that the file declares was taken where nothing could be inferred. Where it is wrong, facts are.
+
+    value   its name
+    graph   what the graph that it stands in is called, "" is the main graph
+    node    the node that makes it
+    type    what is believed
+    """
+
+    value: str
+    graph: str
+    node: NodePath
+    type: Value
+
+    def __str__(self) -> str:
+        address = f"{self.graph}/{self.value}" if self.graph else self.value
+        return f"{address} is {self.type} (node {self.node})"
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How many tensors there are, and of how many the element type, the rank and every dim is known.
 
@@ -100,7 +120,7 @@ class Inference(Mapping[str, Value]):
 
     `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
-    `assumptions` listed.
+    `assumptions` listed, as far as the file is right about what is `believed`.
     """
 
     def __init__(
@@ -116,6 +136,7 @@ class Inference(Mapping[str, Value]):
         assumptions: tuple[Assumption, ...],
         causes: Mapping[str, Cause],
         accesses: tuple[Access, ...],
+        believed: tuple[Belief, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -127,6 +148,7 @@ class Inference(Mapping[str, Value]):
         self.assumptions = assumptions
         self.causes = causes
         self.accesses = accesses
+        self.believed = believed
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]

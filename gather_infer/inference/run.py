@@ -11,12 +11,14 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
+from gather_infer.inference.declared import severity
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.lineage.trace import of_input
+from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
 from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
-from gather_infer.inference.proto.types import DimReader, from_type
-from gather_infer.inference.result import Access, Inference
+from gather_infer.inference.proto.types import DimReader, expression_of, from_type
+from gather_infer.inference.result import Access, Belief, Inference
 from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
@@ -28,12 +30,10 @@ from gather_infer.record import Assumption
 from gather_infer.rules import Context, RuleSet
 from gather_infer.symbolic import (
     Dim,
-    DimSyntaxError,
     Expr,
     Scope,
     free_symbols,
     known_eq,
-    parse_dim,
     simplify,
     substitute,
     symbol,
@@ -105,6 +105,7 @@ class _Run:
         self.fixed_defaults = fixed_defaults
         self.early: list[Diagnostic] = []
         self.constants: dict[tuple[int, bytes], Value | None] = {}
+        self.taken: frozenset[str] = frozenset()  # what the file calls dims, where that matters
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
         constants = {t.name for t in self.graph.initializer} | {t.values.name for t in self.graph.sparse_initializer}
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
@@ -120,18 +121,15 @@ class _Run:
 
     def _input_symbols(self) -> frozenset[str]:
         """The symbols of the inputs: dim_params that are names, and `input.axis` for a dim that states nothing."""
-        texts: list[str] = []
+        texts: set[str] = set()
         names: set[str] = set()
         for value in self.inputs:
             if value.name in self.input_specs:
                 for dim in self.input_specs[value.name].shape:
                     names |= free_symbols(dim)
-            for text in _dim_params(value):
-                texts.append(text)
-                if _is_name(text):
-                    names.add(text)
-        for text in texts:
-            if text not in names and not _is_expression_of(text, names):
+            texts.update(_dim_params(value))
+        for text in sorted(texts, key=len):  # an expression is longer than the names in it
+            if expression_of(text, names) is None:
                 names.add(text)
         for value in self.inputs:
             for axis in _open_axes(value) if value.name not in self.input_specs else ():
@@ -152,6 +150,19 @@ class _Run:
                 bind(self.dim_specs, name, dim)
 
     def run(self) -> Inference:
+        proto = self.model.proto
+        result = self._attempt()
+        if result is not None and mentions_generated(proto, result.scopes, result.causes):
+            self.taken = kept_names(proto, result.scopes)
+            result = self._attempt()
+        if result is None:
+            self.taken = names_of_dims(proto)
+            result = self._attempt()
+            assert result is not None, "no generated symbol has a name that the file has"
+        return result
+
+    def _attempt(self) -> Inference | None:
+        """The result; None when a declared dim and a generated symbol have the same name."""
         declared = start = self._declared_scope()
         assumed: dict[Assumption, None] = {}
         for number in range(MAX_PASSES):
@@ -160,6 +171,8 @@ class _Run:
             if number == 0:
                 evidence = {a.key: a.evidence for a in walker.record.all(Access)}
             context = walker.context
+            if context.is_ambiguous:
+                return None
             assumed |= dict.fromkeys(context.assumptions)
             open_questions = (
                 any(not c.data_dependent for c in context.causes.values())
@@ -219,7 +232,7 @@ class _Run:
 
     def _walk(self, scope: Scope, *, assume: bool) -> tuple[Walker, list[Value]]:
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
-        context = Context(scope, reserved=self.known, may_assume=assume, zero_dims=zero)
+        context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
         walker = Walker(
             self.model, context, reader, self.rule_sets, constants=self.constants, check_types=self.check_types
@@ -283,9 +296,11 @@ class _Run:
         for values in walker.scopes.values():
             for name, value in values.items():
                 values[name] = settled.value(value)
-        notes = self._declared_outputs(walker, [settled.value(v) for v in outputs], context.scope)
+        reader = DimReader(self.known, self.dim_specs.bound)
+        notes = self._declared_outputs(walker, reader, [settled.value(v) for v in outputs], context.scope)
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
+        beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         facts = (value for values in walker.scopes.values() for value in values.values())
         return Inference(
             self.model,
@@ -298,20 +313,23 @@ class _Run:
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),
             accesses=tuple(map(settled.access, accesses)),
+            believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
         )
 
-    def _declared_outputs(self, walker: Walker, outputs: list[Value], scope: Scope) -> list[Diagnostic]:
+    def _declared_outputs(
+        self, walker: Walker, reader: DimReader, outputs: list[Value], scope: Scope
+    ) -> list[Diagnostic]:
         """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
         found: list[Diagnostic] = []
         aliases: dict[str, Dim] = {}
         for proto, value in zip(self.graph.output, outputs, strict=True):
             where = Location(value=proto.name)
-            stated = from_type(proto.type, walker.reader, lambda _: walker.context.fresh("the output states no size"))
+            stated = from_type(proto.type, reader, lambda _: walker.context.fresh("the output states no size"))
             if stated is None or value == UNKNOWN:
                 continue
             if contradiction(stated, value, scope):
                 message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-                found.append(diagnostic("GI202", message, where, severity=_severity(stated, value)))
+                found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
                 continue
             if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
                 continue
@@ -334,30 +352,6 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
         return found
-
-
-def _severity(stated: Value, value: Value) -> Severity:
-    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
-    is_shape_alone = (
-        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
-    )
-    return Severity.WARNING if is_shape_alone else Severity.ERROR
-
-
-def _is_name(text: str) -> bool:
-    try:
-        dim = parse_dim(text)
-    except DimSyntaxError:
-        return False
-    return isinstance(dim, Expr) and dim.is_symbol and dim.name == text
-
-
-def _is_expression_of(text: str, names: set[str]) -> bool:
-    try:
-        dim = parse_dim(text, names=names)
-    except DimSyntaxError:
-        return False
-    return isinstance(dim, Expr)
 
 
 def _dims(value: ValueInfoProto) -> Sequence[Any]:

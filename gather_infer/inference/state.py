@@ -15,7 +15,7 @@ from gather_infer.inference.cache import RuleCache
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.proto.types import DimReader
-from gather_infer.inference.result import Access
+from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.record import Constraint, Mark
 from gather_infer.rules import Context, RuleSet
@@ -122,7 +122,7 @@ class State:
                 return False
             if not is_dead:
                 return True
-            return _is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, Access)
+            return _is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, (Access, Belief))
 
         self.record.keep_since(mark, is_kept)
 

@@ -18,7 +18,7 @@ from gather_infer.inference.bodies import control, function
 from gather_infer.inference.bodies import predicates as condition
 from gather_infer.inference.cache import Key
 from gather_infer.inference.custom import require_facts
-from gather_infer.inference.declared import compared
+from gather_infer.inference.declared import check_outputs, compared
 from gather_infer.inference.dispatch import Entry
 from gather_infer.inference.fallback import onnx_inference
 from gather_infer.inference.frame import Frame
@@ -27,10 +27,12 @@ from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
+from gather_infer.inference.result import Belief
 from gather_infer.inference.state import State
 from gather_infer.inference.topology import captured, topological
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import node_labels
+from gather_infer.places import NodePath
 from gather_infer.rules import Attribute, OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
@@ -80,6 +82,8 @@ class Walker(State):
                 )
                 value = UNKNOWN
             outputs.append(value)
+        if frame.path.steps:
+            check_outputs(self, graph, outputs, frame)
         return outputs
 
     def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
@@ -344,7 +348,7 @@ class Walker(State):
         for name, inferred in zip_longest(outputs, results):
             if not name:
                 continue
-            value = UNKNOWN if inferred is None else inferred
+            value = known = UNKNOWN if inferred is None else inferred
             declared = frame.declared.get(name)
             if declared is None and name in frame.outputs and value == UNKNOWN:
                 declared = frame.outputs[name]
@@ -354,6 +358,9 @@ class Walker(State):
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
             frame.values[name] = value
+            if value is not known and value != known:
+                place = NodePath(frame.path, index, frame.labels[index])
+                self.record.add(Belief(name, frame.label, place, value))
 
 
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gather_infer.diagnostic import ADVICE, CODES, group_of
 from gather_infer.explanation.steps import Facet, Operand, Origin, Step
 from gather_infer.report.forms import PLAIN, ExplanationReport, View
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json, dim_json, type_json
+from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, dim_json, type_json
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
@@ -28,11 +28,16 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
         where = f"node {cause.node}" + (f", {cause.op_type}" if cause.op_type else "")
         lines.append(printable(f"    {unknown.symbol}: {cause.reason} ({where})"))
         lines += _remedies(unknown.remedies)
-    if explanation.remedies:
-        lines += ["", "  the type is not known", *_remedies(explanation.remedies)]
+    lost = explanation.lost
+    if explanation.remedies or lost is not None:
+        why = "" if lost is None else printable(f": {lost.reason} (node {lost.node}, {lost.op_type})")
+        lines += ["", f"  the type is not known{why}", *_remedies(explanation.remedies)]
     if explanation.assumptions:
         lines += ["", "  assumed, --no-assume does without:"]
         lines += [printable(f"    {a}: {a.reason}") for a in explanation.assumptions]
+    if explanation.believed:
+        lines += ["", "  believed as the file declares it:"]
+        lines += [printable(f"    {b}") for b in explanation.believed]
     if explanation.constraints:
         lines += ["", "  holds in every run that does not fail:"]
         lines += [printable(f"    {c} (node {c.node})") for c in explanation.constraints]
@@ -126,6 +131,7 @@ def _type(value: Value) -> str:
 
 def explanation_json(report: ExplanationReport) -> dict[str, Json]:
     explanation = report.explanation
+    lost = explanation.lost
     return {
         "schema": SCHEMA,
         "scope": explanation.scope,
@@ -144,6 +150,7 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
             for u in explanation.unknowns
         ],
         "remedies": list(explanation.remedies),
+        "lost": None if lost is None else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
         "assumptions": [
             {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
             for a in explanation.assumptions
@@ -152,6 +159,7 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
             {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
             for c in explanation.constraints
         ],
+        "believed": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.result import Belief
 
 SCHEMA = 1
 
@@ -63,6 +66,7 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
             {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
             for a in inference.assumptions
         ],
+        "believed": [belief_json(b) for b in inference.believed],
         "causes": {
             name: {
                 "node": str(cause.node),
@@ -84,6 +88,10 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
 
 def summaries_json(summaries: Sequence[ModelSummary]) -> dict[str, Json]:
     return {"schema": SCHEMA, "models": [summary_json(summary) for summary in summaries]}
+
+
+def belief_json(belief: Belief) -> dict[str, Json]:
+    return {"scope": belief.graph, "node": str(belief.node), "name": belief.value, **type_json(belief.type)}
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Access, Inference
+    from gather_infer.inference.result import Access, Belief, Inference
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
@@ -49,6 +49,8 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     if inference.assumptions:
         rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
         lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit)]
+    if inference.believed:
+        lines += ["", *_beliefs(inference.believed, view.verbose or constraints)]
     if inference.causes:
         rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in inference.causes.items()]
         lines += ["", "  generated symbols:", *_limited(rows, limit)]
@@ -60,6 +62,14 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     elif constraints:
         lines += ["", "  no constraints"]
     return [*lines, *findings_text(inference.diagnostics, summary.name)]
+
+
+def _beliefs(beliefs: Sequence[Belief], listed: bool) -> list[str]:
+    """What is taken from the file as it is: how much, and with `listed` all of it."""
+    total = f"  {count(len(beliefs), 'type')} believed as the file declares {'it' if len(beliefs) == 1 else 'them'}"
+    if not listed:
+        return [f"{total}: --constraints"]
+    return [f"{total}:", *(f"    {printable(str(b))}" for b in beliefs)]
 
 
 def headline(summary: ModelSummary) -> str:

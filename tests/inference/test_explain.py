@@ -208,6 +208,95 @@ def test_a_run_tells_the_elements_that_are_a_shape() -> None:
     assert unknown.remedies == ("only a run tells: it depends on the elements of k",)
 
 
+REL_SHIFT = model(
+    """(float[batch, 4, seq, 8] q) => (y)
+      <int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64 i3 = {3}, int64 unit = {1}, int64[1] one = {1},
+       int64[1] big = {9223372036854775807}, int64[1] axis = {0}, int64[1] rows = {2}>
+    {
+        k = Concat <axis = 2> (q, q)
+        kt = Transpose <perm = [0, 1, 3, 2]> (k)
+        x = MatMul (q, kt)
+        s = Shape (x)
+        b = Gather (s, i0) b1 = Unsqueeze (b, axis)
+        n = Gather (s, i1) n1 = Unsqueeze (n, axis)
+        qlen = Gather (s, i2) qlen1 = Unsqueeze (qlen, axis)
+        klen = Gather (s, i3) klen1 = Unsqueeze (klen, axis)
+        turned = Concat <axis = 0> (b1, n1, klen1, qlen1)
+        r = Reshape (x, turned)
+        cut = Slice (r, one, big, rows)
+        less = Sub (klen, unit) less1 = Unsqueeze (less, axis)
+        back = Concat <axis = 0> (b1, n1, qlen1, less1)
+        [back] z = Reshape (cut, back)
+        range = Range (i0, qlen, unit)
+        y = Gather <axis = 3> (z, range)
+    }"""
+)
+"""The rel_shift of transformers' XLNet."""
+
+
+@pytest.mark.parametrize("dims", [[], ["seq=0.."], ["seq=..64", "batch=2"]])
+def test_a_bound_that_a_run_has_shown_to_help(dims: list[str]) -> None:
+    """Of no rows all but the first are none too, so 2*seq - 1 of them are there only for seq >= 1."""
+    (unknown,) = explain(REL_SHIFT, "z", dims=dims).unknowns
+    assert unknown.remedies == ("--dim seq=1..",)
+    assert explain(REL_SHIFT, "z", dims=[d for d in dims if "seq" not in d] + ["seq=1.."]).unknowns == ()
+
+
+def test_what_the_caller_has_said_is_not_promised_away() -> None:
+    for dims in (["seq=0"], ["seq=0..0"]):
+        assert all("seq" not in r for u in explain(REL_SHIFT, "z", dims=dims).unknowns for r in u.remedies)
+
+
+SQUEEZED = model(
+    "(float[nodes, heads, 3] x, float[one, 2] w) => (y) { [all] s = Squeeze (x) y = Relu (s) z = Squeeze (w) }"
+)
+
+
+def test_an_unknown_rank_has_a_cause_and_a_remedy() -> None:
+    found = explain(SQUEEZED, "y")
+    assert found.lost is not None and (str(found.lost.node), found.lost.op_type) == ("all", "Squeeze")
+    assert found.lost.reason == "without axes it removes the dims that are 1, which nodes and heads may be"
+    assert found.remedies == ("--dim heads=2.. --dim nodes=2..",)
+    settled = explain(SQUEEZED, "y", dims=["heads=2..", "nodes=2.."])
+    assert (str(settled.value), settled.remedies, settled.lost) == ("float32[nodes, heads, 3]", (), None)
+    (remedy,) = explain(SQUEEZED, "z").remedies
+    assert remedy == "--dim one=2.."
+    assert explain(SQUEEZED, "y", dims=["heads=4"]).remedies == ("--dim nodes=2..",)
+
+
+def test_bounds_under_which_no_run_is_legal_are_no_remedy() -> None:
+    """The Squeeze along axis 1 fails unless its length is 1."""
+    proto = model("(float[n, one] x) => (y, r) <int64[1] axis = {1}> { r = Squeeze (x, axis) y = Squeeze (x) }")
+    assert explain(proto, "y").remedies == ("--dim n=2.. --dim one=1",)
+    assert str(explain(proto, "y", dims=["n=2..", "one=1"]).value) == "float32[n]"
+
+
+def test_what_is_said_of_one_dim_leaves_the_others_to_be_tried() -> None:
+    assert explain(SQUEEZED, "z", dims=["nodes=0..1"]).remedies == ("--dim one=2..",)
+    assert explain(SQUEEZED, "y", dims=["nodes=0..1"]).remedies == ("--dim heads=SIZE --dim nodes=SIZE",)
+    assert str(explain(SQUEEZED, "y", dims=["nodes=0", "heads=7"]).value) == "float32[0, 7, 3]"
+    assert explain(SQUEEZED, "y", dims=["nodes=1..1"]).remedies == ("--dim heads=2..",)
+
+
+def test_names_that_no_option_can_say_are_not_tried() -> None:
+    proto = model("(float[n, m] x) => (y) { y = Squeeze (x) }")
+    for axis, text in enumerate(("a=b", "n ")):
+        proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = text
+    assert explain(proto, "y").remedies == ("only a run tells: it depends on the elements of x",)
+
+
+def test_a_rank_that_only_a_run_tells() -> None:
+    proto = model("(float[n] x) => (y) { s = NonZero (x) t = Squeeze (s) y = Identity (t) }")
+    found = explain(proto, "y")
+    assert found.lost is not None and found.lost.op_type == "Squeeze"
+    assert found.remedies == ("only a run tells: it depends on the elements of s",)
+
+
+def test_a_branch_of_a_fixture() -> None:
+    found = explain(REPO / "fixtures" / "gnn-torchscript.onnx", "/If_1/then_branch//Squeeze_2_output_0")
+    assert found.remedies == ("--dim graphs=2..",)
+
+
 def test_a_rule_makes_an_operator_known() -> None:
     found = explain(MYSTERY, "z")
     assert found.remedies == ("a rule for local.Mystery: --rules FILE.py",)

@@ -110,6 +110,37 @@ def test_one_hot(name: str) -> None:
     assert (result.dtype, result.shape, result.span) == (values.dtype, shape, span)
 
 
+ROWS = {
+    # id:                   (version, indices,              depth, values,                      axis, result)
+    "from both ends":       (11, known([0, -1, 3, -4, 2]),  3, known([0, 1]),                   -1, [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 1]]),
+    "axis 0":               (11, known([0, 1, 5]),          2, known([0, 1]),                   0,  [[1, 0, 0], [0, 1, 0]]),
+    "a scalar":             (11, known(1),                  3, known([4, 7]),                   -1, [4, 7, 4]),
+    "sizes":                (11, known([1]),                2, known([N, M]),                   -1, [[N, M]]),
+    "bools":                (11, known([1]),                2, known([True, False], BOOL),      -1, [[True, False]]),
+    "floats":               (11, known([1.0, -3.0], F32),   2, known([0.0, 0.5], F32),          -1, [[0.0, 0.5], [0.0, 0.0]]),
+    "a fraction":           (11, known([0.7, 1.0], F32),    2, known([0, 1]),                   -1, [[None, None], [0, 1]]),
+    "a size as index":      (11, known([N]),                2, known([0, 1]),                   -1, None),
+    "never in range":       (11, known([N + 2, -N - 3]),    2, known([0, 1]),                   -1, [[0, 0], [0, 0]]),
+    "some columns":         (11, known([N + 1]),            2, known([0, 1]),                   -1, [[0, None]]),
+    "unknown index":        (11, SymbolicTensor(I64, (1,)), 2, known([3, 3]),                   -1, [[3, 3]]),
+    "unknown off":          (11, known([1]),                2, known([None, 1]),                -1, [[None, 1]]),
+    "negative before 11":   (9,  known([-1, -9, 1]),        2, known([0, 1]),                   -1, [[0, None], [0, 0], [0, 1]]),
+    "no index":             (11, known([]),                 2, known([0, 1]),                   -1, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_one_hot_of_known_indices(name: str) -> None:
+    version, indices, depth, values, axis, expected = ROWS[name]
+    (result,) = call(selection.rules, "OneHot", [indices, known(depth), values], axis=axis, version=version)
+    assert elements(result) == expected
+
+
+def test_many_symbolic_indices_are_not_compared() -> None:
+    (result,) = call(selection.rules, "OneHot", [known([N] * 30), known(3), known([0, 1])])
+    assert (elements(result), result.span) == (None, Span(0, 1))
+
+
 def test_unique() -> None:
     y, indices, inverse, counts = call(selection.rules, "Unique", [within(0, 9, (N, M))], outputs=4)
     (count,) = y.shape

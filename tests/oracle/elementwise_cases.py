@@ -196,7 +196,8 @@ def selection(r: random.Random) -> Case:
         rank = x.ndim
         values = array(r, (2,), r.choice((np.int64, np.float32)))
         depth = np.array(r.randint(1, 6), dtype=np.int64)
-        return Case("OneHot", 11, [array(r, dims, np.int64), depth, values], {"axis": r.randint(-rank - 1, rank)})
+        indices = array(r, dims, np.int64, -7, 7)
+        return Case("OneHot", 11, [indices, depth, values], {"axis": r.randint(-rank - 1, rank)})
     if op_type == "Unique":
         attributes: dict[str, Any] = {"sorted": r.randint(0, 1)}
         if r.random() < 0.4:

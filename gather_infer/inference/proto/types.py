@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Set
 from functools import partial
 
@@ -21,11 +22,27 @@ from gather_infer.tensor import (
 )
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
+_PADDED_NAME = re.compile(r"\s*(?:[A-Za-z_][A-Za-z0-9_.]*|'(?:[^'\\]|\\.)*')\s*", re.DOTALL)
 
 
 def dtype_of(elem_type: int) -> DType | None:
     """The DType of a TensorProto.DataType number; None for 0 (undefined) and for numbers this version does not know."""
     return _DTYPES.get(elem_type)
+
+
+def expression_of(text: str, names: Set[str]) -> Expr | None:
+    """The expression that a dim_param is when every symbol in it is one of `names`; None for a name of its own.
+
+    onnx and the runtimes compare these texts as they are. So blanks or quotes around a name make another name of it,
+    and a number in text form is a name as well: any size does for it.
+    """
+    if _PADDED_NAME.fullmatch(text):
+        return None
+    try:
+        dim = parse_dim(text, names=names)
+    except DimSyntaxError:
+        return None
+    return dim if isinstance(dim, Expr) else None
 
 
 class DimReader:
@@ -48,27 +65,16 @@ class DimReader:
         self._cache: dict[str, Dim] = {}
 
     def param(self, text: str) -> Dim:
-        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol.
-
-        A number in text form is opaque as well: runtimes take any size for it.
-        """
+        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol."""
         found = self._cache.get(text)
         if found is None:
             found = self._cache[text] = self._param(text)
         return found
 
     def _param(self, text: str) -> Dim:
-        dim: Dim
-        if text in self.known:
-            dim = symbol(text)
-        else:
-            try:
-                dim = parse_dim(text, names=self.known)
-            except DimSyntaxError:
-                dim = self.adopt(text)
-            else:
-                if isinstance(dim, int):
-                    dim = self.adopt(text)
+        dim: Dim | None = symbol(text) if text in self.known else expression_of(text, self.known)
+        if dim is None:
+            return self.adopt(text)
         try:
             return substitute(dim, self.bound) if self.bound else dim
         except ZeroDivisionError:

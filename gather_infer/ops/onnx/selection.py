@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from gather_infer import spans
@@ -10,12 +12,15 @@ from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.ops.vocabulary.elementwise import Values, tensor_of
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_rank
-from gather_infer.ops.vocabulary.operands import element_dim, joint_span, kept_span, replaced
+from gather_infer.ops.vocabulary.operands import element_dim, joint_span, kept_span, replaced, useful, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, DimTooLarge, known_eq, known_le, maximum, product
-from gather_infer.tensor import DType, Ratio, Shape, Span, SymbolicTensor, make_values
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, maximum, product
+from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, Span, SymbolicTensor, make_values
 
 rules = RuleSet("")
+
+MAX_PROOFS: Final = 64
+"""Elements of a tensor whose symbolic elements are compared: a proof per comparison."""
 
 
 @rules.rule("TopK")
@@ -70,8 +75,8 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
 
 def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tuple[Values | None, Values | None]:
     """The first k elements of each sorted lane and their positions; None when the order depends on the run."""
-    if values.size > 64 and not all(elements.is_number(e) for e in values.flat):
-        return None, None  # a proof per comparison
+    if values.size > MAX_PROOFS and not all(elements.is_number(e) for e in values.flat):
+        return None, None
     lanes = np.moveaxis(values, axis, -1)
     order = np.empty((*lanes.shape[:-1], k), dtype=object)
     picked = np.empty_like(order)
@@ -142,7 +147,7 @@ def _is_zero(op: OpCall, element: Element) -> bool | None:
 def one_hot(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__OneHot.html (11: negative indices count from the end)
 
-    indices  [d0, ..., dr-1]
+    indices  [d0, ..., dr-1]; outside [-depth, depth - 1] all elements of a row are off_value
     depth    a scalar, or one element; positive
     values   [off_value, on_value]
     result   the dims of indices, and depth at `axis`, which is in [-r-1, r]
@@ -164,7 +169,43 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"axis = {axis} is outside [{-rank - 1}, {rank}], indices has rank {rank}", "GI304")
     position = axis % (rank + 1)
     shape = (*indices.shape[:position], size, *indices.shape[position:])
-    return [SymbolicTensor(values.dtype, shape, None, span)]
+    return [tensor_of(values.dtype, shape, _rows(op, indices, size, values, position), span)]
+
+
+def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTensor, position: int) -> Values | None:
+    """The elements of a OneHot, None for each that is not known; None when there are too many."""
+    picked = values_or_unknown(indices)
+    if picked is None or not isinstance(depth, int) or picked.size * depth > MAX_VALUES or values.values is None:
+        return None
+    if picked.size * depth > MAX_PROOFS and not all(elements.is_number(e) for e in picked.flat):
+        return None
+    off, on = values.values.flat
+    rows = np.full((*picked.shape, depth), off, dtype=object)
+    if not elements.is_same(off, on):
+        for place in np.ndindex(*picked.shape):
+            for column in range(depth):
+                is_on = _is_on(op, picked[place], column, depth)
+                if is_on is not False:
+                    at = (*place, column)
+                    rows[at] = on if is_on else None
+    rows = np.moveaxis(rows, -1, position)
+    return useful(rows, rows.shape)
+
+
+def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
+    """Whether an index addresses the column; None when that is not known, or the runtimes do not follow the page.
+
+    The page casts a fraction to int64, they take it for an index that is out of range. Before version 11 a negative
+    index is out of range, they count it from the end.
+    """
+    if isinstance(index, bool) or not isinstance(index, (int, float, Expr)):
+        return None
+    if isinstance(index, float) and not index.is_integer():
+        return None
+    is_first, is_last = elements.equal(op, index, column), elements.equal(op, index, column - depth)
+    if is_first is not False:
+        return is_first
+    return None if is_last and op.version < 11 else is_last
 
 
 def _is_never_one(op: OpCall, dim: Dim) -> bool:

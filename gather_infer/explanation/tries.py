@@ -1,0 +1,149 @@
+"""Facts about sizes that would make an unknown known: found by inferring again with them, never promised untried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from gather_infer.explanation.provenance import names_in
+from gather_infer.inference.result import Inference
+from gather_infer.places import GraphPath
+from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq, known_le
+from gather_infer.tensor import Ratio, SymbolicTensor
+
+MAX_TRIES: Final = 16
+"""Runs of the inference for one explanation."""
+
+AT_LEAST_1: Final = Interval(1, None)
+AT_LEAST_2: Final = Interval(2, None)
+SIZES: Final = (Interval(4, 4), Interval(1, 1))
+"""What stands for any size: one that most models run with, and one that fits where a dim has to be 1."""
+
+Bounds = Mapping[str, Interval]
+"""Bounds of symbols by name."""
+
+
+class Tries:
+    """Infers again under bounds, a bounded number of times.
+
+    again    the run with the given bounds in addition to what the caller said; None when they contradict that
+    """
+
+    def __init__(self, inference: Inference, again: Callable[[Bounds], Inference | None]) -> None:
+        self.inference = inference
+        self.again = again
+        self.left = MAX_TRIES
+        names = {name for given in inference.inputs for name in names_in(inference[given])} - inference.causes.keys()
+        self.symbols = {name for name in names if name == name.strip() and "=" not in name}  # that `--dim` can name
+        self._demanded = dict(_demanded(inference))
+        self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
+
+    def remedy(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> str:
+        """The options with which an unknown is known, `--dim batch=1.. --dim one=1`; empty when none were found.
+
+        The fewest and lowest bounds of the symbols near it that make it known, else sizes of them. A symbol for which
+        the model demands a number gets that.
+
+        near       symbols, the nearest first
+        is_known   tells it of another run
+        """
+        found = self._bounds(near, is_known)
+        texts = {
+            name: "SIZE" if b.is_point and name not in self._demanded else f"{b.lo}.." for name, b in found.items()
+        }
+        texts |= {name: str(b.lo) for name, b in found.items() if name in self._demanded}
+        return " ".join(f"--dim {name}={text}" for name, text in texts.items())
+
+    def _bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
+        names = list(dict.fromkeys(name for name in near if name in self.symbols))
+        all_at = [{name: self._demanded.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
+        kept = next((bounds for bounds in all_at if self.holds(bounds, is_known)), {})
+        lower = {name: self._demanded.get(name, AT_LEAST_1) for name in names}
+        if AT_LEAST_2 in kept.values() and self.holds(lower, is_known):
+            kept = lower
+        few = 1
+        while few < len(kept):
+            nearest = dict(islice(kept.items(), few))
+            if self.holds(nearest, is_known):
+                kept = nearest
+                break
+            few *= 2
+        for name in reversed(list(kept)):
+            fewer = {n: bounds for n, bounds in kept.items() if n != name}
+            if fewer and self.holds(fewer, is_known):
+                kept = fewer
+        for name in [n for n, bounds in kept.items() if bounds == AT_LEAST_2]:
+            if len(kept) > 1 and self.holds({**kept, name: AT_LEAST_1}, is_known):
+                kept[name] = AT_LEAST_1
+        return kept
+
+    def holds(self, bounds: Bounds, is_known: Callable[[Inference], bool]) -> bool:
+        """Whether a run with these bounds answers with True; False as well when there have been too many runs."""
+        run = self._run(bounds)
+        return run is not None and is_known(run)
+
+    def _run(self, bounds: Bounds) -> Inference | None:
+        key = tuple(sorted(bounds.items(), key=lambda item: item[0]))
+        if key not in self._runs:
+            if self.left == 0 or not self._is_legal(bounds):
+                return None
+            self.left -= 1
+            run = self.again(bounds)
+            if run is not None and len(run.errors) > len(self.inference.errors):
+                run = None
+            self._runs[key] = run
+        return self._runs[key]
+
+    def _is_legal(self, bounds: Bounds) -> bool:
+        """False when no run with such sizes is legal: nothing that it would prove is worth anything."""
+        scope = Scope()
+        for name, interval in bounds.items():
+            scope.declare(name, interval)
+        for c in self.inference.constraints:
+            ask = known_eq if c.relation == "==" else known_le
+            if ask(c.left, c.right, scope) is False:
+                return False
+        return True
+
+
+def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:
+    """The symbols that are a certain number in every legal run."""
+    for c in inference.constraints:
+        for dim, size in ((c.left, c.right), (c.right, c.left)):
+            if c.relation == "==" and isinstance(dim, Expr) and dim.is_symbol and isinstance(size, int):
+                yield dim.name, Interval(size, size)
+
+
+def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
+    """Asks a run whether the element type and the rank of a tensor are known."""
+
+    def ask(run: Inference) -> bool:
+        value = run.scopes.get(path, {}).get(name)
+        return isinstance(value, SymbolicTensor) and value.shape is not None and value.dtype is not None
+
+    return ask
+
+
+def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
+    """Asks a run whether less is unknown wherever the tensor has a generated symbol in the run that is explained."""
+    before = [(i, names) for i, names in enumerate(_places(inference, path, name)) if symbol in names]
+
+    def ask(run: Inference) -> bool:
+        now = _places(run, path, name)
+        return all(i < len(now) and len(now[i]) < len(names) for i, names in before)
+
+    return ask
+
+
+def _places(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:
+    """What is unknown of each dim and each element of a tensor: generated symbols, `?` for what is not known at all."""
+    value = inference.scopes.get(path, {}).get(name)
+    if not isinstance(value, SymbolicTensor) or value.shape is None:
+        return []
+    found = []
+    for item in (*value.shape, *(() if value.values is None else value.values.flat)):
+        dim = item.num if isinstance(item, Ratio) else item
+        names = free_symbols(dim) & inference.causes.keys() if isinstance(dim, Expr) else ()
+        found.append(frozenset(["?"] if dim is None else names))
+    return found

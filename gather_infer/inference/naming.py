@@ -1,0 +1,118 @@
+"""What a file calls its dims, and where that stays when facts are written into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+
+from gather_infer.inference.join import symbols_of
+from gather_infer.inference.proto.types import to_dim_param, to_type
+from gather_infer.model.paths import bodies, subgraphs
+from gather_infer.places import MAIN, GraphPath
+from gather_infer.symbolic import Dim, Expr, free_symbols
+from gather_infer.symbolic.text import is_plain_name
+from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
+
+INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}
+"""Kinds of a type that hold another one, and the field that does."""
+
+TENSORS = ("tensor_type", "sparse_tensor_type")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+
+Scopes = Mapping[GraphPath, Mapping[str, Value]]
+
+
+def dims_of(proto: TypeProto) -> list[Any]:
+    """The dims that a type states, of a sequence or optional those of its elements."""
+    while (kind := proto.WhichOneof("value")) in INNER:
+        proto = getattr(getattr(proto, kind), INNER[kind])
+    return list(getattr(proto, kind).shape.dim) if kind in TENSORS else []
+
+
+def names_of_dims(model: ModelProto) -> frozenset[str]:
+    """Every name in the dims that the model declares anywhere."""
+    return names_in({d.dim_param for _, body in bodies(model) for v in _infos(body) for d in dims_of(v.type)} - {""})
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """The texts, each of which may be one name, and the names that stand in them."""
+    return frozenset(name for text in texts for name in (text, *_NAME.findall(text)))
+
+
+def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callable[[Expr], str]:
+    """The texts of dims in the file: two dims that differ have different texts.
+
+    An expression in symbols that no input has is read as a name of its own. Where the file has the same text for
+    another dim, it is put in parentheses.
+    """
+    known = {n for name in inputs for n in symbols_of(scopes[MAIN].get(name, SymbolicTensor()))}
+    symbols = {n for values in scopes.values() for value in values.values() for n in symbols_of(value)}
+    odd = {text for text in symbols | foreign(model, scopes) if not is_plain_name(text)}
+    if not odd:
+        return to_dim_param
+
+    def spell(dim: Expr) -> str:
+        text = to_dim_param(dim)
+        if dim.is_symbol or (free_symbols(dim) <= known and text not in known):
+            return text
+        while text in odd:
+            text = f"({text})"
+        return text
+
+    return spell
+
+
+def mentions_generated(model: ModelProto, scopes: Scopes, generated: Iterable[str]) -> bool:
+    """True when a dim that stays in the file has a generated symbol's name, and that symbol is not what it means."""
+    names = set(generated)
+    return bool(names) and not names.isdisjoint(names_in(foreign(model, scopes)))
+
+
+def foreign(model: ModelProto, scopes: Scopes) -> set[str]:
+    """The dim_params that stay in the file, but for those that are what their dims would be written as."""
+    return {text for text, is_ours in _kept(model, scopes) if not is_ours}
+
+
+def kept_names(model: ModelProto, scopes: Scopes) -> frozenset[str]:
+    """Every name in the dims that stay in the file when facts are written into it."""
+    return names_in({text for text, _ in _kept(model, scopes)})
+
+
+def _kept(model: ModelProto, scopes: Scopes) -> Iterator[tuple[str, bool]]:
+    """The dim_params that stay in the file, each with whether its dim would be written so."""
+    inside = (d.dim_param for body in model.functions for v in body.value_info for d in dims_of(v.type))
+    for text, is_ours in (*((text, False) for text in inside), *_kept_below(model.graph, scopes)):
+        if text:
+            yield text, is_ours
+
+
+def _kept_below(graph: GraphProto, scopes: Scopes) -> Iterator[tuple[str, bool]]:
+    pending: list[tuple[GraphPath, GraphProto]] = [(MAIN, graph)]
+    while pending:
+        path, graph = pending.pop()
+        yield from _kept_in(graph, scopes.get(path, {}))
+        for position, node in enumerate(graph.node):
+            pending += [(path.below(step), inner) for step, inner in subgraphs(node, position)]
+
+
+def _kept_in(graph: GraphProto, values: Mapping[str, Value]) -> Iterator[tuple[str, bool]]:
+    made = {name for node in graph.node for name in node.output} - {v.name for v in graph.output}
+    written = {name for name in made if name in values and to_type(values[name]) is not None}
+    for info in (*graph.input, *graph.output, *(v for v in graph.value_info if v.name not in written)):
+        value = values.get(info.name)
+        facts: tuple[Dim | None, ...] = ()
+        if isinstance(value, (SymbolicTensor, SparseTensor)):
+            facts = value.shape or ()
+        dims = dims_of(info.type)
+        for axis, dim in enumerate(dims):
+            fact = facts[axis] if len(facts) == len(dims) else None
+            yield dim.dim_param, isinstance(fact, Expr) and to_dim_param(fact) == dim.dim_param
+
+
+def _infos(body: Any) -> list[ValueInfoProto]:
+    graph = isinstance(body, GraphProto)
+    return [*body.value_info, *(body.input if graph else ()), *(body.output if graph else ())]
