@@ -14,6 +14,7 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
+from gather_infer.inference.limits import effort_of
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
 from gather_infer.inference.proto.types import DimReader, from_type
@@ -219,6 +220,7 @@ class _Run:
         return tuple(kept)
 
     def _walk(self, scope: Scope, *, assume: bool) -> tuple[Walker, list[Value]]:
+        scope.efforts = (effort_of(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=self.known, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
@@ -281,13 +283,13 @@ class _Run:
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
-        for values in walker.scopes.values():
+        for values in {id(values): values for values in walker.scopes.values()}.values():
             for name, value in values.items():
                 values[name] = settled.value(value)
         notes = self._declared_outputs(walker, [settled.value(v) for v in outputs], context.scope)
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
-        facts = (value for values in walker.scopes.values() for value in values.values())
+        facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
         return Inference(
             self.model,
             walker.scopes,

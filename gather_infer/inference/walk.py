@@ -19,13 +19,14 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.bodies import control, function
 from gather_infer.inference.bodies import predicates as condition
+from gather_infer.inference.bodies.memo import Scopes
 from gather_infer.inference.cache import Key, RuleCache
 from gather_infer.inference.custom import require_facts
 from gather_infer.inference.dispatch import Entry, Opsets
 from gather_infer.inference.fallback import onnx_inference
 from gather_infer.inference.frame import Frame, labels_of
 from gather_infer.inference.join import contradiction
-from gather_infer.inference.limits import limited
+from gather_infer.inference.limits import Budget, limited
 from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
@@ -35,7 +36,7 @@ from gather_infer.inference.topology import captured, topological
 from gather_infer.model.external import is_external
 from gather_infer.rules import Assumption, Attribute, Constraint, Context, OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, Scope
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import MAX_VALUES_RANK, SymbolicTensor, Value, holds_values
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -86,11 +87,12 @@ class Walker:
         self.functions: dict[tuple[str, str, str], FunctionProto] = {}
         for proto in model.proto.functions:
             self.functions.setdefault((plain_domain(proto.domain), proto.name, proto.overload), proto)
-        self.scopes: dict[str, dict[str, Value]] = {}
+        self.scopes = Scopes()
         self.diagnostics: list[Diagnostic] = []
         self.accesses: list[GatherAccess] = []
         self.cache = RuleCache(context)
         self.calls: list[tuple[str, str, str]] = []  # functions being walked, outermost first
+        self.budget = Budget(model.proto)
         self.retries = 0  # of bodies of loops, under a weaker hypothesis
 
     # graphs
@@ -396,7 +398,9 @@ class Walker:
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
         tensor = frame.constant(name)
-        if tensor is None or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+        if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+            return None
+        if 0 in tensor.dims and not holds_values(tensor.dims):
             return None
         return self.model.tensor(tensor)
 
