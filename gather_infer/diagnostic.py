@@ -78,7 +78,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI211": (Severity.ERROR, "the element type is not allowed by the operator at this opset"),
     "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
     "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
-    "GI214": (Severity.WARNING, "a body was not walked again, for the run has spent its budget of work"),
+    "GI214": (Severity.WARNING, "the budget of work is spent: a body is not walked, or questions of sizes stay open"),
     # the gather family
     "GI301": (Severity.ERROR, "a constant index is out of bounds"),
     "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),

@@ -7,10 +7,11 @@ from typing import Final
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
+from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.options import MAX_SIZE
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, Effort, Expr
+from gather_infer.symbolic import Dim, Effort, Expr, Scope
 from gather_infer.tensor import MAX_VALUES_RANK, Span, SymbolicTensor, Value, make_values
 
 MAX_DIM_SIZE: Final = 160
@@ -46,6 +47,7 @@ class Budget:
         self._nodes: int | None = None
         self._visits = 0
         self._listed = 0
+        self._is_spent = False
 
     def spend(self, nodes: Sequence[NodeProto], names: int = 0) -> None:
         """Account for a walk of a body with these nodes, and as many names in its interface.
@@ -55,8 +57,14 @@ class Budget:
         names += sum(len(node.input) + len(node.output) for node in nodes)
         cost = VISITS_PER_BODY + len(nodes) + names // NAMES_PER_VISIT
         if not self._fits(self._visits + cost, BODY_NODES, BODY_NODES_PER_NODE):
+            self._is_spent = True
             raise SpecViolation("the run has spent its budget of work on bodies", "GI214")
         self._visits += cost
+
+    @property
+    def is_spent(self) -> bool:
+        """True when a body has been refused."""
+        return self._is_spent
 
     def may_list(self, values: int) -> bool:
         """Account for values that are listed once more; False when that is more than is left."""
@@ -77,6 +85,13 @@ def effort_of(model: ModelProto) -> Effort:
     """What the proofs of one walk may cost."""
     nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
     return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
+
+
+def spent_on_proofs(scope: Scope) -> list[Diagnostic]:
+    """The finding that says why questions about sizes stay open; none when the effort of the walk was enough."""
+    if not scope.is_exhausted:
+        return []
+    return [diagnostic("GI214", "the run has spent its budget of work on proofs: later questions of sizes stay open")]
 
 
 def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:

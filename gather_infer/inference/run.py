@@ -14,7 +14,7 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
-from gather_infer.inference.limits import effort_of
+from gather_infer.inference.limits import effort_of, spent_on_proofs
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
 from gather_infer.inference.proto.types import DimReader, from_type
@@ -175,6 +175,8 @@ class _Run:
             start, before = scope.about(self.known), start
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
+            if scope.is_exhausted or walker.budget.is_spent:
+                break  # another walk would spend as much again
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
         accesses = [replace(a, evidence=evidence.get(a.node)) for a in walker.accesses]
         return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
@@ -295,7 +297,7 @@ class _Run:
             walker.scopes,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
-            diagnostics=(*self.early, *walker.diagnostics, *notes),
+            diagnostics=(*self.early, *walker.diagnostics, *notes, *spent_on_proofs(context.scope)),
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),
