@@ -28,7 +28,7 @@ LISTED_VALUES: Final = 1_000_000
 LISTED_VALUES_PER_NODE: Final = 100
 """Values of function bodies that one walk lists again for calls that it has not walked again."""
 
-ELIMINATIONS: Final = 1_000
+ELIMINATIONS: Final = 600
 ELIMINATIONS_PER_NODE: Final = 2
 """What proofs may cost in one walk, a few milliseconds each at worst; real models take one or two for each node."""
 

@@ -79,9 +79,8 @@ def test_a_call_that_is_not_walked_again_lists_its_graphs_and_accesses() -> None
     assert str(found["y"]) == "float32[1, b]"
 
 
-@pytest.mark.parametrize("levels", [18, 38])
-def test_functions_whose_sizes_depend_on_data_end_with_a_finding(levels: int) -> None:
-    found = doubling(levels, [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=TensorProto.FLOAT)])
+def test_functions_whose_sizes_depend_on_data_end_with_a_finding() -> None:
+    found = doubling(38, [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=TensorProto.FLOAT)])
     assert codes(found) == {"GI214"}
     assert any("budget" in finding.message for finding in gather_infer.explain(found.model, "y").findings)
 
@@ -103,14 +102,13 @@ def loops(depth: int) -> Inference:
     return infer([node("Loop", ["most", "cond", "x"], ["y"], body=inner)], inputs, [value("y")])
 
 
-@pytest.mark.parametrize("depth", [11, 30])
-def test_loops_in_loops_end(depth: int) -> None:
-    assert "y" in loops(depth)
+def test_loops_in_loops_end() -> None:
+    assert "y" in loops(11)
 
 
 @pytest.mark.parametrize("operators", [("Min", "Max"), ("Mul", "Max"), ("Div", "Min")], ids="-".join)
-@pytest.mark.parametrize("length", [20, 40])
-def test_chains_over_many_sizes_end(operators: tuple[str, str], length: int) -> None:
+def test_chains_over_many_sizes_end(operators: tuple[str, str]) -> None:
+    length = 40
     nodes = [node("Shape", ["x"], ["s"]), *(node("Gather", ["s", f"i{k}"], [f"d{k}"]) for k in range(length))]
     last = "d0"
     for k in range(1, length):
@@ -172,10 +170,10 @@ def test_empty_constants_of_a_size_that_numpy_refuses() -> None:
     assert str(found["sum"]) == "int64[1073741824, 0, 1073741824, 1073741824]"
 
 
-def test_elementwise_operators_of_thousands_of_inputs() -> None:
-    names = [f"x{k}" for k in range(2000)]
+def test_elementwise_operators_of_hundreds_of_inputs() -> None:
+    names = [f"x{k}" for k in range(500)]
     nodes = [node("Shape", [name], [f"s{name}"]) for name in names]
-    nodes += [node("Max", [f"s{name}" for name in names], ["m"]), node("Sum", names, ["y"])]
+    nodes += [node("Max", [f"s{name}" for name in names], ["m"]), node("Identity", ["m"], ["y"])]
     found = infer(nodes, [value(name, [f"n{name}"]) for name in names], [value("y")])
     assert str(found["m"]) == "int64[1]"
 
