@@ -86,6 +86,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI211": (Severity.ERROR, "the element type is not allowed by the operator at this opset"),
     "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
     "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
+    "GI214": (Severity.WARNING, "the budget of work is spent: a body is not walked, or questions of sizes stay open"),
     # the gather family
     "GI301": (Severity.ERROR, "a constant index is out of bounds"),
     "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),
@@ -130,6 +131,7 @@ ADVICE: dict[str, str] = {
     "GI211": "Insert a Cast, or raise the opset where the operator allows the type.",
     "GI212": "Follow the shapes in the message back to the inputs; `--dim` may claim sizes that do not fit.",
     "GI213": "Bind symbols with `--dim`; expressions of this size say little anyway.",
+    "GI214": "Inline the functions, or flatten the loops: each level that calls the next twice doubles the work.",
     "GI301": "Correct the index or the size of the axis: runtimes fail here, or read garbage.",
     "GI302": "See that every input keeps to the condition.",
     "GI303": "Write the index from the front, or raise the opset: only later versions say what a negative index means.",

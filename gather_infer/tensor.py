@@ -6,7 +6,9 @@ Nothing here knows protobuf. `None` means unknown wherever it stands; `()` is th
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,6 +20,9 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 MAX_VALUES = 1024
 """Elements that `SymbolicTensor.values` holds at most; a larger tensor keeps its span only."""
+
+MAX_VALUES_RANK = 16
+"""Axes of a tensor whose elements are held: numpy 1 has 32 at most, and operators need twice as many on the way."""
 
 
 class DType(enum.IntEnum):
@@ -237,6 +242,16 @@ def format_values(values: npt.NDArray[np.object_]) -> str:
     return "[" + ", ".join(format_values(np.asarray(v, dtype=object)) for v in values) + "]"
 
 
+def holds_values(shape: Sequence[int]) -> bool:
+    """True for a tensor that is small enough for its elements to be held, in every version of numpy.
+
+    An axis beside one of length 0 counts as well: numpy refuses what is too long, of nothing too.
+    """
+    if len(shape) > MAX_VALUES_RANK or prod(shape) > MAX_VALUES:
+        return False
+    return 0 not in shape or prod(dim or 1 for dim in shape) < 2**31
+
+
 def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDArray[np.object_]:
     """An object array of `elements` (a scalar, a flat sequence or an array), reshaped to `shape` when it is given."""
     if isinstance(elements, np.ndarray):
@@ -251,8 +266,8 @@ def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDAr
 
 
 def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor:
-    """A tensor whose elements are (partly) known; past MAX_VALUES elements they are dropped."""
-    if values.size > MAX_VALUES or (values.size and all(v is None for v in values.flat)):
+    """A tensor whose elements are (partly) known; those of one that is too large are dropped."""
+    if not holds_values(values.shape) or (values.size and all(v is None for v in values.flat)):
         return SymbolicTensor(dtype, values.shape)
     return SymbolicTensor(dtype, values.shape, values)
 

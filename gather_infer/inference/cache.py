@@ -7,7 +7,7 @@ no constant. Its key holds everything a rule can see, the facts of its inputs by
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gather_infer.access import Addressing
 from gather_infer.inference.dispatch import Entry
@@ -28,6 +28,7 @@ class RuleCache:
         self._context = context
         self._results: dict[Key, Sequence[Value | None]] = {}
         self.addressed: dict[Key, tuple[Addressing, ...]] = {}  # of the gather family
+        self.calls: dict[Key, Any] = {}  # of functions, see `bodies.memo`
         self._canonical: dict[Key, Value] = {}
         self._alive: dict[int, Value | None] = {id(None): None}  # so that no id is given to another fact
 
@@ -85,3 +86,4 @@ class RuleCache:
     def clear(self) -> None:
         """Forget the results: what they rested on has been taken back."""
         self._results.clear()
+        self.calls.clear()

@@ -1,17 +1,110 @@
-"""How large a fact may grow: expressions that are too long are given up, so that the work stays linear in the model."""
+"""What a run may spend, so that its work stays linear in the model: the size of a fact, the walks of bodies, proofs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+
+from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.options import MAX_SIZE
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, Expr
-from gather_infer.tensor import Span, SymbolicTensor, Value, make_values
+from gather_infer.symbolic import Dim, Effort, Expr, Scope
+from gather_infer.tensor import MAX_VALUES_RANK, Span, SymbolicTensor, Value, make_values
 
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol."""
+
+BODY_NODES: Final = 50_000
+BODY_NODES_PER_NODE: Final = 20
+"""Nodes of bodies that one walk visits, whatever the size of the model, and for each of its nodes.
+
+Deep models that keep their layers as functions visit some 20 000. Calls that call twice what they call, and loops in
+loops whose states change, would visit 2^40."""
+
+LISTED_VALUES: Final = 1_000_000
+LISTED_VALUES_PER_NODE: Final = 100
+"""Values of function bodies that one walk lists again for calls that it has not walked again."""
+
+ELIMINATIONS: Final = 600
+ELIMINATIONS_PER_NODE: Final = 2
+"""What proofs may cost in one walk, a few milliseconds each at worst; real models take one or two for each node."""
+
+VISITS_PER_BODY: Final = 5
+"""Nodes that are as much work as it takes to begin and end a body."""
+
+NAMES_PER_VISIT: Final = 8
+"""Names that are as much work as a node."""
+
+
+class Budget:
+    """What is left of the work that one walk may do beyond visiting each node once."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+        self._nodes: int | None = None
+        self._visits = 0
+        self._listed = 0
+        self._is_spent = False
+
+    def spend(self, nodes: Sequence[NodeProto], names: int = 0) -> None:
+        """Account for a walk of a body with these nodes, and as many names in its interface.
+
+        Raises SpecViolation when that is more than is left.
+        """
+        names += sum(len(node.input) + len(node.output) for node in nodes)
+        cost = VISITS_PER_BODY + len(nodes) + names // NAMES_PER_VISIT
+        if not self._fits(self._visits + cost, BODY_NODES, BODY_NODES_PER_NODE):
+            self._is_spent = True
+            raise SpecViolation("the run has spent its budget of work on bodies", "GI214")
+        self._visits += cost
+
+    @property
+    def is_spent(self) -> bool:
+        """True when a body has been refused."""
+        return self._is_spent
+
+    def may_list(self, values: int) -> bool:
+        """Account for values that are listed once more; False when that is more than is left."""
+        if not self._fits(self._listed + values, LISTED_VALUES, LISTED_VALUES_PER_NODE):
+            return False
+        self._listed += values
+        return True
+
+    def _fits(self, amount: int, base: int, per_node: int) -> bool:
+        if amount <= base:
+            return True
+        if self._nodes is None:  # counted only when it matters
+            self._nodes = _nodes_in((self._model.graph, *self._model.functions))
+        return amount <= base + per_node * self._nodes
+
+
+def effort_of(model: ModelProto) -> Effort:
+    """What the proofs of one walk may cost."""
+    nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
+    return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
+
+
+def spent_on_proofs(scope: Scope) -> list[Diagnostic]:
+    """The finding that says why questions about sizes stay open; none when the effort of the walk was enough."""
+    if not scope.is_exhausted:
+        return []
+    return [diagnostic("GI214", "the run has spent its budget of work on proofs: later questions of sizes stay open")]
+
+
+def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:
+    """Nodes in graphs and in all below them."""
+    found = 0
+    pending = list(graphs)  # a loop, since subgraphs may nest very deep
+    while pending:
+        graph = pending.pop()
+        found += len(graph.node)
+        for node in graph.node:
+            for attribute in node.attribute:
+                pending += [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+    return found
 
 
 def limited(value: Value, context: Context) -> Value:
@@ -22,6 +115,8 @@ def limited(value: Value, context: Context) -> Value:
     if not isinstance(value, SymbolicTensor):
         return value
     shape, values, span = value.shape, value.values, value.span
+    if values is not None and values.ndim > MAX_VALUES_RANK:
+        value, values = value.with_(values=None), None
     if shape is not None:
         too_large = next((d for d in shape if isinstance(d, int) and d > MAX_SIZE), None)
         if too_large is not None:

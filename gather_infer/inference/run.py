@@ -14,6 +14,7 @@ from gather_infer.errors import UsageError
 from gather_infer.inference.declared import severity
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
+from gather_infer.inference.limits import effort_of, spent_on_proofs
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
 from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
@@ -186,6 +187,8 @@ class _Run:
             start, before = scope.about(self.known), start
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
+            if scope.is_exhausted or walker.budget.is_spent:
+                break  # another walk would spend as much again
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
         accesses = [replace(a, evidence=evidence.get(a.key)) for a in walker.record.all(Access)]
         return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
@@ -231,6 +234,7 @@ class _Run:
         return tuple(kept)
 
     def _walk(self, scope: Scope, *, assume: bool) -> tuple[Walker, list[Value]]:
+        scope.efforts = (effort_of(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
@@ -293,7 +297,7 @@ class _Run:
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
-        for values in walker.scopes.values():
+        for values in {id(values): values for values in walker.scopes.values()}.values():
             for name, value in values.items():
                 values[name] = settled.value(value)
         reader = DimReader(self.known, self.dim_specs.bound)
@@ -301,14 +305,14 @@ class _Run:
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
-        facts = (value for values in walker.scopes.values() for value in values.values())
+        facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
         return Inference(
             self.model,
             walker.scopes,
             walker.labels,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
-            diagnostics=(*self.early, *walker.record.all(Diagnostic), *notes),
+            diagnostics=(*self.early, *walker.record.all(Diagnostic), *notes, *spent_on_proofs(context.scope)),
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),

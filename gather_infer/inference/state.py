@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import onnx
@@ -14,18 +14,27 @@ from gather_infer.domains import plain_domain
 from gather_infer.inference.cache import RuleCache
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.frame import Frame
+from gather_infer.inference.limits import Budget
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.record import Constraint, Mark
 from gather_infer.rules import Context, RuleSet
-from gather_infer.tensor import Value
+from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
 
 MAX_CONSTANT_BYTES: Final = 64 << 20
 """Bytes of a constant index that are read to check every element."""
+
+
+class Opened(NamedTuple):
+    """A graph that was walked: its path, what it is called, its facts."""
+
+    path: GraphPath
+    label: str
+    values: dict[str, Value]
 
 
 class State:
@@ -35,7 +44,9 @@ class State:
     scopes      the facts of each graph that was walked
     labels      what these graphs are called
     calls       functions that are being walked, outermost first
+    budget      for the walks of bodies
     retries     of bodies of loops, under a weaker hypothesis
+    opened      the graphs in the order in which they were walked, each as often as it was
     """
 
     def __init__(
@@ -62,15 +73,21 @@ class State:
         self.labels: dict[GraphPath, str] = {}
         self.cache = RuleCache(context)
         self.calls: list[tuple[str, str, str]] = []
+        self.budget = Budget(model.proto)
         self.retries = 0
+        self.opened: list[Opened] = []
 
     def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
         return Opsets(imports, self.rule_sets, self.functions)
 
     def enter(self, frame: Frame) -> None:
         """Keep the facts of a graph that is about to be walked."""
-        self.scopes[frame.path] = frame.values
-        self.labels[frame.path] = frame.label
+        self.list_scope(Opened(frame.path, frame.label, frame.values))
+
+    def list_scope(self, opened: Opened) -> None:
+        self.scopes[opened.path] = opened.values
+        self.labels[opened.path] = opened.label
+        self.opened.append(opened)
 
     # findings
 
@@ -96,7 +113,9 @@ class State:
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
         tensor = frame.constant(name)
-        if tensor is None or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+        if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+            return None
+        if 0 in tensor.dims and not holds_values(tensor.dims):
             return None
         return self.model.tensor(tensor)
 

@@ -11,12 +11,13 @@ from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
 from gather_infer.symbolic.phrasing import least_of, reduced
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
 from gather_infer.symbolic.rebuild import simplify, substitute
-from gather_infer.symbolic.scope import Scope
+from gather_infer.symbolic.scope import Effort, Scope
 
 __all__ = [
     "Dim",
     "DimSyntaxError",
     "DimTooLarge",
+    "Effort",
     "Expr",
     "Interval",
     "Scope",

@@ -9,11 +9,12 @@ from math import gcd
 
 from gather_infer.symbolic.dim import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
 from gather_infer.symbolic.rebuild import normalized, replace
-from gather_infer.symbolic.scope import DEFAULT, Scope
+from gather_infer.symbolic.scope import DEFAULT, Effort, Scope
 
 __all__ = ["known_eq", "known_le", "known_lt"]
 
 _MAX_CASES = 32
+_MAX_ELIMINATIONS = 100  # of one question; those of real models take up to 25
 
 
 def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
@@ -24,13 +25,19 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
         return a == b
     if scope is None:
         scope = DEFAULT
-    difference = a - b
+    try:
+        difference = a - b
+    except DimTooLarge:
+        return None
     if isinstance(difference, int):
         return difference == 0
     key = ("==", difference)
     results = scope.results
     if key not in results:
-        results[key] = _is_zero(difference, scope)
+        try:
+            results[key] = _is_zero(difference, scope)
+        except DimTooLarge:
+            results[key] = None
     found = results[key]
     return None if found is None else found == 1
 
@@ -60,16 +67,22 @@ def known_le(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
         return True
     if scope is None:
         scope = DEFAULT
-    if _is_nonnegative(b - a, scope):
-        return True
-    return False if _is_nonnegative(a - b - 1, scope) else None
+    try:
+        if _is_nonnegative(b - a, scope):
+            return True
+        return False if _is_nonnegative(a - b - 1, scope) else None
+    except DimTooLarge:
+        return None
 
 
 def known_lt(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
     """Whether a < b."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
-    return known_le(a + 1, b, scope)
+    try:
+        return known_le(a + 1, b, scope)
+    except DimTooLarge:
+        return None
 
 
 def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
@@ -89,10 +102,10 @@ def _sign(dim: Expr, scope: Scope) -> bool:
         return True
     if bounds.hi is not None and bounds.hi < 0:
         return False
-    if _is_linear(dim) and not scope.relevant_facts(dim):
-        return False  # its bounds are exact
+    if scope.is_exhausted or (_is_linear(dim) and not scope.relevant_facts(dim)):
+        return False  # its bounds are exact, or no more is done for them
     try:
-        return _by_cases(dim, scope.where_defined(), [_MAX_CASES])
+        return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Effort(_MAX_ELIMINATIONS))
     except DimTooLarge:
         return False
 
@@ -102,7 +115,9 @@ def _is_linear(dim: Expr) -> bool:
     return all(len(monomial) == 0 or (len(monomial) == 1 and monomial[0].is_symbol) for monomial, _ in dim.terms)
 
 
-def _by_cases(dim: Dim, scope: Scope, budget: list[int], tried: frozenset[Extremum] = frozenset()) -> bool:
+def _by_cases(
+    dim: Dim, scope: Scope, budget: list[int], effort: Effort, tried: frozenset[Extremum] = frozenset()
+) -> bool:
     """dim >= 0, by trying every argument of a min or max in its place, with what that says of the others."""
     try:
         dim = normalized(dim, scope)
@@ -117,10 +132,12 @@ def _by_cases(dim: Dim, scope: Scope, budget: list[int], tried: frozenset[Extrem
     if atom is None:
         return False
     budget[0] -= len(atom.args)
-    if budget[0] < 0:
+    if budget[0] < 0 or effort.is_spent:
         return False
     for chosen in atom.args:
         case = scope.child()
+        if effort not in case.efforts:
+            case.efforts = (*case.efforts, effort)
         for other in atom.args:
             if other is not chosen:
                 case.require(chosen - other if isinstance(atom, Max) else other - chosen)
@@ -129,7 +146,7 @@ def _by_cases(dim: Dim, scope: Scope, budget: list[int], tried: frozenset[Extrem
                 case.require(replace(fact, atom, chosen, case))
             if case.is_contradictory:
                 continue
-            if not _by_cases(replace(dim, atom, chosen, case), case, budget, tried | {atom}):
+            if not _by_cases(replace(dim, atom, chosen, case), case, budget, effort, tried | {atom}):
                 return False
         except ZeroDivisionError:
             continue  # defined for no binding in this case

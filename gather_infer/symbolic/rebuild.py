@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gather_infer.symbolic.dim import Dim, Expr, Extremum, FloorDiv, Min, Symbol
+from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, Extremum, FloorDiv, Min, Symbol
 from gather_infer.symbolic.divide import floordiv
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.scope import Scope
@@ -27,11 +27,12 @@ def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
 def simplify(dim: Dim, scope: Scope) -> Dim:
     """The dim, normalised again with what the scope knows: `max(0, N - 1)` is `N - 1` when N >= 1.
 
-    Equal to the dim for every binding in scope for which that is defined; where there is none, the dim itself.
+    Equal to the dim for every binding in scope for which that is defined; where there is none, or where the result
+    would be too large, the dim itself.
     """
     try:
         return normalized(dim, scope)
-    except ZeroDivisionError:
+    except (ZeroDivisionError, DimTooLarge):
         return dim
 
 

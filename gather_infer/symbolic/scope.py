@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from gather_infer.symbolic.dim import (
     Atom,
     Dim,
+    DimTooLarge,
     Expr,
     Extremum,
     FloorDiv,
@@ -20,10 +21,24 @@ from gather_infer.symbolic.dim import (
 from gather_infer.symbolic.interval import NONNEGATIVE, Interval
 from gather_infer.symbolic.relations import range_by_relations
 
-__all__ = ["DEFAULT", "Scope"]
+__all__ = ["DEFAULT", "Effort", "Scope"]
 
 _MEMO_CAPACITY = 1 << 16
 _MAX_FACTS_USED = 16
+_MAX_FACTS = 64  # of one scope: each question looks through all of them
+
+
+class Effort:
+    """How many more eliminations may be made. A count and no clock, so that the same questions get the same answers."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, eliminations: int) -> None:
+        self.left = eliminations
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left <= 0
 
 
 class Scope:
@@ -44,6 +59,7 @@ class Scope:
         "_snapshot",
         "_version",
         "divisors_are_nonzero",
+        "efforts",
     )
 
     def __init__(self, *, parent: Scope | None = None, divisors_are_nonzero: bool = False) -> None:
@@ -59,6 +75,8 @@ class Scope:
         self._contradictory = False
         # Set while an equality is decided: it need hold only where both sides are defined.
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
+        # What bounds beyond those of the terms may cost; children share it.
+        self.efforts: tuple[Effort, ...] = () if parent is None else parent.efforts
 
     def child(self) -> Scope:
         """A scope that sees the facts of this one, now and later, and keeps its own to itself."""
@@ -90,6 +108,7 @@ class Scope:
                     found._intervals[name] = interval if present is None else present & interval
                 scope = scope._parent
             found._facts = dict.fromkeys(self.facts)
+            found.efforts = self.efforts
             self._snapshot = self.version, found
         return self._snapshot[1]
 
@@ -116,6 +135,11 @@ class Scope:
         return self._contradictory or (self._parent is not None and self._parent.is_contradictory)
 
     @property
+    def is_exhausted(self) -> bool:
+        """Whether no more than the intervals of terms may be asked for: an effort is spent."""
+        return any(effort.is_spent for effort in self.efforts)
+
+    @property
     def facts(self) -> Iterator[Expr]:
         """Dims that are known to be >= 0, those of the parents first."""
         if self._parent is not None:
@@ -132,7 +156,7 @@ class Scope:
             self._version += 1
 
     def require(self, dim: Dim) -> None:
-        """Learns dim >= 0: `scope.require(n - 1)` says that n >= 1."""
+        """Learns dim >= 0: `scope.require(n - 1)` says that n >= 1. What is too large to be written is left out."""
         before = self._version
         self._require(dim)
         if self._version != before:
@@ -208,14 +232,21 @@ class Scope:
             interval = self._sum_of_terms(dim, self.bounds)
         if interval.is_empty or interval.is_point:
             return interval
+        if self.is_exhausted:
+            return interval
         facts = self.relevant_facts(dim)
         if not facts and _has_independent_terms(dim):
             return interval
         if isinstance(dim, Symbol):
             # While its facts are looked at, the symbol itself has its declared interval.
             self._memo[dim] = interval
+        for effort in self.efforts:
+            effort.left -= 1
         # None: the facts contradict each other, and anything may be said.
-        related = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
+        try:
+            related = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
+        except DimTooLarge:
+            return interval
         if related is None:
             return interval
         narrowed = interval & related
@@ -235,10 +266,13 @@ class Scope:
             return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
         return self._sum_of_terms(dim, self._atom_bounds)
 
-    def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval]) -> Interval:
+    def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval], *, but: Monomial | None = None) -> Interval:
+        """The sum of the intervals of the terms, `but` left out."""
         lo: int | None = 0
         hi: int | None = 0
         for monomial, coefficient in dim.terms:
+            if monomial == but:
+                continue
             if not monomial:
                 least: int | None = 1
                 most: int | None = 1
@@ -273,14 +307,15 @@ class Scope:
         known = self.bounds(fact).lo
         if known is not None and known >= 0:
             return
-        self._facts[fact] = None
-        self._version += 1
+        if len(self._facts) < _MAX_FACTS:
+            self._facts[fact] = None
+            self._version += 1
         # k*x + rest >= 0 bounds x when rest is bounded.
         for monomial, coefficient in fact.terms:
             if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
                 continue
             name = monomial[0].name
-            highest = self._atom_bounds(fact - monomial[0] * coefficient).hi
+            highest = self._sum_of_terms(fact, self._atom_bounds, but=monomial).hi
             if highest is None:
                 continue
             if coefficient > 0:
@@ -290,6 +325,12 @@ class Scope:
 
     def _decomposed(self, fact: Expr) -> list[Dim] | None:
         """Facts that together say the same as `fact`, or more of what follows from it; None if there are none."""
+        try:
+            return self._parts(fact)
+        except DimTooLarge:
+            return None
+
+    def _parts(self, fact: Expr) -> list[Dim] | None:
         for monomial, coefficient in fact.terms:
             if len(monomial) == 1 and isinstance(monomial[0], Extremum):
                 extremum = monomial[0]

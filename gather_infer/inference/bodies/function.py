@@ -11,6 +11,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from gather_infer.diagnostic import Location
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies import memo
 from gather_infer.inference.frame import MAX_DEPTH, Frame
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import to_type
@@ -32,7 +33,8 @@ def call(
 ) -> list[Value | None]:
     """The facts of a call: the body walked with the call's inputs and attributes, under its own opset imports.
 
-    Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has.
+    Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has, and when the
+    budget for bodies is spent.
     """
     key = (body.domain, body.name, body.overload)
     if key in walker.calls:
@@ -48,6 +50,11 @@ def call(
             f"function {body.name} has at most {len(body.output)} outputs, found {len(node.output)}", "GI107"
         )
 
+    question = memo.key_of(walker, body, node, inputs, frame)
+    if question is not None and (known := memo.recall(walker, question, node, frame)) is not None:
+        return known
+    walker.budget.spend(body.node)
+    before = memo.before(walker)
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
         source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
@@ -81,7 +88,10 @@ def call(
     for name in body.output:
         if name not in inner.values and name not in inner.absent:
             walker.report("GI103", f"function output {name} is not defined", Location(graph=inner.label, value=name))
-    return [inner.values.get(name) for name in body.output]
+    results = [inner.values.get(name) for name in body.output]
+    if question is not None:
+        memo.remember(walker, question, before, place, results, [inner.traces.get(name) for name in body.output])
+    return results
 
 
 def resolved(node: NodeProto, frame: Frame) -> NodeProto:

@@ -169,8 +169,12 @@ def is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
 
 def _made_since(iteration: Expr, context: Context) -> set[str]:
     """The symbols that the walks of the body have made, the iteration itself among them."""
-    names = list(context.causes)
-    return set(names[names.index(iteration.name) :])
+    made: set[str] = set()
+    for name in reversed(context.causes):
+        made.add(name)
+        if name == iteration.name:
+            break
+    return made
 
 
 def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:

@@ -11,7 +11,7 @@ from typing import Final
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import one_element
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
 from gather_infer.tensor import SymbolicTensor, Value, make_values
 
 COMPARISONS: Final[Mapping[str, Callable[[Dim, Dim], Dim]]] = {
@@ -37,7 +37,17 @@ def scalar(value: Value | None) -> object:
 
 
 def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
-    """The dim that is negative exactly when the one boolean that a node computes is true; None when there is none."""
+    """The dim that is negative exactly when the one boolean that a node computes is true; None when there is none.
+
+    None as well when it would be too large to be written.
+    """
+    try:
+        return _condition(op_type, names, inputs, frame)
+    except DimTooLarge:
+        return None
+
+
+def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
     if op_type in COMPARISONS:
         sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
         known = [side for side in sides if side is not None]
@@ -79,7 +89,10 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
             return x, y
         if isinstance(x, bool) or isinstance(y, bool) or not local.isdisjoint(free_symbols(x) | free_symbols(y)):
             return x, y
-        found = _choice(negative, x, y, context)
+        try:
+            found = _choice(negative, x, y, context)
+        except DimTooLarge:
+            found = None
         return (x, y) if found is None else (found, found)
 
     shapes = [pick(x, y) for x, y in zip(taken.shape or (), other.shape or (), strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto
@@ -48,7 +49,11 @@ def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
 def walk_body(
     walker: Walker, body: GraphProto, given: Sequence[Value], at: Inside, frame: Frame
 ) -> tuple[list[Value], Frame]:
-    """The facts of a subgraph's outputs for the inputs `given`, and the frame that it was walked in."""
+    """The facts of a subgraph's outputs for the inputs `given`, and the frame that it was walked in.
+
+    Raises SpecViolation when the budget for bodies is spent.
+    """
+    walker.budget.spend(body.node, len(body.input) + len(body.output) + len(body.initializer) + len(body.value_info))
     values = dict(zip(inputs_of(body), given, strict=True))
     inner = Frame(
         frame.opsets,
@@ -66,7 +71,8 @@ def walk_body(
 def local_symbols(context: Context, created: int) -> set[str]:
     """Symbols that a body made and that mean nothing outside: those of data, and functions of these."""
     local: set[str] = set()
-    for name in list(context.causes)[created:]:  # in the order of their making
+    made = list(islice(reversed(context.causes), len(context.causes) - created))
+    for name in reversed(made):  # in the order of their making
         cause = context.causes[name]
         if cause.data_dependent or not local.isdisjoint(cause.operands):
             local.add(name)

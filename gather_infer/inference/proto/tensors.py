@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from onnx import SparseTensorProto, TensorProto
 
 from gather_infer.model import ModelFile
-from gather_infer.tensor import MAX_VALUES, DType, Span, SymbolicTensor
+from gather_infer.tensor import MAX_VALUES_RANK, DType, Span, SymbolicTensor, holds_values
 
 MAX_FLOAT_VALUES: Final = 64
 """Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
@@ -83,18 +84,17 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     """
     dtype = _DTYPES.get(tensor.data_type)
     shape = tuple(tensor.dims)
-    size = 1
-    for dim in shape:
-        size *= dim
-    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model) or max(shape, default=0) >= 2**31:
+    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model) or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
-        if size <= MAX_VALUES:
+        if holds_values(shape):
             return _from_array(dtype, _read(tensor, model))
-        if dtype in (DType.INT32, DType.INT64) and model.nbytes(tensor) <= MAX_SPAN_BYTES:
+        if dtype in (DType.INT32, DType.INT64) and 0 not in shape and model.nbytes(tensor) <= MAX_SPAN_BYTES:
             array = model.tensor(tensor)
             return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
-    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16) and size <= MAX_FLOAT_VALUES:
+    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16) and holds_values(shape):
+        if prod(shape) > MAX_FLOAT_VALUES:
+            return SymbolicTensor(dtype, shape)
         return _from_array(dtype, _read(tensor, model))
     return SymbolicTensor(dtype, shape)
 

@@ -192,6 +192,9 @@ for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
 
 # Any number of inputs of one element type; one shape for all until version 8, which broadcasts.
 # Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
+MAX_COMBINED = 64
+"""Inputs whose elements or spans are combined one after the other: what they make grows with each."""
+
 VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
     "Min": (elements.least, spans.least),
     "Max": (elements.most, spans.most),
@@ -216,11 +219,11 @@ def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | No
         shape = broadcast(op, *shapes) if broadcasts else reduce(lambda a, b: same_shape(op, a, b), shapes)
         values = None
         arrays = [tensor.values for tensor in inputs if tensor.values is not None]
-        if element is not None and dtype is not None and len(arrays) == len(inputs):
+        if element is not None and dtype is not None and len(arrays) == len(inputs) <= MAX_COMBINED:
             kind, function = dtype, element
             values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
         bounds = None
-        if span is not None and dtype in INTEGER_RANGE and needs_span(values):
+        if span is not None and dtype in INTEGER_RANGE and needs_span(values) and len(inputs) <= MAX_COMBINED:
             scope, combine = op.scope, span
             found = reduce(lambda a, b: combine(a, b, scope), (spans.span_of(tensor, scope) for tensor in inputs))
             bounds = spans.fit(op, found, dtype)

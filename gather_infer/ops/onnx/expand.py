@@ -19,12 +19,20 @@ from gather_infer.ops.vocabulary.operands import (
     elements_of,
     kept_span,
     moved,
-    size_of,
     static_shape,
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, maximum
-from gather_infer.tensor import MAX_VALUES, DType, Span, SymbolicTensor, format_shape, from_values, make_values
+from gather_infer.tensor import (
+    MAX_VALUES,
+    DType,
+    Span,
+    SymbolicTensor,
+    format_shape,
+    from_values,
+    holds_values,
+    make_values,
+)
 
 rules = RuleSet("")
 
@@ -49,7 +57,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
     wanted = tuple(element_dim(op, e, f"entry {i} of shape") for i, e in enumerate(target))
     shape = broadcast(op, data.shape, wanted)
     static = static_shape(shape)
-    if data.values is None or static is None or size_of(static) > MAX_VALUES:
+    if data.values is None or static is None or not holds_values(static):
         return moved(op, data, shape)
     return moved(op, data, shape, np.broadcast_to(data.values, static).copy())
 
@@ -95,7 +103,7 @@ def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None)
     shape = tuple(dim * count for dim, count in zip(data.shape, times, strict=True))
     counts, static = all_ints(times), static_shape(shape)
     values: Values | None = None
-    if data.values is not None and counts is not None and static is not None and size_of(static) <= MAX_VALUES:
+    if data.values is not None and counts is not None and static is not None and holds_values(static):
         values = np.tile(data.values, counts)
     return moved(op, data, shape, values)
 

@@ -24,11 +24,11 @@ from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.symbolic import Dim, Scope, known_le, known_lt
 from gather_infer.tensor import (
     INTEGER_RANGE,
-    MAX_VALUES,
     DType,
     Shape,
     Span,
     SymbolicTensor,
+    holds_values,
     make_values,
 )
 
@@ -145,7 +145,7 @@ def truths(tensor: SymbolicTensor) -> Values | None:
     if tensor.shape is None or not tensor.is_static:
         return None
     dims = tuple(d for d in tensor.shape if isinstance(d, int))
-    if math.prod(dims) > MAX_VALUES:
+    if not holds_values(dims):
         return None
     return make_values([truth_of(tensor)] * math.prod(dims), dims)
 

@@ -15,7 +15,6 @@ from gather_infer.ops.vocabulary.operands import (
     elements_of,
     joint_span,
     kept_span,
-    size_of,
     static_shape,
     unique_axes,
     useful,
@@ -24,7 +23,7 @@ from gather_infer.ops.vocabulary.operands import (
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_lt, maximum, product
-from gather_infer.tensor import MAX_VALUES, Shape, Span, SymbolicTensor, format_shape, make_values
+from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
 rules = RuleSet("")
 
@@ -115,7 +114,7 @@ def _padded_values(
     data: SymbolicTensor, axes: Sequence[int], pads: list[int] | None, fill: SymbolicTensor | None, shape: Shape
 ) -> Values | None:
     static = static_shape(shape)
-    if data.values is None or pads is None or static is None or size_of(static) > MAX_VALUES:
+    if data.values is None or pads is None or static is None or not holds_values(static):
         return None
     widths = [(0, 0)] * data.values.ndim
     for i, axis in enumerate(axes):

@@ -21,7 +21,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import Shape, SymbolicTensor, format_shape, make_values
+from gather_infer.tensor import Shape, SymbolicTensor, format_shape, holds_values, make_values
 
 rules = RuleSet("")
 
@@ -55,7 +55,7 @@ def reshape(
         return moved(op, data, None)
     shape = reshaped(op, data.shape, target, allowzero=allowzero)
     static = static_shape(shape)
-    if data.values is None or static is None or product(static) != data.values.size:
+    if data.values is None or static is None or not holds_values(static) or product(static) != data.values.size:
         return moved(op, data, shape)
     return moved(op, data, shape, data.values.reshape(static))
 
@@ -371,6 +371,6 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
 def _as(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
     """`data` in a shape that has as many elements."""
     static = static_shape(shape)
-    if data.values is None or static is None:
+    if data.values is None or static is None or not holds_values(static):
         return moved(op, data, shape)
     return moved(op, data, shape, make_values(data.values, static))

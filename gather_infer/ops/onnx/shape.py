@@ -18,7 +18,6 @@ from gather_infer.ops.vocabulary.operands import (
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import product
 from gather_infer.tensor import (
-    MAX_VALUES,
     DType,
     Shape,
     Span,
@@ -27,6 +26,7 @@ from gather_infer.tensor import (
     Value,
     format_shape,
     from_values,
+    holds_values,
     make_values,
 )
 
@@ -141,7 +141,7 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
 def _filled(fill: SymbolicTensor, dims: Shape) -> SymbolicTensor:
     span = _span_of_fill(fill)
     static = static_shape(dims)
-    if static is None or fill.values is None or size_of(static) > MAX_VALUES:
+    if static is None or fill.values is None or not holds_values(static):
         return SymbolicTensor(fill.dtype, dims, span=span)
     values = useful(np.full(static, fill.values.flat[0], dtype=object), dims)
     return SymbolicTensor(fill.dtype, dims, values, span)
@@ -183,7 +183,7 @@ def eye_like(op: OpCall, data: SymbolicTensor, dtype: DType | None, *, k: int = 
     if shape is None:
         shape = (op.fresh("the input has no known rank"), op.fresh("the input has no known rank"))
     static = static_shape(shape)
-    if static is None or static[0] * static[1] > MAX_VALUES or dtype is None:
+    if static is None or not holds_values(static) or dtype is None:
         return SymbolicTensor(dtype, shape, span=span)
     kind = bool if dtype is DType.BOOL else float if dtype.is_float else int
     rows, columns = static

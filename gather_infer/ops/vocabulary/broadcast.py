@@ -8,6 +8,7 @@ A run is legal only if the two dims of an axis are equal or one of them is 1. Ev
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
@@ -28,6 +29,9 @@ from gather_infer.tensor import Shape, format_shape
 
 _ANY = symbol("any size >= 0")
 """Stands for "every number >= 0" in a substitution; the scope knows nothing about it."""
+
+MAX_PARTS: Final = 32
+"""Dims whose broadcast is known to be the same in whichever order they are broadcast."""
 
 
 def broadcast(op: OpCall, *shapes: Shape | None) -> Shape | None:
@@ -97,6 +101,8 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     for x in (a, b):
         if len(_parts(op, x)) == len(parts):
             return x
+    if len(parts) > MAX_PARTS:
+        parts = {a, b}
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
         return maximum(a, b, scope=scope)
     return _symbol(op, parts)
@@ -179,6 +185,6 @@ def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
             continue
         try:
             return substitute(b, {name: solution})
-        except ZeroDivisionError:
-            continue  # b is not defined where a = value
+        except (ZeroDivisionError, DimTooLarge):
+            continue  # b is not defined where a = value, or cannot be written
     return None

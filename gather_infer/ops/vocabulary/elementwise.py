@@ -14,7 +14,7 @@ from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge, Scope, known_eq
-from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor, format_shape, holds_values
 
 Values: TypeAlias = "npt.NDArray[np.object_]"
 UnaryElement: TypeAlias = Callable[[OpCall, DType, Element], Element]
@@ -26,13 +26,13 @@ BinarySpan: TypeAlias = Callable[[Span, Span, Scope], Span]
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
     """`function` of the elements of broadcast arrays; None when the result would hold too many or no known element."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    out = np.empty(shape, dtype=object)
-    if out.size > MAX_VALUES:
+    if not holds_values(shape):
         return None
+    out = np.empty(shape, dtype=object)
     known = out.size == 0
     flat = out.reshape(-1)
-    operands = np.broadcast(*arrays) if len(arrays) > 1 else ((element,) for element in arrays[0].flat)
-    for position, elements in enumerate(operands):
+    operands = [np.broadcast_to(array, shape).flat for array in arrays]
+    for position, elements in enumerate(zip(*operands, strict=True)):
         try:
             flat[position] = element = function(*elements)
         except DimTooLarge:

@@ -20,7 +20,16 @@ from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, of_elements, span_of
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt
-from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, from_values
+from gather_infer.tensor import (
+    INTEGER_RANGE,
+    DType,
+    Shape,
+    Span,
+    SymbolicTensor,
+    format_shape,
+    from_values,
+    holds_values,
+)
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
@@ -325,11 +334,10 @@ def result(
 
 def value_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
     """The dims as numbers when the index is known and there are few enough elements for values; else None."""
-    if shape is None or numbers is None or numbers.size > MAX_VALUES:
+    if shape is None or numbers is None or not holds_values(numbers.shape):
         return None
     sizes = tuple(d for d in shape if isinstance(d, int))
-    fits = math.prod(sizes) <= MAX_VALUES and max(sizes, default=0) < 2**31  # numpy refuses longer axes, of nothing too
-    return sizes if len(sizes) == len(shape) and fits else None
+    return sizes if len(sizes) == len(shape) and holds_values(sizes) else None
 
 
 def describe(tensor: SymbolicTensor, name: str) -> str:

@@ -12,7 +12,7 @@ from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, span_of
 from gather_infer.symbolic import Dim, Expr
-from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, make_values
+from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
 Values = npt.NDArray[np.object_]
 
@@ -73,7 +73,7 @@ def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values 
 
 def useful(values: Values | None, shape: Shape | None) -> Values | None:
     """`values` if they fit `shape` and are worth keeping, else None."""
-    if values is None or values.shape != static_shape(shape) or values.size > MAX_VALUES:
+    if values is None or values.shape != static_shape(shape) or not holds_values(values.shape):
         return None
     return None if values.size and all(element is None for element in values.flat) else values
 
@@ -104,7 +104,7 @@ def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
     if tensor.values is not None:
         return tensor.values
     shape = static_shape(tensor.shape)
-    if shape is None or size_of(shape) > MAX_VALUES:
+    if shape is None or not holds_values(shape):
         return None
     return np.full(shape, None, dtype=object)
 

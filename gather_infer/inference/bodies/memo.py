@@ -1,0 +1,138 @@
+"""Calls of functions that were walked before: each level of functions that calls the next one twice doubles the work.
+
+Only a call without side effects is remembered: one whose body made no symbol, found, learnt and assumed nothing, and
+read no constant. Its key holds everything that the body can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from onnx import AttributeProto, FunctionProto, NodeProto
+
+from gather_infer.inference.cache import Key
+from gather_infer.inference.lineage.trace import Trace
+from gather_infer.inference.result import Access
+from gather_infer.inference.state import Opened
+from gather_infer.places import GraphPath, NodePath, Step
+from gather_infer.record import Mark
+from gather_infer.tensor import Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.walk import Walker
+
+MAX_ATTRIBUTE_BYTES: Final = 256
+"""Serialised bytes of an attribute of a call that is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call has given.
+
+    node      that calls
+    results   the facts of its outputs
+    traces    where their elements come from, by position
+    opened    its body, and the graphs and calls in that
+    accesses  of the nodes in it
+    """
+
+    node: NodePath
+    results: list[Value | None]
+    traces: tuple[Trace | None, ...]
+    opened: tuple[Opened, ...]
+    accesses: tuple[Access, ...]
+
+    @property
+    def size(self) -> int:
+        """How much there is to list again for another call."""
+        return len(self.accesses) + sum(1 + len(opened.values) for opened in self.opened)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a walk had recorded when a call began."""
+
+    added: int
+    findings: int
+    version: int
+    opened: int
+    mark: Mark
+
+
+def key_of(
+    walker: Walker, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
+) -> Key | None:
+    """What the facts of a call depend on, None when that cannot be told in few words."""
+    name = (body.domain, body.name, body.overload)
+    if walker.functions.get(name) is not body:
+        return None  # the schema's, or of a domain with another spelling
+    given: list[object] = []
+    for attribute in node.attribute:
+        source: AttributeProto | None = attribute
+        if attribute.ref_attr_name:
+            source = frame.attributes.get(attribute.ref_attr_name)
+        if source is None:
+            continue
+        if source.ByteSize() > MAX_ATTRIBUTE_BYTES or source.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            return None
+        given += [attribute.name, source.SerializeToString()]
+    facts = [id(None if value is None else walker.cache.canonical(value)) for value in inputs]
+    scope = walker.context.scope
+    return (name, *facts, *map(frame.trace, node.input), *given, tuple(map(bool, node.output)), scope, scope.version)
+
+
+def before(walker: Walker) -> Before:
+    context = walker.context
+    return Before(
+        walker.record.added, len(context.findings), context.scope.version, len(walker.opened), walker.record.mark()
+    )
+
+
+def remember(
+    walker: Walker, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
+) -> None:
+    """Remember a call, unless it has done more than give results and access by index."""
+    context = walker.context
+    accesses = tuple(walker.record.since(since.mark, Access))
+    if walker.record.added - since.added != len(accesses):
+        return
+    if len(context.findings) == since.findings and context.scope.version == since.version:
+        opened = tuple(walker.opened[since.opened :])
+        walker.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
+
+
+def recall(walker: Walker, key: Key, node: NodeProto, frame: Frame) -> list[Value | None] | None:
+    """The facts of a call that was made before; its graphs and accesses are listed below this node as well.
+
+    They are left out when the budget for that is spent: all that they say was said of the call before.
+    """
+    call: Call | None = walker.cache.calls.get(key)
+    if call is None:
+        return None
+    place = walker.context.node
+    if walker.budget.may_list(call.size):
+        for opened in call.opened:
+            path, label = _moved(opened.path, call.node, place), _relabelled(opened.label, call.node, place)
+            walker.list_scope(Opened(path, label, opened.values))
+        for access in call.accesses:
+            inner = access.node
+            path = _moved(inner.graph, call.node, place)
+            moved = NodePath(path, inner.position, _relabelled(inner.label, call.node, place))
+            walker.record.add(replace(access, node=moved))
+    for name, trace in zip(node.output, call.traces, strict=False):
+        if trace is not None:
+            frame.traces[name] = trace
+    return call.results
+
+
+def _moved(path: GraphPath, old: NodePath, new: NodePath) -> GraphPath:
+    """The path of a graph that stands below the node `old`, as it is below the node `new` that calls the same."""
+    below = path.steps[len(old.graph.steps) + 1 :]
+    return GraphPath(new.graph.root, new.graph.position, (*new.graph.steps, Step(new.position), *below))
+
+
+def _relabelled(label: str, old: NodePath, new: NodePath) -> str:
+    return new.label + label[len(old.label) :]
