@@ -28,6 +28,8 @@ COMPARISONS = {
 }
 KEYS = re.compile(r"key|text|question", re.IGNORECASE)
 """What variables and functions are called that hold or make a key."""
+TEXTS = frozenset({"strict", "reason", "stem"})
+"""Keywords that decide nothing: an assertion of zip, why something is not known, what a symbol is called."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -259,12 +261,12 @@ class _Finder(ast.NodeVisitor):
         if isinstance(function, ast.Attribute) and function.attr in ("get", "setdefault") and node.args:
             self.drop_elements(node.args[0])
         for keyword in node.keywords:
-            if keyword.arg is not None and keyword.arg != "strict":
+            if keyword.arg is not None and keyword.arg not in TEXTS:
                 self.drop(keyword, "keyword dropped")
         self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg != "strict":  # of zip: an assertion
+        if node.arg not in TEXTS:
             self.visit(node.value)
 
     def drop_elements(self, node: ast.expr) -> None:
