@@ -203,10 +203,21 @@ TABLE = {
     "limited range": ("e = Shape(x) c = Squeeze(e) r = Range(zero, c, one) y = Min(r, eight)", "0, min(8, N - 1)", "proved"),
     "range plus": ("e = Shape(x) c = Squeeze(e) r = Range(zero, c, one) y = Add(r, four)", "4, N + 3", "N <= 5"),
     "range and one": ("e = Shape(x) c = Squeeze(e) r = Range(zero, c, one) y = Concat<axis = 0>(r, v1)", "0, max(1, N - 1)", "N <= 9"),
+    "rows of two": ("n = Add(a, nine) c = Concat<axis = 0>(a, n) d = Concat<axis = 0>(a, a) i = Unsqueeze(c, v0) o = Unsqueeze(d, v0) b = Concat<axis = 0>(i, o) y = Gather(b, zero)", "0, 17", "undecided (violated)"),
+    "rows of two, the other": ("n = Add(a, nine) c = Concat<axis = 0>(a, n) d = Concat<axis = 0>(a, a) i = Unsqueeze(c, v0) o = Unsqueeze(d, v0) b = Concat<axis = 0>(i, o) y = Gather(b, one)", "0, 8", "proved"),
+    "raised to a limit by a loop": ("go = Constant<value = bool {1}>() y = Loop(ten, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Add(s, one) s2 = Min(l, eight) }>", "0, 8", "proved"),
+    "lowered by a loop": ("go = Constant<value = bool {1}>() y = Loop(ten, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) s2 = Sub(s, one) }>", "", "undecided"),
+    "lowered to a limit by a loop": ("go = Constant<value = bool {1}>() y = Loop(ten, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Sub(s, one) s2 = Max(l, zero) }>", "0, 8", "proved"),
+    "boxes, transposed": ("b = NonMaxSuppression(boxes, classes, v2) t = Transpose(b) y = Gather(t, two)", "0, 5", "proved"),
+    "boxes, all": ("y = NonMaxSuppression(boxes, classes, v2)", "0, 5", "proved"),
+    "sum of a and another in half": ("t = Less(a, four) q = Add(p, a) y = Where(t, q, zero)", "0, 11", "undecided"),
+    "difference in half": ("t = Less(a, four) q = Sub(p, a) y = Where(t, q, zero)", "-3, 8", "proved"),
+    "sum with an input in half": ("t = Less(a, four) q = Add(x, a) y = Where(t, q, zero)", "", "undecided"),
+    "doubled in half": ("t = Less(a, four) q = Add(a, a) y = Where(t, q, zero)", "0, 6", "proved"),
 }  # fmt: skip
 
 LOOSE = {
-    "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half", "rows limited",
+    "range by two", "nonzero concat", "cast from int32", "cast to int8", "raised to a limit by a loop", "lowered to a limit by a loop", "product to int8", "grows, other half", "rows limited",
     "kept by a loop",
 }  # fmt: skip
 """Rows whose span has an end that is no element."""

@@ -267,3 +267,50 @@ def test_what_onnx_rejects_of_an_operator_with_a_body() -> None:
     assert shapes(infer_shapes(body, strict_mode=True))["y"] == ["N", 3]
     with pytest.raises(InferenceError):
         infer_shapes(proto, strict_mode=True)
+
+
+def typed(kind: str, *dims: int | str | None, dtype: int = onnx.TensorProto.FLOAT) -> onnx.TypeProto:
+    helper = onnx.helper
+    tensor = helper.make_tensor_type_proto(dtype, dims if dims != (None,) else None)
+    makers = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}
+    return makers[kind](tensor) if kind in makers else tensor
+
+
+DECLARED = {
+    # id:                       (type of the input, type that is declared for its copy)
+    "the same":                 (typed("tensor", "N", 3), typed("tensor", "N", 3)),
+    "another size":             (typed("tensor", "N", 3), typed("tensor", "N", 4)),
+    "a name for a size":        (typed("tensor", "N", 3), typed("tensor", "N", "M")),
+    "a size for a name":        (typed("tensor", "N", 3), typed("tensor", 4, 3)),
+    "an open dim":              (typed("tensor", 2, 3), typed("tensor", "", 3)),
+    "no rank":                  (typed("tensor", 2, 3), typed("tensor", None)),
+    "another rank":             (typed("tensor", 2, 3), typed("tensor", 2)),
+    "another element type":     (typed("tensor", 2), typed("tensor", 2, dtype=7)),
+    "a sequence":               (typed("seq", 2, 3), typed("seq", 2, 3)),
+    "a size in a sequence":     (typed("seq", 2, 3), typed("seq", 2, "M")),
+    "another size in one":      (typed("seq", 2, 3), typed("seq", 2, 4)),
+    "another type in one":      (typed("seq", 2), typed("seq", 2, dtype=7)),
+    "no rank in one":           (typed("seq", 2), typed("seq", None)),
+    "a sequence for a tensor":  (typed("tensor", 2), typed("seq", 2)),
+    "an optional":              (typed("optional", 2, "N"), typed("optional", "M", "N")),
+    "another optional":         (typed("optional", 2), typed("optional", 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_declarations_are_completed_as_onnx_does(name: str) -> None:
+    given, declared = DECLARED[name]
+    helper = onnx.helper
+    nodes = [helper.make_node("Identity", ["x"], ["h"]), helper.make_node("Identity", ["h"], ["y"])]
+    inputs, outputs = [helper.make_value_info("x", given)], [onnx.ValueInfoProto(name="y")]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, value_info=[helper.make_value_info("h", declared)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found: list[object] = []
+    for module in (onnx.shape_inference, shape_inference):
+        try:
+            made = module.infer_shapes(proto, strict_mode=True)
+        except module.InferenceError:
+            found.append("an error")
+        else:
+            found.append(made.graph.value_info[0].type)
+    assert found[0] == found[1]
