@@ -217,8 +217,8 @@ TABLE = {
 }  # fmt: skip
 
 LOOSE = {
-    "range by two", "nonzero concat", "cast from int32", "cast to int8", "raised to a limit by a loop", "lowered to a limit by a loop", "product to int8", "grows, other half", "rows limited",
-    "kept by a loop",
+    "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
+    "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
 }  # fmt: skip
 """Rows whose span has an end that is no element."""
 
