@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 import pytest
-from onnx import ModelProto, defs
+from onnx import ModelProto
 
 from gather_infer import RuleSet, infer
 from gather_infer.rules import OpCall
@@ -157,22 +157,3 @@ def test_what_was_found_in_a_trial_is_let_go() -> None:
     infer(model(TRIALS, domains=', "local": 1'), rules=[rules])
     assert len(alive) > 2
     assert max(alive) == alive[0]
-
-
-def test_a_schema_that_is_registered_anew_is_read_anew() -> None:
-    def register(inputs: str) -> None:
-        schemas = [defs.OpSchema.FormalParameter(name, "T") for name in inputs]
-        types = [defs.TypeConstraintParam("T", ["tensor(float)"], "")]
-        result = defs.OpSchema.FormalParameter("y", "T")
-        schema = defs.OpSchema("Fresh", "local.caches", 1, inputs=schemas, outputs=[result], type_constraints=types)
-        defs.register_schema(schema)
-
-    proto = model("(float[N] x) => (float[N] y) { y = local.caches.Fresh(x) }", domains=', "local.caches": 1')
-    found: list[bool] = []
-    for inputs in ("a", "ab"):
-        register(inputs)
-        try:
-            found.append("GI107" in {d.code for d in infer(proto).diagnostics})
-        finally:
-            defs.deregister_schema("Fresh", 1, "local.caches")
-    assert found == [False, True]

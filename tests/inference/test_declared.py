@@ -158,3 +158,14 @@ def test_a_declared_number_that_a_size_never_is(given: str, declared: int, dims:
     proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = given
     found = {d.code for d in infer(proto, dims=[dims] if dims else ()).diagnostics}
     assert ("GI202" in found) == is_contradiction
+
+
+def test_coverage_counts_what_is_known() -> None:
+    """x and s are exact, h has a size that depends on data, o an element type alone and u nothing."""
+    inference = infer(
+        model(
+            "(float[N] x, float o) => (u) { s = SequenceConstruct(x, x) h = NonZero(x) u = my.Foo(x) }", domains=CUSTOM
+        )
+    )
+    found = inference.coverage()
+    assert (found.tensors, found.typed, found.ranked, found.exact) == (5, 4, 4, 3)
