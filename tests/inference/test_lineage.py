@@ -214,11 +214,15 @@ TABLE = {
     "difference in half": ("t = Less(a, four) q = Sub(p, a) y = Where(t, q, zero)", "-3, 8", "proved"),
     "sum with an input in half": ("t = Less(a, four) q = Add(x, a) y = Where(t, q, zero)", "", "undecided"),
     "doubled in half": ("t = Less(a, four) q = Add(a, a) y = Where(t, q, zero)", "0, 6", "proved"),
+    "kept from below by a loop": ("go = Constant<value = bool {1}>() y = Loop(four, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Add(s, one) s2 = Max(l, zero) }>", "0, ...", "undecided"),
+    "kept from above by a loop": ("go = Constant<value = bool {1}>() y = Loop(ten, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Sub(s, one) s2 = Min(l, eight) }>", "..., 8", "undecided"),
+    "sliced, of any rank": ("w2 = Constant<value_ints = [-1, 1]>() h = Slice(k, v0, v1) g = Mod(h, two) e = Add(g, v1) sh = Slice(w2, v0, e) f = Reshape(x, sh) y = Slice(f, v0, v1)", "", "-9 <= x < 9"),
 }  # fmt: skip
 
 LOOSE = {
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
     "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
+    "kept from below by a loop", "kept from above by a loop",
 }  # fmt: skip
 """Rows whose span has an end that is no element."""
 
