@@ -67,3 +67,39 @@ def test_a_scan_of_opset_8_has_a_batch() -> None:
     for b, t in ((1, 1), (2, 5), (3, 2)):
         feeds = {"a": np.ones((b, 3), np.float32), "x": np.ones((b, t, 3), np.float32)}
         assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
+
+
+def test_states_may_have_types_of_their_own() -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x, int64 k) => (y, z) {{ {HEAD}
+            y, z = Loop(three, go, x, k) <body = b (int64 i, bool c, float[p, 3] a, int64 j) => (bool c2, float[q, 3] a2, int64 j2) {{
+                c2 = Identity(c) a2 = Neg(a) j2 = Add(j, one) }}> }}""")
+    )
+    inference = infer(proto)
+    assert inference.errors == ()
+    assert [str(inference[name]) for name in "yz"] == ["float32[N, 3]", "int64[]"]
+
+
+AGREE = {
+    # operators whose page gives these inputs one type
+    "Add":    "Add(x, k)",
+    "Clip":   "Clip(x, k)",
+    "Concat": "Concat<axis = 0>(x, k)",
+    "Gemm":   "Gemm(x, k)",
+    "MatMul": "MatMul(x, k)",
+    "Max":    "Max(x, x, k)",
+    "PRelu":  "PRelu(x, k)",
+    "Pad":    "Pad(x, pads, k)",
+    "Where":  "Where(c, x, k)",
+    "Equal":  "Equal(x, k)",
+    "SequenceInsert": "SequenceInsert(sequence, k)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("node", AGREE.values(), ids=AGREE)
+def test_types_that_have_to_agree(node: str) -> None:
+    found = infer(
+        model(f"""(float[N, 3] x, int64 k, bool c) => (y) {{
+            pads = Constant<value_ints = [0, 0, 1, 1]>() sequence = SequenceConstruct(x) y = {node} }}""")
+    )
+    assert [d.code for d in found.errors] == ["GI211"]

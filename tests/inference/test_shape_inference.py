@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, parser
 
-from gather_infer import shape_inference
+from gather_infer import infer, shape_inference
 from gather_infer.shape_inference import (
     InferenceError,
     infer_function_output_types,
@@ -314,3 +314,43 @@ def test_declarations_are_completed_as_onnx_does(name: str) -> None:
         else:
             found.append(made.graph.value_info[0].type)
     assert found[0] == found[1]
+
+
+def test_a_registered_operator_is_asked_with_what_is_known() -> None:
+    """Its own inference reads the elements of its input: those that are known, of the type that they have."""
+
+    def filled(context: onnx.shape_inference.InferenceContext) -> None:
+        data = context.get_input_data(0)
+        made = onnx.TypeProto()
+        made.tensor_type.elem_type = TensorProto.FLOAT
+        if data is not None:
+            made.tensor_type.shape.SetInParent()
+            for size in onnx.numpy_helper.to_array(data):
+                made.tensor_type.shape.dim.add().dim_value = size
+        context.set_output_type(0, made)
+
+    formal = onnx.defs.OpSchema.FormalParameter
+    types = [("I", ["tensor(int32)", "tensor(int64)"], "")]
+    schema = onnx.defs.OpSchema(
+        "Filled", "local.filled", 1, inputs=[formal("a", "I")], outputs=[formal("b", "tensor(float)")],
+        type_constraints=types,
+    )  # fmt: skip
+    schema.set_type_and_shape_inference_function(filled)
+    onnx.defs.register_schema(schema)
+    cases = {
+        # constant of the model:                             the result
+        "Constant<value_ints = [2, 5]>()":                   "float32[2, 5]",
+        "Constant<value = int32[3] {4, 0, 1}>()":            "float32[4, 0, 1]",
+        "Shape(x)":                                          "float32[...]",
+        "Slice(s, one, two)":                                "float32[7]",
+        "Identity(k)":                                       "float32[...]",
+        "my.Foo(k)":                                         "?[...]",
+    }  # fmt: skip
+    try:
+        for source, expected in cases.items():
+            proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17, "local.filled" : 1, "my" : 1]>
+                g (float[N, 7] x, int64[2] k) => (y) {{ one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>()
+                    s = Shape(x) c = {source} y = local.filled.Filled(c) }}""")
+            assert str(infer(proto)["y"]) == expected, source
+    finally:
+        onnx.defs.deregister_schema("Filled", 1, "local.filled")
