@@ -44,3 +44,11 @@ def test_members(name: str) -> None:
     y = inference["y"]
     assert isinstance(y, SequenceType)
     assert f"{y.length} of {re.sub(NAMES.format('|'.join(inference.causes) or '-'), '?', str(y.element))}" == expected
+
+
+def test_an_access_in_the_body_is_recorded_once() -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x, int64[K] ids) => (y) {{ {HEAD}
+            y = SequenceMap(two, ids) <body = b (float[a, 3] m, int64[k] t) => (float[k, 3] r) {{ r = Gather(m, t) }}> }}""")
+    )
+    assert [(a.op_type, a.indices) for a in infer(proto).accesses] == [("Gather", "t")]
