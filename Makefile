@@ -1,4 +1,4 @@
-.PHONY: test lint oracle bench fixtures-check
+.PHONY: test lint oracle mutants bench fixtures-check
 
 test:
 	pytest
@@ -11,6 +11,10 @@ lint:
 # long comparisons with the runtimes
 oracle:
 	pytest -m oracle
+
+# small changes of the source that a test has to notice; needs '.[mutants]', an hour on two cores
+mutants:
+	python tools/mutants.py --places 100 --seed 1
 
 # side by side with the other tools, as ratios; a few minutes
 bench:

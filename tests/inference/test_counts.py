@@ -54,3 +54,12 @@ def test_the_sum_is_the_number_of_places(body: str) -> None:
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
 def test_other_sums_are_not(body: str) -> None:
     assert not checked(body)
+
+
+def test_a_sum_of_floats_need_not_be_the_number_of_places() -> None:
+    """float32 holds no odd number above 2^24."""
+    proto = model("""(bool[N] b) => (w, s) {
+        axis = Constant<value_ints = [0]>() w = NonZero(b) i = Cast<to = 1>(b) s = ReduceSum(i, axis) }""")
+    inference = infer(proto)
+    size = (1 << 24) + 3
+    assert compare(inference, Runtime(proto).run({"b": np.ones(size, bool)}), {"N": size}).wrong == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from gather_infer import DType, OpCall, RuleSet, SpecViolation, SymbolicTensor, UsageError, infer
 from tests.inference.models import model
@@ -76,3 +78,94 @@ def test_the_elements_of_a_rejected_node_are_not_followed() -> None:
     inference = infer(proto)
     assert [d.severity for d in inference.diagnostics] == ["error"]
     assert str(inference["y"]) == "int64[3]"
+
+
+def typed(kind: str, *dims: int | str | None, dtype: int = TensorProto.FLOAT) -> onnx.TypeProto:
+    """A tensor of some dims, or a sequence or an optional of it."""
+    tensor = helper.make_tensor_type_proto(dtype, dims)
+    match kind:
+        case "seq":
+            return helper.make_sequence_type_proto(tensor)
+        case "optional":
+            return helper.make_optional_type_proto(tensor)
+        case "map":
+            return helper.make_map_type_proto(TensorProto.INT64, tensor)
+        case "sparse":
+            return helper.make_sparse_tensor_type_proto(dtype, dims)
+    return tensor
+
+
+CONTRADICTIONS = {
+    # id:                     (type of the input, type that is declared for its copy, whether no run has both)
+    "a size":                 (typed("tensor", "N", 3), typed("tensor", "N", 4), True),
+    "a size that may be":     (typed("tensor", "N", 3), typed("tensor", 4, 3), False),
+    "names":                  (typed("tensor", "N", 3), typed("tensor", "M", 3), False),
+    "a rank":                 (typed("tensor", "N", 3), typed("tensor", "N"), True),
+    "a type":                 (typed("tensor", "N"), typed("tensor", "N", dtype=TensorProto.INT64), True),
+    "a sequence":             (typed("seq", "N", 3), typed("seq", "N", 3), False),
+    "a size in a sequence":   (typed("seq", "N", 3), typed("seq", "N", 4), True),
+    "a type in a sequence":   (typed("seq", "N"), typed("seq", "N", dtype=TensorProto.INT64), True),
+    "a kind":                 (typed("tensor", "N"), typed("seq", "N"), True),
+    "an optional":            (typed("optional", "N", 3), typed("optional", "N", 3), False),
+    "a size in an optional":  (typed("optional", "N", 3), typed("optional", "N", 4), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_declarations_that_no_run_can_satisfy(name: str) -> None:
+    given, declared, is_contradiction = CONTRADICTIONS[name]
+    nodes = [helper.make_node("Identity", ["x"], ["h"]), helper.make_node("Identity", ["h"], ["y"])]
+    for inside in (True, False):
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_value_info("x", given)],
+            [helper.make_value_info("y", given if inside else declared)],
+        )
+        if inside:
+            graph.value_info.append(helper.make_value_info("h", declared))
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        found = {d.code for d in infer(proto).diagnostics} & {"GI201", "GI202"}
+        assert found == ({"GI201" if inside else "GI202"} if is_contradiction else set()), inside
+
+
+def test_what_a_declared_symbol_of_an_output_is() -> None:
+    inference = infer(model("(float[N] x) => (float[M] y) { y = Identity(x) }"))
+    assert [d.message for d in inference.diagnostics] == ["M = N"]
+
+
+def test_a_number_as_the_name_of_a_dim_is_a_name() -> None:
+    proto = model("(float[N] x) => (float[M] y) { y = my.Foo(x) }", domains=CUSTOM)
+    proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "8"
+    y = infer(proto)["y"]
+    assert isinstance(y, SymbolicTensor) and y.shape is not None
+    assert not isinstance(y.shape[0], int)
+
+
+def test_a_name_that_is_defined_twice_is_written_once() -> None:
+    inference = infer(model("(float[N] x) => (float[N] y) { h = Neg(x) h = Abs(x) y = Identity(h) }"))
+    assert [d.code for d in inference.errors] == ["GI101"]
+    assert [v.name for v in inference.annotated().graph.value_info] == ["h"]
+
+
+@pytest.mark.parametrize(
+    "given, declared, dims, is_contradiction",
+    [("N", 3, "N=4..9", True), ("N", 3, "N=3..9", False), ("2*N", 3, (), True), ("2*N", 4, (), False)],
+    ids=["below the bounds", "in the bounds", "an odd size", "an even size"],
+)
+def test_a_declared_number_that_a_size_never_is(given: str, declared: int, dims: str, is_contradiction: bool) -> None:
+    proto = model(f"(float[N] m, float[A] x) => (float[{declared}] y) {{ y = Identity(x) }}")
+    proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = given
+    found = {d.code for d in infer(proto, dims=[dims] if dims else ()).diagnostics}
+    assert ("GI202" in found) == is_contradiction
+
+
+def test_coverage_counts_what_is_known() -> None:
+    """x and s are exact, h has a size that depends on data, o an element type alone and u nothing."""
+    inference = infer(
+        model(
+            "(float[N] x, float o) => (u) { s = SequenceConstruct(x, x) h = NonZero(x) u = my.Foo(x) }", domains=CUSTOM
+        )
+    )
+    found = inference.coverage()
+    assert (found.tensors, found.typed, found.ranked, found.exact) == (5, 4, 4, 3)

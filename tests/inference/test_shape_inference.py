@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, parser
 
-from gather_infer import shape_inference
+from gather_infer import infer, shape_inference
 from gather_infer.shape_inference import (
     InferenceError,
     infer_function_output_types,
@@ -267,3 +267,90 @@ def test_what_onnx_rejects_of_an_operator_with_a_body() -> None:
     assert shapes(infer_shapes(body, strict_mode=True))["y"] == ["N", 3]
     with pytest.raises(InferenceError):
         infer_shapes(proto, strict_mode=True)
+
+
+def typed(kind: str, *dims: int | str | None, dtype: int = onnx.TensorProto.FLOAT) -> onnx.TypeProto:
+    helper = onnx.helper
+    tensor = helper.make_tensor_type_proto(dtype, dims if dims != (None,) else None)
+    makers = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}
+    return makers[kind](tensor) if kind in makers else tensor
+
+
+DECLARED = {
+    # id:                       (type of the input, type that is declared for its copy)
+    "the same":                 (typed("tensor", "N", 3), typed("tensor", "N", 3)),
+    "another size":             (typed("tensor", "N", 3), typed("tensor", "N", 4)),
+    "a name for a size":        (typed("tensor", "N", 3), typed("tensor", "N", "M")),
+    "a size for a name":        (typed("tensor", "N", 3), typed("tensor", 4, 3)),
+    "an open dim":              (typed("tensor", 2, 3), typed("tensor", "", 3)),
+    "no rank":                  (typed("tensor", 2, 3), typed("tensor", None)),
+    "another rank":             (typed("tensor", 2, 3), typed("tensor", 2)),
+    "another element type":     (typed("tensor", 2), typed("tensor", 2, dtype=7)),
+    "a sequence":               (typed("seq", 2, 3), typed("seq", 2, 3)),
+    "a size in a sequence":     (typed("seq", 2, 3), typed("seq", 2, "M")),
+    "another size in one":      (typed("seq", 2, 3), typed("seq", 2, 4)),
+    "another type in one":      (typed("seq", 2), typed("seq", 2, dtype=7)),
+    "no rank in one":           (typed("seq", 2), typed("seq", None)),
+    "a sequence for a tensor":  (typed("tensor", 2), typed("seq", 2)),
+    "an optional":              (typed("optional", 2, "N"), typed("optional", "M", "N")),
+    "another optional":         (typed("optional", 2), typed("optional", 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_declarations_are_completed_as_onnx_does(name: str) -> None:
+    given, declared = DECLARED[name]
+    helper = onnx.helper
+    nodes = [helper.make_node("Identity", ["x"], ["h"]), helper.make_node("Identity", ["h"], ["y"])]
+    inputs, outputs = [helper.make_value_info("x", given)], [onnx.ValueInfoProto(name="y")]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, value_info=[helper.make_value_info("h", declared)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found: list[object] = []
+    for module in (onnx.shape_inference, shape_inference):
+        try:
+            made = module.infer_shapes(proto, strict_mode=True)
+        except module.InferenceError:
+            found.append("an error")
+        else:
+            found.append(made.graph.value_info[0].type)
+    assert found[0] == found[1]
+
+
+def test_a_registered_operator_is_asked_with_what_is_known() -> None:
+    """Its own inference reads the elements of its input: those that are known, of the type that they have."""
+
+    def filled(context: onnx.shape_inference.InferenceContext) -> None:
+        data = context.get_input_data(0)
+        made = onnx.TypeProto()
+        made.tensor_type.elem_type = TensorProto.FLOAT
+        if data is not None:
+            made.tensor_type.shape.SetInParent()
+            for size in onnx.numpy_helper.to_array(data):
+                made.tensor_type.shape.dim.add().dim_value = size
+        context.set_output_type(0, made)
+
+    formal = onnx.defs.OpSchema.FormalParameter
+    types = [("I", ["tensor(int32)", "tensor(int64)"], "")]
+    schema = onnx.defs.OpSchema(
+        "Filled", "local.filled", 1, inputs=[formal("a", "I")], outputs=[formal("b", "tensor(float)")],
+        type_constraints=types,
+    )  # fmt: skip
+    schema.set_type_and_shape_inference_function(filled)
+    onnx.defs.register_schema(schema)
+    cases = {
+        # constant of the model:                             the result
+        "Constant<value_ints = [2, 5]>()":                   "float32[2, 5]",
+        "Constant<value = int32[3] {4, 0, 1}>()":            "float32[4, 0, 1]",
+        "Shape(x)":                                          "float32[...]",
+        "Slice(s, one, two)":                                "float32[7]",
+        "Identity(k)":                                       "float32[...]",
+        "my.Foo(k)":                                         "?[...]",
+    }  # fmt: skip
+    try:
+        for source, expected in cases.items():
+            proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17, "local.filled" : 1, "my" : 1]>
+                g (float[N, 7] x, int64[2] k) => (y) {{ one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>()
+                    s = Shape(x) c = {source} y = local.filled.Filled(c) }}""")
+            assert str(infer(proto)["y"]) == expected, source
+    finally:
+        onnx.defs.deregister_schema("Filled", 1, "local.filled")

@@ -27,10 +27,17 @@ def inferred(name: str) -> tuple[Inference, Runtime, onnx.ModelProto]:
     return _cache[name]
 
 
+FINDINGS = {
+    # what exporters wrote wrongly: the branch gives a matrix and is declared to give a vector
+    "gnn-torchscript": [("GI202", "/If_1/else_branch")],
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_tensor_has_a_type_and_a_rank_and_there_is_no_finding(name: str) -> None:
     inference, _, _ = inferred(name)
-    assert [d.text(name) for d in inference.diagnostics if d.severity != "note"] == []
+    found = [(d.code, d.location.graph) for d in inference.diagnostics if d.severity != "note"]
+    assert found == FINDINGS.get(name, [])
     unknown = [
         n for n, v in inference.items() if isinstance(v, SymbolicTensor) and (v.dtype is None or v.shape is None)
     ]

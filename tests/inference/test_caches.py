@@ -1,0 +1,159 @@
+"""What a run remembers: a node that repeats an earlier one but for one thing is answered for what it is itself.
+
+Each pair of nodes differs in one component of what is remembered. The later node has to have the facts that it has
+alone, and both are held against onnxruntime.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from gather_infer import RuleSet, infer
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Scope
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.validate import Kind, verdicts
+from tests.inference.models import model, untyped
+from tests.oracle.soundness import Runtime, compare
+
+HEAD = """s = Shape(x) n = Squeeze(s) zero = Constant<value_int = 0>() one = Constant<value_int = 1>() two = Constant<value_int = 2>()
+    four = Constant<value_int = 4>() five = Constant<value_int = 5>() v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>()
+    f0 = Constant<value_float = 0.0>() c = Greater(m, f0) d = Less(m, f0)
+    half = Constant<value_floats = [0.5]>() third = Constant<value_floats = [0.34]>()"""
+PAIRS = {
+    # what differs:                     (earlier nodes, later nodes, the later result)
+    "operator":                         ("a = Add(n, n)", "b = Mul(n, n)", "b"),
+    "input":                            ("a = Add(n, one)", "b = Add(n, two)", "b"),
+    "order of inputs":                  ("a = Sub(n, one)", "b = Sub(one, n)", "b"),
+    "an input that is left out":        ("a = Clip(n, four)", "b = Clip(n, , four)", "b"),
+    "attribute":                        ("a = Flatten<axis = 0>(m)", "b = Flatten<axis = 1>(m)", "b"),
+    "name of the attribute":            ("a = Shape<start = 1>(m)", "b = Shape<end = 1>(m)", "b"),
+    "number of outputs":                ("a, a1 = Split(six)", "b, b1, b2 = Split(six)", "b"),
+    "outputs that are used":            ("a, a1 = Dropout(m)", "b = Dropout(m)", "b"),
+    "what has been learnt":             ("a = Less(n, five) g = Gather(x, four)", "b = Less(n, five)", "b"),
+    "elements of a constant":           ("a = Constant<value_ints = [3]>()", "b = Constant<value_ints = [2]>()", "b"),
+    "type of a constant":               ("a = Constant<value = int32[1] {1}>()", "b = Constant<value = int64[1] {1}>()", "b"),
+    "rank of a constant":               ("a = Constant<value_int = 3>()", "b = Constant<value_ints = [3]>()", "b"),
+    "element type of a known input":    ("e = Constant<value = int32[1] {1}>() a = Add(e, e)", "f = Constant<value = int64[1] {1}>() b = Add(f, f)", "b"),
+    "rank of a known input":            ("a = Identity(one)", "b = Identity(v1)", "b"),
+    "bounds of a known input":          ("k = Min(any, v1) e = Concat<axis = 0>(k, v0) a = Neg(e)", "l = Min(any, v0) f = Concat<axis = 0>(l, v0) b = Neg(f)", "b"),
+    "what decides the size":            ("a = NonZero(c)", "b = NonZero(d)", "b"),
+    "the axis of a size by data":       ("t = Squeeze(row) a = Compress<axis = 0>(square, t)", "b = Compress<axis = 1>(square, t)", "b"),
+    "outputs of a size by data":        ("a = Unique(x)", "b, b1, b2, b3 = Unique(x)", "b2"),
+    "operator of a size by data":       ("t = Squeeze(row) a = Compress(x, t)", "b = NonZero(t)", "b"),
+    "operands of a broadcast":          ("a = Add(x, y)", "b = Add(x, z)", "b"),
+    "second operand of a broadcast":    ("a = Add(z, y)", "b = Add(z, x)", "b"),
+    "number of operands":               ("a = Add(x, y)", "b = Sum(x, y, z)", "b"),
+    "scale of a resize":                ("a = Resize(x, , half)", "b = Resize(x, , third)", "b"),
+    "size of a convolution":            ("a = MaxPool<kernel_shape = [2], strides = [2]>(image)", "b = MaxPool<kernel_shape = [2], strides = [3]>(image)", "b"),
+}  # fmt: skip
+
+
+def proto_of(nodes: str) -> ModelProto:
+    body = f"""(float[N] x, float[M] y, float[K] z, float[A, B] m, float[6] six, bool[1, R] row, float[R, R] square, float[1, 1, L] image, int64[1] any) => (end) {{
+        {HEAD} {nodes} end = Identity(x) }}"""
+    return model(body)
+
+
+def renumbered(fact: object) -> str:
+    """The fact as text, its generated symbols numbered from 0."""
+    numbers: dict[str, int] = {}
+    return re.sub(r"(?<=_)\d+", lambda found: str(numbers.setdefault(found[0], len(numbers))), str(fact))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_later_node_is_answered_for_itself(name: str) -> None:
+    earlier, later, result = PAIRS[name]
+    proto = proto_of(f"{earlier} {later}")
+    both, alone = infer(proto), infer(proto_of(later))
+    assert both.errors == ()
+    if name != "what has been learnt":
+        assert renumbered(both[result]) == renumbered(alone[result])
+    runtime, rng = Runtime(proto), np.random.default_rng(3)
+    for n, m, k, a, b, r, length in (
+        (5, 1, 5, 2, 3, 3, 7),
+        (6, 6, 1, 4, 4, 4, 8),
+        (7, 7, 7, 1, 6, 2, 9),
+        (5, 5, 1, 3, 1, 5, 6),
+    ):
+        shapes = {"x": (n,), "y": (m,), "z": (k,), "m": (a, b), "six": (6,), "square": (r, r), "image": (1, 1, length)}
+        feeds = {name: rng.integers(-2, 3, shape).astype(np.float32) for name, shape in shapes.items()}
+        feeds["any"] = rng.integers(-9, 9, 1)
+        feeds["row"] = rng.integers(0, 2, (1, r)).astype(bool)
+        sizes = {"N": n, "M": m, "K": k, "A": a, "B": b, "R": r, "L": length}
+        assert compare(both, runtime.run(feeds), sizes).wrong == [], sizes
+
+
+def test_what_has_been_learnt_answers_a_question_that_was_asked_before() -> None:
+    """A Gather with the index 4 fails where N < 5, so whatever runs after it knows."""
+    inference = infer(proto_of("a = Less(n, five) g = Gather(x, four) b = Less(n, five)"))
+    assert str(inference["b"]) == "bool[] = False"
+    later = infer(
+        model("""(int64[M] ids, float[N] x) => (z) {
+            s = Shape(x) n = Squeeze(s) first = Constant<value_int = 0>() a = Mod(ids, n) g = Gather(x, first)
+            b = Mod(ids, n) z = Gather(x, b) }""")
+    )
+    assert verdicts(later)[-1].kind is Kind.PROVED
+
+
+BRANCHES = """(float[N] x) => (y, z) {
+    s = Shape(x) n = Squeeze(s) five = Constant<value_int = 5>() seven = Constant<value_int = 7>() t = Less(n, five)
+    y, z = If (t) <
+        then_branch = g () => (y1, z1) { l = Less(n, seven) y1 = Cast<to = 7>(l) z1 = Identity(s) },
+        else_branch = h () => (y2, z2) { l = Less(n, seven) y2 = Cast<to = 7>(l) z2 = Identity(s) }> }"""
+
+
+def test_what_a_branch_knows_stays_there() -> None:
+    """`N < 7` is true where N < 5, and open elsewhere."""
+    proto = model(BRANCHES)
+    inference = infer(untyped(proto))
+    runtime = Runtime(proto)
+    for n in (0, 4, 5, 6, 7, 9):
+        assert compare(inference, runtime.run({"x": np.zeros(n, np.float32)}), {"N": n}).wrong == [], n
+
+
+def test_a_repeated_access_is_judged_like_the_first() -> None:
+    inference = infer(model("(float[9] t, int64[N] ids) => (a, b) { a = Gather(t, ids) b = Gather(t, ids) }"))
+    first, second = verdicts(inference)
+    assert first.condition == second.condition == "-9 <= ids < 9"
+
+
+def test_a_function_has_constants_of_its_own_version() -> None:
+    """Constant has no attribute value_ints before opset 12."""
+    proto = model(
+        "(float[N] x) => (a, b) { a = Constant<value_ints = [3]>() b = local.three() }",
+        domains=', "local": 1',
+        functions='<domain: "local", opset_import: ["" : 9]> three () => (c) { c = Constant<value_ints = [3]>() }',
+    )
+    inference = infer(proto)
+    assert str(inference["a"]) == "int64[1] = [3]"
+    assert inference["b"] == SymbolicTensor()
+    assert {d.code for d in inference.errors} == {"GI106"}
+
+
+TRIALS = """(float[N, 2] x) => (y) {
+    most = Constant<value_int = 5>() go = Constant<value = bool {1}>()
+    y = Loop(most, go, x) <body = b (int64 i, bool c, float[p, q] s) => (bool c2, float[r, t] s2) {
+        c2 = Identity(c) k = Shape(s) l = local.Count(s) s2 = Concat<axis = 0>(l, s) }> }"""
+
+
+def test_what_was_found_in_a_trial_is_let_go() -> None:
+    """A body is walked again under weaker hypotheses; nothing keeps what was known under the stronger ones."""
+    alive: list[int] = []
+    rules = RuleSet("local")
+
+    @rules.rule("Count")
+    def count(op: OpCall) -> list[SymbolicTensor]:
+        gc.collect()
+        alive.append(sum(isinstance(found, Scope) for found in gc.get_objects()))
+        op.fresh("each call is made anew")
+        return [op.tensor(0)]
+
+    infer(model(TRIALS, domains=', "local": 1'), rules=[rules])
+    assert len(alive) > 2
+    assert max(alive) == alive[0]

@@ -1,0 +1,105 @@
+"""Loops and scans in a table: what is known of a state, a stack and the number of iterations, held against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gather_infer import infer
+from tests.inference.models import model, untyped
+from tests.inference.test_joins import known
+from tests.oracle.soundness import Runtime, compare
+
+HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() none = Constant<value_int = 0>() one = Constant<value_int = 1>()
+    three = Constant<value_int = 3>() w1 = Constant<value_ints = [1]>() v0 = Constant<value_ints = [0]>() many = Constant<value_int = 99>()
+    s = Shape(x) v = Slice(s, v0, w1) n = Squeeze(v) """
+BODY = "<body = b (int64 i, bool c, float[p, 3] a) => (bool c2, float[q, 3] a2"
+LOOPS = {
+    # id:                         (nodes, what is known of y and of z)
+    "the same state":             (f"y, z = Loop(three, go, x) {BODY}, float[r, 3] o) {{ c2 = Identity(c) a2 = Neg(a) o = Neg(a) }}>", "sizes", "sizes"),
+    "rows are added":             (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "n iterations":               (f"y, z = Loop(n, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "no iteration":               (f"y, z = Loop(none, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped at first":           (f"y, z = Loop(three, stop, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped after one":          (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Less(i, none) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped after one of n":     (f"y, z = Loop(n, go, x) {BODY}, int64 o) {{ c2 = Identity(stop) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped by the count":       (f"y, z = Loop(many, go, x) {BODY}, int64 o) {{ c2 = Less(i, three) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped by count or limit":  (f"y, z = Loop(n, go, x) {BODY}, int64 o) {{ c2 = Less(i, three) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "without a limit":            (f"y, z = Loop(, go, x) {BODY}, int64 o) {{ c2 = Less(i, n) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
+    "stopped by data":            (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ m = ReduceSum<keepdims = 0>(a) h = Cast<to = 7>(m) c2 = Less(h, none) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "nothing", "nothing"),
+    "a limit from data":          (f"y, z = Loop(k, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "nothing", "nothing"),
+    "rows doubled":               (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, a) o = Identity(i) }}>", "nothing", "sizes"),
+    "rows by the iteration":      (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) g = Add(i, one) u = Unsqueeze(g, v0) l = Concat<axis = 0>(u, u3) e = ConstantOfShape(l) a2 = Identity(e) o = Identity(i) }}>", "nothing", "sizes"),
+    "a scan":                     ("y, z = Scan<num_scan_inputs = 1, body = b (float[3] t, float[3] r) => (float[3] t2, float[3] o) { t2 = Add(t, r) o = Neg(r) }>(row, x)", "sizes", "sizes"),
+    "a scan from the other side": ("y, z = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1], body = b (float t, float[n1] r) => (float t2, float[n2] o) { t2 = ReduceSum<keepdims = 0>(r) o = Neg(r) }>(zero, x)", "sizes", "sizes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_known_after_a_loop(name: str) -> None:
+    nodes, state, stack = LOOPS[name]
+    head = (
+        HEAD
+        + "u3 = Constant<value_ints = [3]>() row = Constant<value_floats = [0.0, 0.0, 0.0]>() zero = Constant<value_float = 0.0>()"
+    )
+    proto = untyped(model(f"(float[N, 3] x, int64 k) => (y, z) {{ {head} {nodes} }}"))
+    inference, runtime = infer(proto), Runtime(proto)
+    assert inference.errors == ()
+    for n in (1, 2, 3, 5) if "Scan" in nodes else (1, 2, 3, 5, 0):  # onnxruntime 1.31 divides by a length of 0
+        for k in (0, 1, 4):
+            feeds = {"x": np.ones((n, 3), np.float32) - k, "k": np.array(k)}
+            assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], (n, k)
+    assert [known(inference, "y"), known(inference, "z")] == [state, stack]
+
+
+def test_a_scan_of_opset_8_has_a_batch() -> None:
+    proto = untyped(
+        model(
+            """(float[B, 3] a, float[B, T, 3] x) => (y, z) {
+                y, z = Scan<num_scan_inputs = 1, body = b (float[3] t, float[3] r) => (float[3] t2, float[3] o) {
+                    t2 = Add(t, r) o = Neg(r) }>( , a, x) }""",
+            opset=8,
+        )
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    assert inference.errors == ()
+    assert [str(inference[name]) for name in "yz"] == ["float32[B, 3]", "float32[B, T, 3]"]
+    for b, t in ((1, 1), (2, 5), (3, 2)):
+        feeds = {"a": np.ones((b, 3), np.float32), "x": np.ones((b, t, 3), np.float32)}
+        assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
+
+
+def test_states_may_have_types_of_their_own() -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x, int64 k) => (y, z) {{ {HEAD}
+            y, z = Loop(three, go, x, k) <body = b (int64 i, bool c, float[p, 3] a, int64 j) => (bool c2, float[q, 3] a2, int64 j2) {{
+                c2 = Identity(c) a2 = Neg(a) j2 = Add(j, one) }}> }}""")
+    )
+    inference = infer(proto)
+    assert inference.errors == ()
+    assert [str(inference[name]) for name in "yz"] == ["float32[N, 3]", "int64[]"]
+
+
+AGREE = {
+    # operators whose page gives these inputs one type
+    "Add":    "Add(x, k)",
+    "Clip":   "Clip(x, k)",
+    "Concat": "Concat<axis = 0>(x, k)",
+    "Gemm":   "Gemm(x, k)",
+    "MatMul": "MatMul(x, k)",
+    "Max":    "Max(x, x, k)",
+    "PRelu":  "PRelu(x, k)",
+    "Pad":    "Pad(x, pads, k)",
+    "Where":  "Where(c, x, k)",
+    "Equal":  "Equal(x, k)",
+    "SequenceInsert": "SequenceInsert(sequence, k)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("node", AGREE.values(), ids=AGREE)
+def test_types_that_have_to_agree(node: str) -> None:
+    found = infer(
+        model(f"""(float[N, 3] x, int64 k, bool c) => (y) {{
+            pads = Constant<value_ints = [0, 0, 1, 1]>() sequence = SequenceConstruct(x) y = {node} }}""")
+    )
+    assert [d.code for d in found.errors] == ["GI211"]

@@ -1,0 +1,69 @@
+"""Conditions on sizes and their witnesses: onnxruntime fails at the witness, and passes exactly where they hold."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from onnx import ModelProto
+
+from gather_infer import infer
+from gather_infer.symbolic import evaluate
+from gather_infer.validate import Elements, Kind, verdicts
+from gather_infer.validate.condition import difference
+from tests.inference.models import model
+from tests.validate.access_models import Runner
+
+HEAD = """zero = Constant<value_int = 0>() one = Constant<value_int = 1>() two = Constant<value_int = 2>()
+    four = Constant<value_int = 4>() twelve = Constant<value_int = 12>()
+    sa = Shape(a) n = Squeeze(sa) sb = Shape(b) m = Squeeze(sb)"""
+CONDITIONS = {
+    # id:                     (nodes that make the index i, rows of the table, the witness)
+    "a size":                 ("i = Range(zero, n, one)", 9, "N = 10"),
+    "a size down":            ("l = Neg(n) j = Sub(zero, one) i = Range(zero, l, j)", 9, "N = 11"),
+    "a square":               ("l = Mul(n, n) i = Range(zero, l, one)", 9, "N = 4"),
+    "a cube":                 ("k = Mul(n, n) l = Mul(k, n) i = Range(zero, l, one)", 9, "N = 3"),
+    "a square less a size":   ("k = Mul(n, n) l = Sub(k, n) i = Range(zero, l, one)", 9, "N = 4"),
+    "a product":              ("l = Mul(n, m) i = Range(zero, l, one)", 9, "M = 10, N = 1"),
+    "a sum":                  ("l = Add(n, m) i = Range(zero, l, one)", 9, "M = 9, N = 1"),
+    "twice a size":           ("l = Mul(n, two) i = Range(zero, l, one)", 9, "N = 5"),
+    "half a size":            ("l = Div(n, two) i = Range(zero, l, one)", 9, "N = 20"),
+    "a remainder":            ("i = Mod(n, twelve)", 9, "N = 9"),
+    "rows by name":           ("i = Range(zero, n, one)", "V", "N = 2, V = 1"),
+    "a number and rows":      ("i = Identity(four)", "V", "V = 4"),
+    "a number from the end":  ("i = Neg(four)", "V", "V = 3"),
+    "one size":               ("i = Sub(n, four)", 9, "N = 13"),
+    "below 0":                ("i = Sub(four, n)", 9, "N = 14"),
+    "a difference":           ("i = Sub(n, m)", 9, "M = 11, N = 1"),
+    "the greater":            ("i = Max(n, m)", 9, "M = 9"),
+    "the smaller":            ("i = Min(n, m)", 9, ""),
+}  # fmt: skip
+SIZES = (1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 14, 19, 20, 24)
+
+
+def proto_of(nodes: str, rows: int | str) -> ModelProto:
+    return model(f"(float[{rows}, 2] table, float[N] a, float[M] b) => (y) {{ {HEAD} {nodes} y = Gather(table, i) }}")
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_the_witness_fails_and_the_condition_is_tight(name: str) -> None:
+    nodes, rows, example = CONDITIONS[name]
+    proto = proto_of(nodes, rows)
+    verdict = verdicts(infer(proto, assume=False))[-1]
+    assert verdict.kind is Kind.CONDITIONAL
+    assert verdict.example == example
+    runner = Runner(proto, 1)
+    if verdict.witness:
+        sizes = {"N": 1, "M": 1, "V": 1, **{n: evaluate(size, {}) for n, size in verdict.witness}}
+        assert not runner.passes(sizes)
+    names = sorted({"N", "M"} | ({"V"} if rows == "V" else set()))
+    for chosen in itertools.islice(itertools.product(SIZES, repeat=len(names)), 0, None, len(names) ** 3):
+        sizes = dict(zip(names, chosen, strict=True))
+        conditions = [c for c in verdict.conditions if not isinstance(c.left, Elements)]
+        assert runner.passes(sizes) == all(evaluate(difference(c), sizes) >= 0 for c in conditions), sizes
+
+
+def test_an_access_to_data_of_unknown_rank_is_undecided() -> None:
+    proto = model("(float[N] x, int64[K] shape, int64[M] ids) => (y) { d = Reshape(x, shape) y = Gather(d, ids) }")
+    verdict = verdicts(infer(proto))[-1]
+    assert (verdict.kind, verdict.reason) == (Kind.UNDECIDED, "the rank of data is not known")
