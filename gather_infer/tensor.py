@@ -230,6 +230,20 @@ class SparseTensor:
 Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | SparseTensor
 
 
+MAX_NESTING: Final = 16
+"""Sequences, optionals and maps inside each other, of which something is said."""
+
+
+def is_nested_too_deep(value: Value) -> bool:
+    """True for sequences in sequences, or the like, past MAX_NESTING."""
+    for _ in range(MAX_NESTING):
+        inner = value.value if isinstance(value, MapType) else getattr(value, "element", None)
+        if inner is None:
+            return False
+        value = inner
+    return True
+
+
 def format_shape(shape: Shape | None) -> str:
     """`[batch, past + seq, 64]`, `[]` for a scalar, `[...]` for an unknown rank."""
     return "[...]" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
