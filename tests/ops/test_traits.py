@@ -1,4 +1,4 @@
-"""Traits against recorded runs: what an operator does with elements in every node model of onnx is said beside its rule.
+"""Traits against recorded runs: what an operator does with elements in all node models of onnx, its rule declares.
 
 A trait that is missing would end a trace without a word; one that is wrong would make bounds up. Both are found by
 comparing the inputs and outputs of the node models, which runtimes agree on, element by element.
