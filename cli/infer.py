@@ -41,6 +41,7 @@ def command(
 
     MODEL is an ONNX file; - is standard input.
     """
+    from gather_infer.catalog.family import is_gather
     from gather_infer.inference import infer
     from gather_infer.model import open_model, save
     from gather_infer.report import summarize
@@ -48,7 +49,7 @@ def command(
     rules = facts.rules()
     file = open_model(model)
     inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
-    summary = summarize(file.proto, name=file.name, nbytes=file.size)
+    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
     lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints))
 
     def annotate(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:

@@ -310,14 +310,33 @@ Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is true of an operator beside what its rule says of a call.
+    """What is true of an operator, whatever its inputs are, beside what its rule says of a call.
 
-    addresses     the inputs that hold indices, each with the input whose axes they address: {1: 0} of Gather
-    checks_types  the rule itself says which element types are not allowed, under its own codes; else the schema does
+    addresses      the inputs that hold indices, each with the input whose axes they address: {1: 0} of Gather
+    checks_types   the rule itself says which element types are not allowed, under its own codes; else the schema does
+    moves          each element of output 0 is an element of this input, as it is. Some of the input may be missing, or
+                   stand there several times; other inputs and attributes only say which, and where
+    permutes       with `moves`: each element of that input is in output 0 exactly once
+    gathers        output 0 holds what the indices point at, be it dequantized or masked: it is of the gather family
+    tells_dims     the elements of output 0 are dims of input 0 or their product, and nothing can fail
+    deterministic  the same inputs give the same outputs, at another node and in another run too
+
+    Raises ValueError for `permutes` without `moves`, and `gathers` without `addresses`.
     """
 
     addresses: Mapping[int, int] = field(default_factory=dict)
     checks_types: bool = False
+    moves: int | None = None
+    permutes: bool = False
+    gathers: bool = False
+    tells_dims: bool = False
+    deterministic: bool = True
+
+    def __post_init__(self) -> None:
+        if self.permutes and self.moves is None:
+            raise ValueError("what permutes elements moves them: give moves= too")
+        if self.gathers and not self.addresses:
+            raise ValueError("what gathers addresses by index: give addresses= too")
 
 
 NO_TRAITS: Final = Traits()
@@ -346,9 +365,14 @@ class RuleSet:
         since: int = 1,
         addresses: Mapping[int, int] | None = None,
         checks_types: bool = False,
+        moves: int | None = None,
+        permutes: bool = False,
+        gathers: bool = False,
+        tells_dims: bool = False,
+        deterministic: bool = True,
     ) -> Callable[[Rule], Rule]:
         """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
-        traits = NO_TRAITS if not addresses and not checks_types else Traits(addresses or {}, checks_types)
+        traits = Traits(addresses or {}, checks_types, moves, permutes, gathers, tells_dims, deterministic)
 
         def add(function: Rule) -> Rule:
             self._add(op_type, Registered(since, function, traits))
@@ -366,6 +390,10 @@ class RuleSet:
     def lookup(self, op_type: str, version: int) -> Registered | None:
         """The rule in force at `version` with its traits, or None."""
         return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
+
+    def versions(self, op_type: str) -> Sequence[Registered]:
+        """Every rule of an operator, the newest first."""
+        return tuple(self._rules.get(op_type, ()))
 
     def find(self, op_type: str, version: int) -> Rule | None:
         """The rule in force at `version`, or None."""

@@ -17,9 +17,6 @@ from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
-TELLS_ITS_DIMS: Final = frozenset({"Shape", "Size"})
-"""Operators of ai.onnx whose elements are the dims of their input."""
-
 SHORTEST_PASS: Final = 2
 """Nodes that hand the same dims on before they are left out."""
 
@@ -157,7 +154,7 @@ class Search:
         names = list(dict.fromkeys(n for n in node.input if n))
         facts = {n: body.fact(n) or UNKNOWN for n in names}
         value = body.values.get(node.output[slot], UNKNOWN)
-        if place.entry.domain == "" and node.op_type in TELLS_ITS_DIMS and source.facet is Facet.VALUES:
+        if place.entry.traits.tells_dims and slot == 0 and source.facet is Facet.VALUES:
             yield from (_Source(body, n, Facet.SHAPE, source.wanted) for n in names[:1])
             return
         wanted = facet_dims(value, source.facet) if source.wanted is None else source.wanted

@@ -9,7 +9,7 @@ import onnx
 from onnx import FunctionProto
 
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
-from gather_infer.inference.lineage.follow import FOLLOWED
+from gather_infer.inference.lineage.follow import Lineage, lineage_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits
 from gather_infer.tensor import DType
@@ -25,7 +25,7 @@ class Entry:
     version    the opset version in force, 0 when the model does not import the domain
     traits     of the operator, as far as a rule says
     custom     the rule is one of the caller's
-    is_followed  see `follow`
+    lineage    how it is followed, see `follow`; None when it is not
     overridden   the operator of the same name, where the model defines a function that is called like one
     checked    tuples of input element types that were found legal
     """
@@ -39,7 +39,7 @@ class Entry:
     control: bool
     traits: Traits
     custom: bool
-    is_followed: bool
+    lineage: Lineage | None
     overridden: Entry | None = None
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
 
@@ -96,6 +96,11 @@ class Opsets:
                 break
         lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
         schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
+        traits = NO_TRAITS
+        if function is None and found is not None:
+            standard = self._rule_sets[-1].get(name) if custom else None
+            known = None if standard is None else standard.lookup(op_type, version)
+            traits = found.traits if known is None else _completed(found.traits, known.traits)
         return Entry(
             op_type,
             name,
@@ -104,7 +109,19 @@ class Opsets:
             schema,
             function,
             control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
-            traits=NO_TRAITS if function is not None or found is None else found.traits,
+            traits=traits,
             custom=custom,
-            is_followed=name == "" and op_type in FOLLOWED and function is None and found is not None,
+            lineage=None if function is not None or found is None else lineage_of(name, op_type, traits),
         )
+
+
+def _completed(own: Traits, known: Traits) -> Traits:
+    """The traits of an operator of the package for which a caller has a rule.
+
+    It is the same operator, whoever has written the rule; but how the rule says what it addresses is its own.
+    """
+    moves = known if own.moves is None else own
+    return replace(
+        known, addresses=own.addresses, checks_types=own.checks_types, gathers=own.gathers,
+        moves=moves.moves, permutes=moves.permutes, deterministic=own.deterministic and known.deterministic,
+    )  # fmt: skip

@@ -183,8 +183,8 @@ class Walker(State):
         elif context.addressed:
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
             raise UsageError(f"the rule of {op_type} addresses by index and is not declared so: addresses={{{axes}}}")
-        if is_inferred and entry.is_followed:
-            follow(node, inputs, outputs, frame, context)
+        if is_inferred and entry.lineage is not None:
+            follow(node, entry.lineage, inputs, outputs, frame, context)
         if is_inferred and entry.op_type in condition.OPERATORS and entry.domain == "":
             negative = condition.condition(entry.op_type, names, inputs, frame)
             if negative is not None:
@@ -243,7 +243,8 @@ class Walker(State):
         results = [None if value is None else limited(value, self.context) for value in results]
         if text is not None:
             self.constants[text] = results[0]
-        if key is not None and not is_pure and entry.domain == "" and not entry.traits.addresses:
+        traits = entry.traits
+        if key is not None and not is_pure and entry.domain == "" and traits.deterministic and not traits.addresses:
             new = islice(reversed(self.context.causes.values()), len(self.context.causes) - generated)
             if any(cause.data_dependent for cause in new):
                 asked = frame.sized_by_data.setdefault(entry.op_type, {})

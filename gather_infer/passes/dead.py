@@ -8,15 +8,10 @@ from typing import Final
 
 from onnx import NodeProto, TensorProto
 
-from gather_infer.domains import plain_domain
 from gather_infer.model.edits import Edit, RemoveInitializer, RemoveNode
 from gather_infer.model.index import Use
-from gather_infer.passes.subject import Subject
+from gather_infer.passes.subject import Subject, is_constant
 from gather_infer.places import GraphPath
-
-_ONLY_READ: Final = frozenset({("", "Constant"), ("", "Shape"), ("", "Size")})
-"""Operators that cannot fail and do nothing but to be read."""
-
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -66,11 +61,12 @@ def find_dead(
                 dead.initializers.setdefault(home.path, set()).add(name)
             continue
         node = subject.graphs[home.path].node[position]
-        if position not in dead.nodes.get(home.path, ()) and _is_only_read(node):
+        if position not in dead.nodes.get(home.path, ()) and _is_only_read(subject, node):
             dead.nodes.setdefault(home.path, {})[position] = UNREAD
             pending += [(home.path, needed) for needed in node.input]
     return dead
 
 
-def _is_only_read(node: NodeProto) -> bool:
-    return (plain_domain(node.domain), node.op_type) in _ONLY_READ and len(node.output) == 1
+def _is_only_read(subject: Subject, node: NodeProto) -> bool:
+    """Whether a node cannot fail and does nothing but to be read."""
+    return len(node.output) == 1 and (is_constant(node) or subject.traits(node).tells_dims)

@@ -13,9 +13,11 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import bodies, roots
+from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
+from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
 Held: TypeAlias = "Constant | TensorProto | AttributeProto"
@@ -104,6 +106,13 @@ class Subject:
         if (domain, node.op_type, node.overload) in self._functions:
             return None
         return evaluator_of(domain, node.op_type, self._versions.get(domain, 0))
+
+    def traits(self, node: NodeProto) -> Traits:
+        """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""
+        domain = plain_domain(node.domain)
+        rules = None if (domain, node.op_type, node.overload) in self._functions else standard_rules().get(domain)
+        found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
+        return NO_TRAITS if found is None else found.traits
 
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The node at a position of a graph."""

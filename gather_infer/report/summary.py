@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,6 @@ from gather_infer.tensor import DType
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
-
-GATHER_FAMILY = frozenset(
-    {"ArrayFeatureExtractor", "Gather", "GatherBlockQuantized", "GatherElements", "GatherND", "GatherTree"}
-)
 
 _BITS = {
     **dict.fromkeys((DType.UINT2, DType.INT2), 2),
@@ -45,6 +41,7 @@ class ModelSummary:
     """What is in a model file.
 
     operators     (domain, op_type) -> number of nodes, over the main graph, subgraphs and function bodies
+    gathers       the part of `operators` that is of the gather family
     weight_bytes  bytes of all initializers and constants in raw form, wherever they are stored
     initializer_texts   name and type of each initializer of the main graph
     """
@@ -62,16 +59,12 @@ class ModelSummary:
     functions: int
     function_nodes: int
     operators: Mapping[tuple[str, str], int]
+    gathers: Mapping[tuple[str, str], int]
     initializers: int
     weight_bytes: int
     external: tuple[ExternalFile, ...]
     metadata: tuple[tuple[str, str], ...]
     initializer_texts: tuple[str, ...]
-
-    @property
-    def gathers(self) -> dict[tuple[str, str], int]:
-        """The part of `operators` that is of the gather family, in any domain."""
-        return {key: number for key, number in self.operators.items() if key[1] in GATHER_FAMILY}
 
     @property
     def opset(self) -> int | None:
@@ -89,17 +82,26 @@ class _Count:
     weight_bytes: int = 0
 
 
-def summarize(proto: ModelProto, *, name: str, nbytes: int, external: tuple[ExternalFile, ...] = ()) -> ModelSummary:
+def summarize(
+    proto: ModelProto,
+    *,
+    name: str,
+    nbytes: int,
+    is_gather: Callable[[str, str], bool],
+    external: tuple[ExternalFile, ...] = (),
+) -> ModelSummary:
     """The summary of `proto`.
 
-    name     what the report calls the model
-    nbytes   size of its file, 0 when it is not known
+    name       what the report calls the model
+    nbytes     size of its file, 0 when it is not known
+    is_gather  whether the operator of a domain and a name is of the gather family
     """
     main = _Count(Counter())
     _count_graph(proto.graph, main, depth=0)
     functions = _Count(Counter())
     for function in proto.functions:
         _count_nodes(function.node, functions, depth=0)
+    operators = dict(main.operators + functions.operators)
     producer = " ".join(filter(None, (proto.producer_name, proto.producer_version)))
     return ModelSummary(
         name=name,
@@ -114,7 +116,8 @@ def summarize(proto: ModelProto, *, name: str, nbytes: int, external: tuple[Exte
         subgraph_nodes=main.subgraph_nodes,
         functions=len(proto.functions),
         function_nodes=functions.nodes + functions.subgraph_nodes,
-        operators=dict(main.operators + functions.operators),
+        operators=operators,
+        gathers={key: number for key, number in operators.items() if is_gather(*key)},
         initializers=main.initializers + functions.initializers,
         weight_bytes=main.weight_bytes + functions.weight_bytes,
         external=external,

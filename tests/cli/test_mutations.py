@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gather_infer.catalog.family import is_gather
 from gather_infer.errors import GatherInferError
 from gather_infer.inference import infer
 from gather_infer.inference.result import Inference
@@ -57,7 +58,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def report(inference: Inference, file: ModelFile) -> None:
-    summary = summarize(file.proto, name="mutated.onnx", nbytes=file.size)
+    summary = summarize(file.proto, name="mutated.onnx", nbytes=file.size, is_gather=is_gather)
     told = InferenceReport(inference, summary)
     inference_text(told, View(verbose=True, width=80))
     inference_json(told)

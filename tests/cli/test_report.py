@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from gather_infer.catalog.family import is_gather
 from gather_infer.diagnostic import Location, diagnostic
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
@@ -129,7 +130,8 @@ def test_columns_side_by_side_wrap(width: int) -> None:
 def test_names_cannot_steer_the_terminal() -> None:
     assert printable("a\x1b[31mb\nc") == "a\\x1b[31mb\\nc"
     found = inference({"evil\x1b[2J": SymbolicTensor()})
-    text = "\n".join(inference_text(InferenceReport(found, summarize(MODEL.proto, name="m\r", nbytes=0))))
+    summary = summarize(MODEL.proto, name="m\r", nbytes=0, is_gather=is_gather)
+    text = "\n".join(inference_text(InferenceReport(found, summary)))
     assert "\x1b" not in text
     assert "\r" not in text
 
@@ -195,7 +197,7 @@ def test_what_a_run_may_hold() -> None:
         assumptions=(Assumption(N, 1, "/Reshape", "an entry of 0 copies"),),
         causes={"nonzero_0": Cause("/NonZero", "NonZero", "depends on the data", True)},
     )
-    summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048)
+    summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048, is_gather=is_gather)
     report = InferenceReport(found, summary, constraints=True)
     text = "\n".join(inference_text(report, View(seconds=1.0)))
     assert text.index("error[GI301]: an error") < text.index("note[GI302]: a note")
@@ -214,6 +216,7 @@ def test_what_a_run_may_hold() -> None:
 
 def test_missing_data_files_are_named() -> None:
     external = (ExternalFile("weights.bin", None, 3), ExternalFile("more.bin", 2048, 1))
-    text = "\n".join(summaries_text([summarize(MODEL.proto, name="m", nbytes=1, external=external)]))
+    summary = summarize(MODEL.proto, name="m", nbytes=1, is_gather=is_gather, external=external)
+    text = "\n".join(summaries_text([summary]))
     assert "weights.bin missing, 3 tensors" in text
     assert "more.bin 2.00 KiB, 1 tensor" in text

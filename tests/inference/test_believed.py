@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from gather_infer import infer
+from gather_infer.catalog.family import is_gather
 from gather_infer.explanation import explain
 from gather_infer.report import (
     ExplanationReport,
@@ -88,7 +89,7 @@ def test_bodies_that_are_tried_more_than_once_list_it_once(kind: str) -> None:
 
 def test_reports() -> None:
     inference = infer(BELIEVING)
-    summary = summarize(BELIEVING, name="m.onnx", nbytes=0)
+    summary = summarize(BELIEVING, name="m.onnx", nbytes=0, is_gather=is_gather)
     assert "  1 type believed as the file declares it: --constraints" in inference_text(
         InferenceReport(inference, summary)
     )

@@ -216,13 +216,23 @@ TABLE = {
     "doubled in half": ("t = Less(a, four) q = Add(a, a) y = Where(t, q, zero)", "0, 6", "proved"),
     "kept from below by a loop": ("go = Constant<value = bool {1}>() y = Loop(four, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Add(s, one) s2 = Max(l, zero) }>", "0, ...", "undecided"),
     "kept from above by a loop": ("go = Constant<value = bool {1}>() y = Loop(ten, go, p) <body = b (int64 i, bool c, int64[L] s) => (bool c2, int64[L] s2) { c2 = Identity(c) l = Sub(s, one) s2 = Min(l, eight) }>", "..., 8", "undecided"),
+    "reversed in rows": ("e = Unsqueeze(x, v0) l = Shape(x) r = ReverseSequence<batch_axis = 0, time_axis = 1>(e, l) y = Squeeze(r, v0)", "", "-9 <= x < 9"),
+    "depth and space": ("sh = Constant<value_ints = [1, 1, 1, -1]>() e = Reshape(x, sh) f = Cast<to = 1>(e) d = SpaceToDepth<blocksize = 1>(f) b = DepthToSpace<blocksize = 1>(d) i = Cast<to = 7>(b) y = Clip(i, zero, eight)", "0, 8", "proved"),
+    "the largest": ("y, at = TopK(x, v1)", "", "-9 <= x < 9"),
+    "the largest of argmax plus": ("q = Add(a, nine) y, at = TopK(q, v1)", "9, 17", "violated"),
+    "where the largest are": ("most, y = TopK(x, v1)", "0, N - 1", "undecided"),
+    "different ones": ("y = Unique(x)", "", "-9 <= x < 9"),
+    "different ones of rows": ("y = Unique<axis = 0>(x)", "", "-9 <= x < 9"),
+    "quotient picked": ("c = Clip(x, zero, big) f = Cast<to = 1>(c) q = Div(f, five) r = Slice(q, v0, v1) y = Cast<to = 7>(r)", "0, 8", "proved"),
+    "quotient, the largest": ("c = Clip(x, zero, big) f = Cast<to = 1>(c) q = Div(f, five) r, at = TopK(q, v1) g = Floor(r) y = Cast<to = 7>(g)", "0, 8", "proved"),
+    "quotient of sizes picked": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) q = Div(f, five) g = Floor(q) h = Gather(g, zero) y = Cast<to = 7>(h)", "0, (N + 4)//5 - 1", "undecided (proved)"),
     "sliced, of any rank": ("w2 = Constant<value_ints = [-1, 1]>() h = Slice(k, v0, v1) g = Mod(h, two) e = Add(g, v1) sh = Slice(w2, v0, e) f = Reshape(x, sh) y = Slice(f, v0, v1)", "", "-9 <= x < 9"),
 }  # fmt: skip
 
 LOOSE = {
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
     "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
-    "kept from below by a loop", "kept from above by a loop",
+    "kept from below by a loop", "kept from above by a loop", "the largest of argmax plus",
 }  # fmt: skip
 """Rows whose span has an end that is no element."""
 
@@ -343,3 +353,54 @@ def test_an_operator_of_another_domain_is_not_followed() -> None:
     inference = infer(model(body, domains=', "local": 1'), rules=[rules])
     assert inference["y"].span is None
     assert verdicts(inference)[-1].kind is Kind.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("moves", "permutes", "said"),
+    [(None, False, "undecided"), (0, False, "undecided"), (1, False, "-9 <= x < 9"), (1, True, "-9 <= x < 9")],
+)
+def test_an_operator_of_another_domain_is_followed_where_it_moves(moves: int | None, permutes: bool, said: str) -> None:
+    """What `local.Turn` gives are elements of x, and of nothing else; x itself is an input of the graph."""
+    rules = RuleSet("local")
+
+    @rules.rule("Turn", moves=moves, permutes=permutes)
+    def turn(op: OpCall) -> list[SymbolicTensor]:
+        return [SymbolicTensor(DType.INT64, op.tensor(1).shape)]
+
+    body = f"(float[{ROWS}, 2] table, int64[N] x, int64[M] other) => (z) {{ q = Mul(other, other) y = local.Turn(q, x) z = Gather(table, y) }}"
+    inference = infer(model(body, domains=', "local": 1'), rules=[rules])
+    verdict = verdicts(inference)[-1]
+    assert (verdict.condition or str(verdict.kind)) == said
+    whole = [c.left.whole for c in verdict.conditions if isinstance(c.left, Elements)]
+    assert whole == ([permutes, permutes] if moves == 1 else [])
+
+
+def test_floats_are_followed_through_an_operator_of_another_domain() -> None:
+    rules = RuleSet("local")
+    rules.rule("Turn", moves=0, permutes=True)(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
+    nodes = "c = Clip(x, zero, big) f = Cast<to = 1>(c) q = Div(f, five) r = {} (q) y = Cast<to = 7>(r) z = Gather(table, y)"
+    head = HEAD.partition("a = ")[0]
+    for turn in ("local.Turn", "Transpose"):
+        body = f"(float[{ROWS}, 2] table, int64[N] x) => (z) {{ {head} {nodes.format(turn)} }}"
+        inference = infer(model(body, domains=', "local": 1'), rules=[rules])
+        assert verdicts(inference)[-1].kind is Kind.PROVED, turn
+
+
+def test_a_rule_of_the_caller_leaves_an_operator_what_it_is() -> None:
+    """It is the same Reshape, whoever has written its rule."""
+    rules = RuleSet("")
+    rules.rule("Reshape")(lambda op: [SymbolicTensor(DType.INT64, (op.tensor(0).shape or (0,))[:1])])
+    body = f"(float[{ROWS}, 2] table, int64[N] x) => (z) {{ {HEAD.partition('a = ')[0]} y = Reshape(x, all) z = Gather(table, y) }}"
+    assert verdicts(infer(model(body), rules=[rules]))[-1].condition == "-9 <= x < 9"
+
+
+def test_counts_are_kept_by_what_permutes_only() -> None:
+    """NonZero(m) has as many columns as ReduceSum(m) says; what may leave elements out says nothing of the sum."""
+    for permutes in (True, False):
+        rules = RuleSet("local")
+        rules.rule("Turn", moves=0, permutes=permutes)(lambda op: [SymbolicTensor(DType.INT64, op.tensor(0).shape)])
+        body = "(bool[N] m) => (n, s) { n = NonZero(m) c = Cast<to = 7>(m) t = local.Turn(c) s = ReduceSum<keepdims = 0>(t) }"
+        inference = infer(model(body, domains=', "local": 1'), rules=[rules])
+        n, s = inference["n"], inference["s"]
+        assert isinstance(n, SymbolicTensor) and isinstance(s, SymbolicTensor) and n.shape is not None
+        assert (s.only_element == n.shape[1]) is permutes

@@ -191,6 +191,13 @@ def test_values_move(module: Any, name: str, inputs: Any, attributes: Any, value
     assert elements(found) == values
 
 
+def test_a_padded_scalar_is_the_scalar() -> None:
+    scalar = ints(5).with_(shape=(), values=make_values(5))
+    (found,) = call(pad.rules, "Pad", [scalar, ints()])
+    element = found.values[()]
+    assert isinstance(element, int) and element == 5
+
+
 def test_values_of_a_matrix_move() -> None:
     matrix = SymbolicTensor(DType.INT64, (2, 2), make_values([B, 1, 2, S], (2, 2)))
     (found,) = call(movement.rules, "Transpose", [matrix])

@@ -224,10 +224,10 @@ class Mismatch:
 def wrong_in(
     inference: Inference, scope: Scope, actual: Mapping[str, Any], bindings: Mapping[str, int], counts: Counter[str]
 ) -> list[str] | None:
-    """What is wrong about a run; None when a listed assumption fails in it."""
+    """What is wrong about a run; None when a listed assumption fails in it, or what the file says and is believed."""
     bindings = {**bindings, **sizes_of_texts(inference, bindings)}
     result = compare(inference, actual, bindings)
-    if result.assumption_fails:
+    if result.assumption_fails or any(w.startswith(f"{b.value}:") for b in inference.believed for w in result.wrong):
         return None
     counts["dims"] += result.dims
     counts["symbolic dims"] += result.symbolic

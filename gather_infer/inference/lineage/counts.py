@@ -15,27 +15,37 @@ from gather_infer.tensor import DType, SymbolicTensor, Value, make_values
 if TYPE_CHECKING:
     from gather_infer.inference.frame import Frame
 
-_MOVES: Final = frozenset({"Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose"})
-STEPS: Final = _MOVES | {"Cast", "NonZero", "ReduceSum"}
+STEPS: Final = frozenset({"Cast", "NonZero", "ReduceSum"})
+"""Operators of ai.onnx that keep or tell a count, beside those that permute elements."""
 
 
-def follow_count(node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame) -> None:
-    """Note in `frame` which tensors hold the elements of some bools, and give a sum of all the count that is known."""
-    source = inputs[0] if inputs else None
+def follow_count(
+    node: NodeProto,
+    own: str,
+    permuted: int | None,
+    inputs: Sequence[Value | None],
+    result: SymbolicTensor,
+    frame: Frame,
+) -> None:
+    """Note in `frame` which tensors hold the elements of some bools, and give a sum of all the count that is known.
+
+    own        the operator, if it is one of `STEPS`
+    permuted   the input whose elements output 0 has, each once
+    """
+    at = permuted or 0
+    source = inputs[at] if at < len(inputs) else None
     if not isinstance(source, SymbolicTensor) or not source.shape:
         return
-    name, out = node.input[0], node.output[0]
+    name, out = node.input[at], node.output[0]
     bools = name if source.dtype is DType.BOOL else frame.bools.get(name)
     if bools is None:
         return
     bools = frame.bools.get(bools, bools)
-    if node.op_type in _MOVES or (node.op_type == "Cast" and result.dtype is DType.INT64):
+    if permuted is not None or (own == "Cast" and result.dtype is DType.INT64):
         frame.bools[out] = bools
-    elif node.op_type == "NonZero" and result.shape is not None:
+    elif own == "NonZero" and result.shape is not None:
         frame.counts.setdefault(bools, result.shape[1])
-    elif (
-        node.op_type == "ReduceSum" and len(source.shape) == 1 and result.shape in ((), (1,)) and result.values is None
-    ):
+    elif own == "ReduceSum" and len(source.shape) == 1 and result.shape in ((), (1,)) and result.values is None:
         count = frame.counts.get(bools)
         if count is not None:
             frame.values[out] = result.with_(values=make_values([count], result.shape), span=None)

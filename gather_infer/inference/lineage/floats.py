@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = type[np.float32] | type[np.float64]
 FLOAT_TYPES: Final[dict[DType, Kind]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
-_MOVES: Final = frozenset({"Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose", "Expand", "Tile"})
 _EXACT: Final = 1 << 24
 """Integers up to here are held exactly by float32 too."""
 
-STEPS: Final = _MOVES | {"Cast", "Div", "Mul", "Floor", "Ceil"}
+STEPS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
+"""Operators of ai.onnx that are followed, beside those that move elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +55,37 @@ Floats: TypeAlias = Numbers | Quotient
 
 
 def follow_float(
-    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, scope: Scope
+    node: NodeProto,
+    own: str,
+    moved: int | None,
+    inputs: Sequence[Value | None],
+    result: SymbolicTensor,
+    frame: Frame,
+    scope: Scope,
 ) -> None:
-    """Note in `frame` between which numbers the floats of a node's output are."""
-    source = inputs[0] if inputs else None
+    """Note in `frame` between which numbers the floats of a node's output are.
+
+    own     the operator, if it is one of `STEPS`
+    moved   the input whose elements output 0 has, some or all of them
+    """
+    at = moved or 0
+    source = inputs[at] if at < len(inputs) else None
     kind = None if result.dtype is None else FLOAT_TYPES.get(result.dtype)
     if kind is None or not isinstance(source, SymbolicTensor) or source.dtype is None:
         return
     found: Floats | None
-    if node.op_type == "Cast" and source.dtype.is_integer:
+    if own == "Cast" and source.dtype.is_integer:
         span = spans.span_of(source, scope)
         found = _integers(span, scope) or _quotient(span, scope)
     else:
-        found = frame.floats.get(node.input[0]) if frame.floats else None
+        found = frame.floats.get(node.input[at]) if frame.floats else None
         if found is None or source.dtype is not result.dtype:
             return
-        factor = positive(inputs[1]) if node.op_type in ("Div", "Mul") else None
-        if isinstance(found, Quotient):
-            found = _next_quotient(node.op_type, found, factor, scope)
-        else:
-            found = _next_numbers(node.op_type, found, factor, kind)
+        factor = positive(inputs[1]) if own in ("Div", "Mul") else None
+        if moved is None and isinstance(found, Quotient):
+            found = _next_quotient(own, found, factor, scope)
+        elif moved is None and not isinstance(found, Quotient):
+            found = _next_numbers(own, found, factor, kind)
     if found is not None:
         frame.floats[node.output[0]] = found
 
@@ -99,7 +110,7 @@ def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope
         if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:
             return None
         return Quotient(quotient.span, int(factor), quotient.most)
-    return quotient if op_type in _MOVES else None
+    return None
 
 
 def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> Span | None:

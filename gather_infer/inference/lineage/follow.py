@@ -15,7 +15,7 @@ from onnx import NodeProto
 from gather_infer import spans
 from gather_infer.inference.lineage import counts, floats, growth
 from gather_infer.inference.lineage.trace import Limit, Part, Test, Trace, one_element, part_of
-from gather_infer.rules import Context
+from gather_infer.rules import Context, Traits
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 
 MAX_PARTS: Final = 8
 """Parts of a trace; a tensor with more is not followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """How an operator is followed; see `lineage_of`.
+
+    own     the operator, where it has a law of its own; else empty
+    moves   the input whose elements output 0 has, some or all of them; None where it has others
+    permuted   that input, where each of its elements is there exactly once
+    """
+
+    own: str
+    moves: int | None
+    permuted: int | None
 
 
 @dataclass(slots=True)
@@ -61,23 +75,37 @@ class Step:
         return axis if axis >= 0 else None if rank is None else axis + rank
 
 
+def lineage_of(domain: str, op_type: str, traits: Traits) -> Lineage | None:
+    """How an operator is followed: by a law of its own, or because its traits say that it moves elements."""
+    own = op_type if (domain, op_type) in _FOLLOWED else ""
+    if not own and traits.moves is None:
+        return None
+    return Lineage(own, traits.moves, traits.moves if traits.permutes else None)
+
+
 def follow(
-    node: NodeProto, inputs: Sequence[Value | None], outputs: Sequence[str], frame: Frame, context: Context
+    node: NodeProto,
+    lineage: Lineage,
+    inputs: Sequence[Value | None],
+    outputs: Sequence[str],
+    frame: Frame,
+    context: Context,
 ) -> None:
-    """Note in `frame` where the elements of the outputs of a node, one of `FOLLOWED`, come from, if it can be told."""
+    """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
     if not outputs or not outputs[0]:
         return
     scope = context.scope
     result = frame.values.get(outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
-    if node.op_type in growth.STEPS:
+    own, moves, permuted = lineage.own, lineage.moves, lineage.permuted
+    if own in growth.STEPS:
         growth.follow_growth(node, inputs, result, frame, scope)
-    if node.op_type in counts.STEPS:
-        counts.follow_count(node, inputs, result, frame)
+    if permuted is not None or own in counts.STEPS:
+        counts.follow_count(node, own, permuted, inputs, result, frame)
     if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
-        if node.op_type in floats.STEPS:
-            floats.follow_float(node, inputs, result, frame, scope)
+        if moves is not None or own in floats.STEPS:
+            floats.follow_float(node, own, moves, inputs, result, frame, scope)
         return
     values = result.values
     if values is not None and result.dtype is not DType.BOOL and None not in values.flat:
@@ -85,10 +113,10 @@ def follow(
     if any(a.ref_attr_name for a in node.attribute):
         return
     if result.dtype is DType.BOOL:
-        if node.op_type in _TESTING:
+        if own in _TESTING:
             _test(Step(node, inputs, frame, scope, result))
         return
-    if node.op_type == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
+    if own == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
         source = inputs[0]
         assert isinstance(source, SymbolicTensor), "floats are followed through tensors"
         span = floats.truncated(found_floats, source.dtype, result.dtype, context)
@@ -96,11 +124,16 @@ def follow(
             sharpen(outputs[0], span, frame)
         return
     step = Step(node, inputs, frame, scope, result)
-    if node.op_type == "Split":
+    if own == "Split":
         _split(step, outputs)
         return
-    trace_of = _TRACES.get(node.op_type)
-    found = None if trace_of is None else trace_of(step)
+    trace_of = _TRACES.get(own)
+    if trace_of is not None:
+        found = trace_of(step)
+    elif moves is None:
+        return
+    else:
+        found = _some(step.trace(moves)) if permuted is None else _moved(step, moves)
     if found is None or len(found.parts) > MAX_PARTS:
         return
     frame.traces[outputs[0]] = found
@@ -124,9 +157,9 @@ def sharpen(name: str, span: Span, frame: Frame) -> None:
         frame.values[name] = value.with_(span=new)
 
 
-def _moved(step: Step) -> Trace | None:
-    """Every element of the input, elsewhere."""
-    trace = step.trace(0)
+def _moved(step: Step, index: int = 0) -> Trace | None:
+    """Every element of an input, elsewhere."""
+    trace = step.trace(index)
     return None if trace is None else Trace(tuple(replace(p, direct=False) for p in trace.parts))
 
 
@@ -492,9 +525,7 @@ def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
 
 
 _TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
-    **dict.fromkeys(("Reshape", "Unsqueeze", "Squeeze", "Flatten"), _moved),
     **dict.fromkeys(("Expand", "Tile"), _repeated),
-    **dict.fromkeys(("GatherElements", "GatherND", "Compress"), lambda step: _some(step.trace(0))),
     **dict.fromkeys(("Add", "Sub"), _added),
     **dict.fromkeys(("Clip", "Min", "Max"), _limited),
     "Identity": _same,
@@ -508,5 +539,7 @@ _TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
     "NonMaxSuppression": _boxes,
     "Where": _chosen,
 }
-FOLLOWED: Final = _TRACES.keys() | _TESTING | {"Split"} | floats.STEPS | growth.STEPS | counts.STEPS
-"""Operators of ai.onnx that move, shift, limit or count elements, or map them to larger ones for larger ones."""
+_FOLLOWED: Final = frozenset(
+    ("", op_type) for op_type in _TRACES.keys() | _TESTING | {"Split"} | floats.STEPS | growth.STEPS | counts.STEPS
+)
+"""Operators with a law of their own: what else is followed moves elements, and its traits say so."""

@@ -147,7 +147,7 @@ def dynamic_time_warping(op: OpCall) -> Inferred:
     return [(2, length)]
 
 
-@contrib(rules, "UnfoldTensor", "input:T -> output:T", "dim:int size:int! step:int", T=ALL_TYPES | FLOATS)
+@contrib(rules, "UnfoldTensor", "input:T -> output:T", "dim:int size:int! step:int", moves=0, T=ALL_TYPES | FLOATS)
 def unfold_tensor(op: OpCall) -> Inferred:
     """Slices of `size` elements at every `step` of an axis: [..., d, ...] -> [..., (d - size)//step + 1, ..., size]"""
     shape = op.tensor(0).shape
@@ -174,7 +174,7 @@ def torch_embedding(op: OpCall) -> Inferred:
     return [gather(op, op.tensor(0), op.tensor(1), axis=0)]
 
 
-@contrib(rules, "ExpandDims", "X:T axis:int32 -> Y:T", T=ALL_TYPES)
+@contrib(rules, "ExpandDims", "X:T axis:int32 -> Y:T", moves=0, permutes=True, T=ALL_TYPES)
 def expand_dims(op: OpCall) -> Inferred:
     """X with an axis of length 1 at `axis`, one element in [-r - 1, r]."""
     x, axis = op.tensor(0), known_value(op.tensor(1))
@@ -209,7 +209,7 @@ def range_microsoft(op: OpCall) -> Inferred:
     return [arange(op, start, limit, op.tensor(2) if op.has(2) else one)]
 
 
-@contrib(rules, "Unique", "x:T -> y:T idx:int64 counts:int64", T=ALL_TYPES)
+@contrib(rules, "Unique", "x:T -> y:T idx:int64 counts:int64", moves=0, T=ALL_TYPES)
 def unique_microsoft(op: OpCall) -> Inferred:
     """The unique elements of x [n] in order of first occurrence [u], the place in them of each of x [n], counts [u]."""
     shape = require_rank(op.tensor(0).shape, 1, "x")

@@ -125,7 +125,7 @@ def mul_integer(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "BiasDropout", "data:T bias:T residual?:T ratio?:T1 training_mode?:bool -> output:T mask?:bool", "seed:int",
-    T=FLOATS, T1=FLOATS,
+    deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bias_dropout(op: OpCall) -> Inferred:
     """data + bias with elements dropped, + residual; the mask has the shape of data."""
@@ -135,7 +135,7 @@ def bias_dropout(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "BitmaskBiasDropout", "data:T bias:T residual?:T ratio?:T1 training_mode?:bool -> output:T mask?:uint32",
-    "seed:int", T=FLOATS, T1=FLOATS,
+    "seed:int", deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_bias_dropout(op: OpCall) -> Inferred:
     """As BiasDropout, the mask is packed: 32 elements in a word."""
@@ -145,7 +145,7 @@ def bitmask_bias_dropout(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "BitmaskDropout", "data:T ratio?:T1 training_mode?:bool -> output:T mask?:uint32", "seed:int",
-    T=FLOATS, T1=FLOATS,
+    deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_dropout(op: OpCall) -> Inferred:
     """As Dropout of ai.onnx, the mask is packed: 32 elements in a word."""

@@ -21,7 +21,7 @@ SCALES = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})
 ZERO_FILL = Indexing(strict=False, fill=0)
 
 
-@rules.rule("GatherND", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=1, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherND
 
@@ -34,7 +34,7 @@ def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     return [gather_nd(op, data, indices)]
 
 
-@rules.rule("GatherBlockQuantized", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherBlockQuantized", since=1, addresses={1: 0}, checks_types=True, gathers=True)
 def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherBlockQuantized
 

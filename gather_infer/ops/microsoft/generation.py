@@ -106,6 +106,7 @@ def greedy_search(op: OpCall) -> Inferred:
     "-> sequences:int32 filtered_logits?:float32",
     DECODER + " custom:int filter_value:float min_tokens_to_keep:int presence_penalty:float temperature:float "
     "top_p:float",
+    deterministic=False,
 )  # fmt: skip
 def sampling(op: OpCall) -> Inferred:
     """input_ids [B, S] -> [B, max_length], and logits [B, vocab_size]"""

@@ -159,11 +159,14 @@ def contrib(
     *,
     since: int = 1,
     addresses: Mapping[int, int] | None = None,
+    moves: int | None = None,
+    permutes: bool = False,
+    deterministic: bool = True,
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
     """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`.
 
-    addresses   see `Traits`
+    addresses, moves, permutes, deterministic   see `Traits`
     """
     signature = Signature(text, attributes, choices)
 
@@ -177,7 +180,10 @@ def contrib(
         rule.__doc__ = (
             f"{page} (ONNX Runtime 1.31)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
         )
-        rules.rule(op_type, since=since, addresses=addresses)(rule)
+        add_rule = rules.rule(
+            op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, deterministic=deterministic
+        )
+        add_rule(rule)
         return function
 
     return add

@@ -103,7 +103,7 @@ def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values
     return useful(np.concatenate(known, axis), shape)
 
 
-@rules.rule("Split", since=1)
+@rules.rule("Split", since=1, moves=0)
 def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (1: lengths as an attribute or an input)"""
     if op.has(1):
@@ -111,7 +111,7 @@ def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
     return _split_by_attribute(op)
 
 
-@rules.rule("Split", since=2)
+@rules.rule("Split", since=2, moves=0)
 def onnx_split_2(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (2: lengths as an attribute; 11: axis may be negative)"""
     return _split_by_attribute(op)
@@ -124,7 +124,7 @@ def _split_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     return split(op, op.tensor(0), list(lengths), axis=op.attr("axis", 0))
 
 
-@rules.rule("Split", since=13)
+@rules.rule("Split", since=13, moves=0)
 def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths as an input)"""
     return _split_by_input(op)
@@ -136,7 +136,7 @@ def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
     return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
 
 
-@rules.rule("Split", since=18)
+@rules.rule("Split", since=18, moves=0)
 def onnx_split(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (18 adds num_outputs: the last part may be smaller)
 

@@ -37,7 +37,7 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 
-@rules.rule("Expand", since=8)
+@rules.rule("Expand", since=8, moves=0)
 def onnx_expand(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Expand.html"""
     return [expand(op, op.tensor(0), elements_of(op.tensor(1), "shape"))]
@@ -62,7 +62,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
     return moved(op, data, shape, np.broadcast_to(data.values, static).copy())
 
 
-@rules.rule("Tile", since=1)
+@rules.rule("Tile", since=1, moves=0)
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Tile.html (1: one axis, tiles times)"""
     data = op.tensor(0)
@@ -77,7 +77,7 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
     return [tile(op, data, repeats)]
 
 
-@rules.rule("Tile", since=6)
+@rules.rule("Tile", since=6, moves=0)
 def onnx_tile(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Tile.html (6: repeats for every axis)"""
     return [tile(op, op.tensor(0), elements_of(op.tensor(1), "repeats"))]

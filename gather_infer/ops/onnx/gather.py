@@ -273,7 +273,7 @@ def _span_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) ->
 rules = RuleSet("")
 
 
-@rules.rule("Gather", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=1, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -282,7 +282,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
     return [_onnx_gather(op, TYPES_1, GATHER_1)]
 
 
-@rules.rule("Gather", since=11, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -291,7 +291,7 @@ def gather_11(op: OpCall) -> list[SymbolicTensor]:
     return [_onnx_gather(op, TYPES_1, ONNX)]
 
 
-@rules.rule("Gather", since=13, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=13, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
@@ -307,14 +307,14 @@ def _onnx_gather(op: OpCall, types: frozenset[DType], indexing: Indexing) -> Sym
     return gather(op, data, indices, axis=op.attr("axis", 0), indexing=indexing)
 
 
-@rules.rule("GatherElements", since=11, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherElements", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_elements_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherElements.html"""
     data, indices = _inputs(op, TYPES_1, INDEX_TYPES)
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
 
-@rules.rule("GatherElements", since=13, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherElements", since=13, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherElements.html
 
@@ -324,7 +324,7 @@ def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
 
-@rules.rule("GatherND", since=11, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html"""
     if "batch_dims" in op.attributes:
@@ -333,7 +333,7 @@ def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
     return [gather_nd(op, data, indices)]
 
 
-@rules.rule("GatherND", since=12, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=12, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 
@@ -343,7 +343,7 @@ def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
     return [gather_nd(op, data, indices, batch_dims=op.attr("batch_dims", 0))]
 
 
-@rules.rule("GatherND", since=13, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=13, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 

@@ -25,7 +25,7 @@ FEATURES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.INT32, DT
 # by index
 
 
-@rules.rule("ArrayFeatureExtractor", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("ArrayFeatureExtractor", since=1, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
 

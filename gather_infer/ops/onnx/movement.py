@@ -23,7 +23,7 @@ from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
 rules = RuleSet("")
 
 
-@rules.rule("Transpose", since=1)
+@rules.rule("Transpose", since=1, moves=0, permutes=True)
 def onnx_transpose(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Transpose.html"""
     return [transpose(op, op.tensor(0), op.attr("perm"))]
@@ -49,7 +49,7 @@ def transpose(op: OpCall, data: SymbolicTensor, perm: Sequence[int] | None) -> S
     return moved(op, data, tuple(data.shape[axis] for axis in order), values)
 
 
-@rules.rule("DepthToSpace", since=1)
+@rules.rule("DepthToSpace", since=1, moves=0, permutes=True)
 def onnx_depth_to_space(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__DepthToSpace.html (11 adds mode)
 
@@ -64,7 +64,7 @@ def onnx_depth_to_space(op: OpCall) -> list[SymbolicTensor]:
     return [moved(op, data, (n, floordiv(c, block * block, op.scope), h * block, w * block))]
 
 
-@rules.rule("SpaceToDepth", since=1)
+@rules.rule("SpaceToDepth", since=1, moves=0, permutes=True)
 def onnx_space_to_depth(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__SpaceToDepth.html
 
@@ -96,7 +96,7 @@ def _unknown_image(op: OpCall) -> Shape:
     return tuple(op.fresh("the input has no known rank") for _ in range(4))
 
 
-@rules.rule("ReverseSequence", since=10)
+@rules.rule("ReverseSequence", since=10, moves=0, permutes=True)
 def onnx_reverse_sequence(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ReverseSequence.html
 
@@ -149,7 +149,7 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
     return SymbolicTensor(data.dtype, shape, values, span)
 
 
-@rules.rule("Compress", since=9)
+@rules.rule("Compress", since=9, moves=0)
 def onnx_compress(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Compress.html (11: axis may be negative)"""
     return [compress(op, op.tensor(0), op.tensor(1), axis=op.attr("axis"))]

@@ -116,6 +116,8 @@ def _padded_values(
     static = static_shape(shape)
     if data.values is None or pads is None or static is None or not holds_values(static):
         return None
+    if not data.values.shape:
+        return data.values  # numpy would put the array itself into a result of rank 0
     widths = [(0, 0)] * data.values.ndim
     for i, axis in enumerate(axes):
         widths[axis] = (pads[i], pads[i + len(axes)])

@@ -26,13 +26,13 @@ from gather_infer.tensor import Shape, SymbolicTensor, format_shape, holds_value
 rules = RuleSet("")
 
 
-@rules.rule("Reshape", since=1)
+@rules.rule("Reshape", since=1, moves=0, permutes=True)
 def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Reshape.html (1: the target is the attribute shape)"""
     return [reshape(op, op.tensor(0), list(op.attr("shape", ())))]
 
 
-@rules.rule("Reshape", since=5)
+@rules.rule("Reshape", since=5, moves=0, permutes=True)
 def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Reshape.html (5: the target is an input; 14 adds allowzero)"""
     target = elements_of(op.tensor(1), "shape")
@@ -250,13 +250,13 @@ def _text(target: Sequence[Dim | None]) -> str:
     return "[" + ", ".join("?" if t is None else str(t) for t in target) + "]"
 
 
-@rules.rule("Flatten", since=1)
+@rules.rule("Flatten", since=1, moves=0, permutes=True)
 def onnx_flatten_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Flatten.html (1, 9: axis in [0, r])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), least=0)]
 
 
-@rules.rule("Flatten", since=11)
+@rules.rule("Flatten", since=11, moves=0, permutes=True)
 def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Flatten.html (11: axis in [-r, r])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1))]
@@ -281,14 +281,14 @@ def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, least: int | None = 
     return _as(op, data, (product(data.shape[:axis]), product(data.shape[axis:])))
 
 
-@rules.rule("Squeeze", since=1)
+@rules.rule("Squeeze", since=1, moves=0, permutes=True)
 def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Squeeze.html (1: axes is an attribute; 11: it may be negative)"""
     axes = op.attr("axes")
     return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
 
 
-@rules.rule("Squeeze", since=13)
+@rules.rule("Squeeze", since=13, moves=0, permutes=True)
 def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Squeeze.html (13: axes is an input)"""
     data, axes = op.tensor(0), op.optional_tensor(1)
@@ -332,13 +332,13 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
     return _as(op, data, tuple(d for i, d in enumerate(data.shape) if i not in removed))
 
 
-@rules.rule("Unsqueeze", since=1)
+@rules.rule("Unsqueeze", since=1, moves=0, permutes=True)
 def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (1: axes is an attribute; 11: it may be negative)"""
     return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
 
 
-@rules.rule("Unsqueeze", since=13)
+@rules.rule("Unsqueeze", since=13, moves=0, permutes=True)
 def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (13: axes is an input)"""
     data = op.tensor(0)

@@ -38,11 +38,11 @@ def _dtype(op: OpCall, x: SymbolicTensor) -> DType | None:
 
 
 for _op_type in ("RandomNormal", "RandomUniform"):
-    rules.rule(_op_type)(_drawn(_op_type))
-    rules.rule(f"{_op_type}Like")(_drawn_like(f"{_op_type}Like"))
+    rules.rule(_op_type, deterministic=False)(_drawn(_op_type))
+    rules.rule(f"{_op_type}Like", deterministic=False)(_drawn_like(f"{_op_type}Like"))
 
 
-@rules.rule("Bernoulli", since=15)
+@rules.rule("Bernoulli", since=15, deterministic=False)
 def bernoulli(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Bernoulli.html: every element is 0 or 1"""
     x = op.tensor(0)
@@ -50,7 +50,7 @@ def bernoulli(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(dtype, x.shape, None, spans.fit(op, Span(0, 1), dtype))]
 
 
-@rules.rule("Multinomial", since=7)
+@rules.rule("Multinomial", since=7, deterministic=False)
 def multinomial(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Multinomial.html
 

@@ -23,7 +23,7 @@ MAX_PROOFS: Final = 64
 """Elements of a tensor whose symbolic elements are compared: a proof per comparison."""
 
 
-@rules.rule("TopK")
+@rules.rule("TopK", moves=0)
 def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__TopK.html (1: `k` is an attribute)"""
     k = op.attr("k", 0)
@@ -32,7 +32,7 @@ def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     return _top_k(op, k)
 
 
-@rules.rule("TopK", since=10)
+@rules.rule("TopK", since=10, moves=0)
 def top_k(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__TopK.html (10: K is an input; 11 adds `largest` and `sorted`)
 
@@ -224,7 +224,7 @@ def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
     return number
 
 
-@rules.rule("Unique", since=11)
+@rules.rule("Unique", since=11, moves=0)
 def unique(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unique.html
 

@@ -341,7 +341,7 @@ def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(DType.BOOL, ()) if present is None else from_values(DType.BOOL, make_values(present))]
 
 
-@rules.rule("OptionalGetElement", since=15)
+@rules.rule("OptionalGetElement", since=15, moves=0, permutes=True)
 def onnx_optional_get_element(op: OpCall) -> list[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html (18: of a tensor or a sequence the input itself)"""
     value = op.input(0)

@@ -36,13 +36,13 @@ _ADDRESSES = 1 << 62
 """More elements than any runtime can hold; such a size comes from arithmetic that wrapped around."""
 
 
-@rules.rule("Shape", since=1)
+@rules.rule("Shape", since=1, tells_dims=True)
 def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Shape.html"""
     return [shape_of(op, op.tensor(0))]
 
 
-@rules.rule("Shape", since=15)
+@rules.rule("Shape", since=15, tells_dims=True)
 def onnx_shape_15(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Shape.html (15 adds start and end)"""
     return [shape_of(op, op.tensor(0), start=op.attr("start", 0), end=op.attr("end"))]
@@ -60,7 +60,7 @@ def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | Non
     return from_values(DType.INT64, vector(dims))
 
 
-@rules.rule("Size", since=1)
+@rules.rule("Size", since=1, tells_dims=True)
 def onnx_size(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Size.html"""
     data = op.tensor(0)
@@ -154,7 +154,7 @@ def _span_of_fill(fill: SymbolicTensor) -> Span | None:
     return fill.span if only is None else Span(only, only)
 
 
-@rules.rule("Identity", since=1)
+@rules.rule("Identity", since=1, moves=0, permutes=True)
 def onnx_identity(op: OpCall) -> list[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Identity.html (14 adds sequences, 16 optionals)"""
     if not op.has(0):

@@ -18,7 +18,7 @@ INT_MAX = 2**31 - 1
 """From here on an index stands for an end of the axis: "to the end of a dimension with unknown size, pass INT_MAX"."""
 
 
-@rules.rule("Slice", since=1)
+@rules.rule("Slice", since=1, moves=0)
 def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Slice.html (1: starts, ends and axes are attributes)"""
     data, starts, ends = op.tensor(0), list(op.attr("starts", ())), list(op.attr("ends", ()))
@@ -26,7 +26,7 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
     return [slice_axes(op, data, starts, ends, range(len(starts)) if axes is None else axes, [1] * len(starts))]
 
 
-@rules.rule("Slice", since=10)
+@rules.rule("Slice", since=10, moves=0)
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Slice.html (10: inputs instead of attributes, adds steps)"""
     data = op.tensor(0)

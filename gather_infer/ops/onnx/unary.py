@@ -160,7 +160,7 @@ def prelu(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(dtype, x.shape)]
 
 
-@rules.rule("Dropout")
+@rules.rule("Dropout", deterministic=False)
 def dropout_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Dropout.html
 
@@ -174,7 +174,7 @@ def dropout_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     return _dropped(op, data, mask, is_identity)
 
 
-@rules.rule("Dropout", since=12)
+@rules.rule("Dropout", since=12, deterministic=False)
 def dropout(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Dropout.html (12: ratio and training_mode are inputs)
 

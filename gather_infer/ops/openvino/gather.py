@@ -35,7 +35,7 @@ ND_8 = Indexing()
 NUMERIC = frozenset(d for d in DType if d.is_integer or d.is_float)
 
 
-@rules.rule("Gather", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=1, addresses={1: 0}, checks_types=True, gathers=True)
 def gather_1(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-1.html
 
@@ -46,7 +46,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
     return [_gather(op, GATHER_1)]
 
 
-@rules.rule("Gather", since=7, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=7, addresses={1: 0}, checks_types=True, gathers=True)
 def gather_7(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-7.html
 
@@ -55,7 +55,7 @@ def gather_7(op: OpCall) -> list[SymbolicTensor]:
     return [_gather(op, GATHER_1)]
 
 
-@rules.rule("Gather", since=8, addresses={1: 0}, checks_types=True)
+@rules.rule("Gather", since=8, addresses={1: 0}, checks_types=True, gathers=True)
 def gather_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-8.html
 
@@ -125,7 +125,7 @@ def _batch_dims(op: OpCall, r: int | None, q: int | None) -> int | None:
     return None if q is None else b + q  # counted from the rank of indices, not of data
 
 
-@rules.rule("GatherElements", since=6, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherElements", since=6, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_elements_6(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-elements-6.html
 
@@ -140,7 +140,7 @@ def gather_elements_6(op: OpCall) -> list[SymbolicTensor]:
     return [gather_elements(op, data, indices, axis=axis, indexing=ELEMENTS_6, same_dims=True)]
 
 
-@rules.rule("GatherND", since=5, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=5, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-5.html
 
@@ -155,7 +155,7 @@ def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
     return [out.with_(shape=shape, values=values)]
 
 
-@rules.rule("GatherND", since=8, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherND", since=8, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-8.html
 
@@ -171,7 +171,7 @@ def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTenso
     return gather_nd(op, data, indices, batch_dims=batch_dims, indexing=indexing)
 
 
-@rules.rule("GatherTree", since=1, addresses={1: 0}, checks_types=True)
+@rules.rule("GatherTree", since=1, addresses={1: 0}, checks_types=True, gathers=True)
 def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-tree-1.html
 

@@ -1,0 +1,29 @@
+"""Which operators are of the gather family; it reads their rules alone, as a summary of a file needs no inference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from gather_infer.domains import canonical_domain
+from gather_infer.rules import RuleSet
+
+MODULES: Final[Mapping[str, str]] = {
+    # domain: the module of its rules that gather; loading all of them would take longer than reading a file
+    "": "onnx.gather",
+    "ai.onnx.ml": "onnx.ml",
+    "com.microsoft": "microsoft.gather",
+    "openvino": "openvino.gather",
+}
+
+
+@cache
+def is_gather(domain: str, op_type: str) -> bool:
+    """Whether any version of an operator gathers: what it gives are elements that an input points at."""
+    module = MODULES.get(canonical_domain(domain))
+    if module is None:
+        return False
+    rules: RuleSet = import_module(f"gather_infer.ops.{module}").rules
+    return any(entry.traits.gathers for entry in rules.versions(op_type))

@@ -1,0 +1,104 @@
+"""What a new operator needs, step by step as CONTRIBUTING.md has it: a step that is left out fails here, or is named.
+
+Traits are in test_traits.py, the table of operators in tests/inference/test_operators.py, and what a rule that somebody
+forgets to list would do is found by comparing folders with lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import gather_infer.ops
+from gather_infer.ops import MODULES, standard_rules
+from gather_infer.rules import Rule, RuleSet
+from tests.conformance.backend import cases
+from tests.documents import REPO
+
+PACKAGE = Path(gather_infer.ops.__file__).parent
+ROOMS = sorted({name.partition(".")[0] for names in MODULES.values() for name in names})
+RULES = [(domain, op, since, rule) for domain, rules in standard_rules().items() for op, since, rule in rules.entries()]
+
+BY_SIGNATURE = {
+    "AttnLSTM", "BiasAdd", "BiasSoftmax", "BitmaskBiasDropout", "ComplexMulConj", "DecoderMaskedSelfAttention",
+    "DequantizeBFP", "DequantizeWithOrder", "FusedMatMulActivation", "GemmFastGelu", "GemmaRotaryEmbedding",
+    "IsAllFinite", "MatMulBlockQuantizedFp4Weight", "MatMulBlockQuantizedFp8Weight", "MatMulNBitsMlp",
+    "MatMulNBitsQkv", "MaxpoolWithMask", "NhwcConv", "PackedMultiHeadAttention", "PagedAttention", "QMoE",
+    "QOrderedAttention", "QOrderedGelu", "QOrderedLayerNormalization", "QOrderedLongformerAttention",
+    "QOrderedMatMul", "QuantizeBFP", "QuantizeWithOrder", "SparseToDenseMatMul", "VarlenCausalConvWithState",
+    "WhisperBeamSearch",
+}  # fmt: skip
+"""Operators of com.microsoft that test_ms_robustness.py alone calls, as it does all that have a signature."""
+
+
+def modules(room: str) -> Iterator[tuple[str, list[RuleSet]]]:
+    """The modules of a room of rules, each with its rule sets."""
+    for path in sorted((PACKAGE / room).glob("*.py")):
+        if path.stem != "__init__":
+            names = vars(import_module(f"gather_infer.ops.{room}.{path.stem}"))
+            yield f"{room}.{path.stem}", [v for v in names.values() if isinstance(v, RuleSet)]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_module_with_rules_is_listed(room: str) -> None:
+    for name, rule_sets in modules(room):
+        for rules in rule_sets:
+            assert name in MODULES.get(rules.domain, ()), (
+                f"nobody reads the rules of {name} for {rules.domain or 'ai.onnx'}: "
+                "list the module in MODULES of gather_infer/ops/__init__.py"
+            )
+
+
+@pytest.mark.parametrize("domain", MODULES)
+def test_every_rule_names_its_page(domain: str) -> None:
+    for _, op_type, since, rule in (entry for entry in RULES if entry[0] == domain):
+        doc = inspect.getdoc(rule) or ""
+        assert re.search(r"https?://\S+|onnx_\S+\.html", doc), (
+            f"{domain}.{op_type}-{since}: begin the docstring of {_name(rule)} with the address of the operator's page"
+        )
+
+
+@cache
+def words_of_tests() -> frozenset[str]:
+    """The words in strings of the tests that call rules, and of those that make models for the runtimes."""
+    folders = [REPO / "tests" / name for name in ("ops", "oracle")]
+    files = [
+        path
+        for folder in folders
+        for path in folder.glob("*.py")
+        if path.name not in (Path(__file__).name, "test_traits.py")
+    ]
+    strings = (
+        node.value
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return frozenset(word for text in strings for word in re.findall(r"\w+", text))
+
+
+@cache
+def modelled() -> frozenset[tuple[str, str]]:
+    """The operators of which onnx has node models: tests/conformance/ judges all of them."""
+    return frozenset((case.node.domain, case.node.op_type) for case in cases())
+
+
+@pytest.mark.parametrize("domain", MODULES)
+def test_every_operator_is_called_by_a_test(domain: str) -> None:
+    for op_type in {op for d, op, _, _ in RULES if d == domain}:
+        is_called = op_type in words_of_tests() or (domain, op_type) in modelled()
+        if domain == "com.microsoft" and op_type in BY_SIGNATURE:
+            assert not is_called, f"{op_type} has a test of its own: take it out of BY_SIGNATURE"
+        else:
+            assert is_called, f"no test calls {domain or 'ai.onnx'}.{op_type}: give it a row in a table in tests/ops/"
+
+
+def _name(rule: Rule) -> str:
+    return getattr(inspect.unwrap(rule), "__name__", "the rule")
