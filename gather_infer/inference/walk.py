@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
@@ -36,9 +36,6 @@ from gather_infer.places import NodePath
 from gather_infer.rules import Attribute, OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
-
-if TYPE_CHECKING:
-    pass
 
 MAX_CONSTANT_TEXT: Final = 256
 """Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""

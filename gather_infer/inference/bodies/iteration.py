@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gather_infer.inference.result import Access
+from gather_infer.inference.state import State
+from gather_infer.record import Mark
 from gather_infer.spans import hull, span_of
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, maximum, substitute, symbol
 from gather_infer.tensor import Span, SymbolicTensor, Value, make_values
 
-if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
-    from gather_infer.record import Mark
 
-
-def note_iterations(walker: Walker, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
+def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
     """Note of each access since `mark`, all in the body of a loop, that `iteration` is every number below `trips`.
 
     trips   None when nobody knows how often the body runs
@@ -32,7 +29,7 @@ def note_iterations(walker: Walker, mark: Mark, iteration: Expr, trips: Dim | No
     walker.record.revise_since(mark, Access, in_iterations)
 
 
-def note_branch(walker: Walker, mark: Mark) -> None:
+def note_branch(walker: State, mark: Mark) -> None:
     """Note of each access since `mark`, all in a branch, that not every iteration of a loop around it reaches it."""
     walker.record.revise_since(mark, Access, _not_always)
 
