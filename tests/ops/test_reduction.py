@@ -172,7 +172,7 @@ VIOLATIONS: dict[str, tuple[str, int, list[Any], dict[str, Any], str]] = {
     "ArgMax of nothing": ("ArgMax", 13, [(0, 3)], {}, "axis 0 has length 0"),
     "CumSum axis": ("CumSum", 14, [(2, 3), known(2)], {}, "axis = 2 is outside [-2, 1]"),
     "CumSum axis type": ("CumSum", 14, [(2, 3), known(1.0, F32)], {}, "axis must be int32 or int64, is float32"),
-    "CumSum of a scalar": ("CumSum", 14, [(), known(0)], {}, "x must have rank >= 1"),
+    "CumSum of a scalar": ("CumSum", 14, [(), known(0)], {}, "x must have rank 1 or more"),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
 from gather_infer.ops.vocabulary.indices import (
     INDEX_TYPES,
     Numbers,
@@ -22,7 +22,6 @@ from gather_infer.ops.vocabulary.indices import (
     pick,
     picked_span,
     reached,
-    require_least_rank,
     require_type,
     result,
     value_shape,
@@ -59,7 +58,7 @@ def gather(
     numbers = known_numbers(op, 1)
     if data.shape is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
-    require_least_rank(data, 1, "data")
+    require_min_rank(data.shape, 1, "data")
     axis = normalize_axis(axis, len(data.shape))
     size = data.shape[axis]
     if indices.shape is None:
@@ -116,8 +115,8 @@ def gather_elements(
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
         ranks = f"{len(data.shape)} and {len(indices.shape)}"
         raise SpecViolation(f"data and indices must have the same rank, have ranks {ranks}", "GI305")
-    require_least_rank(data, 1, "data")
-    require_least_rank(indices, 1, "indices")
+    require_min_rank(data.shape, 1, "data")
+    require_min_rank(indices.shape, 1, "indices")
     numbers = known_numbers(op, 1)
     if data.shape is None:
         if indices.shape is not None:
@@ -167,8 +166,8 @@ def gather_nd(
     Raises SpecViolation on a scalar input, batch_dims or k out of range, batch dims that differ.
     Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
     """
-    require_least_rank(data, 1, "data")
-    require_least_rank(indices, 1, "indices")
+    require_min_rank(data.shape, 1, "data")
+    require_min_rank(indices.shape, 1, "indices")
     b = batch_dims
     ranks = {name: len(t.shape) for name, t in (("data", data), ("indices", indices)) if t.shape is not None}
     if b < 0 or any(b >= rank for rank in ranks.values()):

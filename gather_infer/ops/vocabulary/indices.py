@@ -73,12 +73,6 @@ def require_type(
     raise SpecViolation(f"{name} must be {choice}, is {tensor.dtype}", code, detail=detail)
 
 
-def require_least_rank(tensor: SymbolicTensor, least: int, name: str) -> None:
-    """Raises SpecViolation when input `name` is known to have fewer than `least` dims."""
-    if tensor.shape is not None and len(tensor.shape) < least:
-        raise SpecViolation(f"{name} must have rank >= {least}, has rank {len(tensor.shape)}", "GI305")
-
-
 def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
     """True when a tensor of this shape has an element in every run."""
     return shape is not None and all(d >= 1 if isinstance(d, int) else known_le(1, d, op.scope) is True for d in shape)
