@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gather_infer.errors import UsageError
 from gather_infer.explanation.places import Bodies, Body, Place
@@ -16,19 +15,13 @@ from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
 from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
-from gather_infer.model.given import to_model_file
+from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
-
-if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-    from onnx import ModelProto
-
-    from gather_infer.model import ModelFile
 
 DEPTH: Final = 8
 """Steps below each other, unless said otherwise."""
@@ -45,7 +38,7 @@ _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
 
 
 def explain(
-    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    model: GivenModel,
     tensor: str,
     *,
     dims: Iterable[str] = (),

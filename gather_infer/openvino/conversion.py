@@ -16,7 +16,7 @@ from gather_infer.inference import infer
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, Journal
-from gather_infer.model.given import as_given, to_model_file
+from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.gather import Converted, plan_gathers
 from gather_infer.rules import RuleSet
@@ -52,7 +52,7 @@ class ConversionResult:
 
 
 def convert(
-    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    model: GivenModel,
     *,
     gather_oob: Literal["refuse", "assume-valid"] = "refuse",
     dims: Mapping[str, object] | Iterable[str] = (),

@@ -8,7 +8,17 @@ from dataclasses import replace
 from gather_infer.diagnostic import ADVICE, CODES, group_of
 from gather_infer.explanation.steps import Facet, Operand, Origin, Step
 from gather_infer.report.forms import PLAIN, ExplanationReport, View
-from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, dim_json, type_json
+from gather_infer.report.json import (
+    SCHEMA,
+    Json,
+    assumption_json,
+    belief_json,
+    cause_json,
+    constraint_json,
+    diagnostic_json,
+    dim_json,
+    type_json,
+)
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
@@ -139,26 +149,12 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "type": type_json(explanation.value),
         "step": _step_json(explanation.step),
         "unknowns": [
-            {
-                "symbol": u.symbol,
-                "node": str(u.cause.node),
-                "op_type": u.cause.op_type,
-                "reason": u.cause.reason,
-                "data_dependent": u.cause.data_dependent,
-                "remedies": list(u.remedies),
-            }
-            for u in explanation.unknowns
+            {"symbol": u.symbol, **cause_json(u.cause), "remedies": list(u.remedies)} for u in explanation.unknowns
         ],
         "remedies": list(explanation.remedies),
         "lost": None if lost is None else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
-        "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
-            for a in explanation.assumptions
-        ],
-        "constraints": [
-            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
-            for c in explanation.constraints
-        ],
+        "assumptions": [assumption_json(a) for a in explanation.assumptions],
+        "constraints": [constraint_json(c) for c in explanation.constraints],
         "believed": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }

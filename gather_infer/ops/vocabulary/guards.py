@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from gather_infer.errors import SpecViolation
@@ -19,10 +20,15 @@ def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) ->
     """
     ranks = (rank,) if isinstance(rank, int) else rank
     if shape is not None and len(shape) not in ranks:
-        *others, last = map(str, ranks)
-        allowed = f"{', '.join(others)} or {last}" if others else last
-        raise SpecViolation(f"{name} must have rank {allowed}, has rank {len(shape)}: {format_shape(shape)}", "GI305")
+        found = f"has rank {len(shape)}: {format_shape(shape)}"
+        raise SpecViolation(f"{name} must have rank {alternatives(ranks)}, {found}", "GI305")
     return shape
+
+
+def alternatives(allowed: Iterable[object]) -> str:
+    """`a, b or c`"""
+    *others, last = map(str, allowed)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gather_infer.access import Addressing, Indexing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import alternatives
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, of_elements, span_of
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt
@@ -68,8 +69,7 @@ def require_type(
     """Raises SpecViolation when the element type of input `name` is known and not allowed."""
     if tensor.dtype is None or tensor.dtype in allowed:
         return
-    listed = sorted(map(str, allowed))
-    choice = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+    choice = alternatives(sorted(map(str, allowed)))
     raise SpecViolation(f"{name} must be {choice}, is {tensor.dtype}", code, detail=detail)
 
 

@@ -17,7 +17,7 @@ from gather_infer.inference import infer
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import AddInitializer, Journal
-from gather_infer.model.given import as_given, to_model_file
+from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.passes.folding.plan import DEFAULT_MAX_BYTES, Folded, Plan, plan_folds
@@ -76,7 +76,7 @@ class FoldResult:
 
 
 def fold(
-    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    model: GivenModel,
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     dims: Mapping[str, object] | Iterable[str] = (),
