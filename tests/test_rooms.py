@@ -83,7 +83,7 @@ TYPING_CIRCLES = CIRCLES | {
 }
 """The same when imports for annotations alone count as well."""
 
-RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.steps", "gather_infer.catalog.coverage"}
+RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.chain", "gather_infer.catalog.coverage"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from gather_infer.errors import UsageError
+from gather_infer.explanation.chain import Explanation, Facet, Link, Origin, Unknown
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.steps import Explanation, Facet, Origin, Step, Unknown
 from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
 from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
@@ -350,7 +350,7 @@ def _is_last(remedy: str) -> bool:
     return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
 
 
-def _steps(step: Step) -> Iterator[Step]:
+def _steps(step: Link) -> Iterator[Link]:
     yield step
     for source in step.sources:
         yield from _steps(source)
@@ -361,7 +361,7 @@ def _only_a_run(place: Place) -> str:
     return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
 
 
-def _leaves(step: Step) -> Iterator[Step]:
+def _leaves(step: Link) -> Iterator[Link]:
     """The steps without sources, and those whose operators have no rule."""
     if not step.sources or step.op_type:
         yield step

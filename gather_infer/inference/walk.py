@@ -14,8 +14,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from gather_infer.diagnostic import CODES, Location
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.accesses import record_accesses
-from gather_infer.inference.bodies import control, function
-from gather_infer.inference.bodies import predicates as condition
+from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.cache import Key
 from gather_infer.inference.custom import require_facts
 from gather_infer.inference.declared import check_outputs, compared
@@ -179,8 +178,8 @@ class Walker(State):
             raise UsageError(f"the rule of {op_type} addresses by index and is not declared so: addresses={{{axes}}}")
         if is_inferred and entry.is_followed:
             follow(node, inputs, outputs, frame, context)
-        if is_inferred and entry.op_type in condition.OPERATORS and entry.domain == "":
-            negative = condition.condition(entry.op_type, names, inputs, frame)
+        if is_inferred and entry.op_type in predicates.OPERATORS and entry.domain == "":
+            negative = predicates.condition(entry.op_type, names, inputs, frame)
             if negative is not None:
                 frame.negative[outputs[0]] = negative
         return True

@@ -12,7 +12,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
 from gather_infer.ops.vocabulary.indices import (
     INDEX_TYPES,
-    Numbers,
+    Array,
     check_bounds,
     describe,
     known_numbers,
@@ -198,14 +198,14 @@ def gather_nd(
         values = _nd_values(table, numbers, sizes, b, indexing)
 
     def span() -> Span | None:
-        by_column: list[Numbers | None] = [None if numbers is None else numbers[..., j] for j in columns]
+        by_column: list[Array | None] = [None if numbers is None else numbers[..., j] for j in columns]
         reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
         return picked_span(op, data, reach)
 
     return result(data, shape, values, span)
 
 
-def _nd_values(table: Numbers, numbers: Numbers, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Numbers:
+def _nd_values(table: Array, numbers: Array, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Array:
     lead, k = numbers.shape[:-1], numbers.shape[-1]
     picked = [pick(numbers[..., j], table.shape[b + j], indexing) for j in range(k)]
     at = [*np.indices(lead)[:b], *(p.positions for p in picked)]
