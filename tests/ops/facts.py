@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gather_infer.symbolic import symbol
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, from_values, make_values
+from gather_infer.symbolic import Dim, Expr, symbol
+from gather_infer.tensor import DType, Ratio, Shape, Span, SymbolicTensor, from_values, make_values
 
 A, B, M, N, S = map(symbol, "ABMNS")
 F32, F16, BF16, F64 = DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64
@@ -27,3 +27,9 @@ def within(lo: Any, hi: Any, shape: Shape | None = (N,), dtype: DType = I64) -> 
 def elements(tensor: SymbolicTensor) -> Any:
     """The values as Python objects, None when none is known."""
     return None if tensor.values is None else tensor.values.tolist()
+
+
+def ratio(num: Dim, den: int) -> Ratio:
+    """A float that is a quotient of sizes."""
+    assert isinstance(num, Expr), "a number is written as a float"
+    return Ratio(num, den)

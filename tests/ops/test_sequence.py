@@ -74,7 +74,7 @@ def test_taking_a_member_implies_that_there_is_one() -> None:
     assert context.scope.bounds(N).lo == 1
 
 
-SPLITS = {
+SPLITS: dict[str, Any] = {
     # id:                       (dim,    split,       attributes,         member,        length)
     "one by one":               (S,      None,        {},                 (B, 1),        S),
     "one by one, no axis":      (S,      None,        {"keepdims": 0},    (B,),          S),
@@ -98,7 +98,7 @@ def test_split_to_sequence(dim: Dim, split: Any, attributes: Any, member: Any, l
         assert dim == wanted or (wanted is None and dim.is_symbol)
 
 
-CONCATS = {
+CONCATS: dict[str, Any] = {
     # id:                    (members,                        attributes,                    result)
     "along an axis":         (SequenceType(ROW, 3),           {"axis": 0},                   (3 * B, 4)),
     "negative axis":         (SequenceType(ROW, N),           {"axis": -1},                  (B, 4 * N)),
@@ -120,7 +120,7 @@ def test_optionals() -> None:
     assert seq("OptionalGetElement", ROW) == ROW
 
 
-HAS_ELEMENT = {
+HAS_ELEMENT: dict[str, Any] = {
     "present": ([OptionalType(ROW, True)], True),
     "empty": ([OptionalType(ROW, False)], False),
     "not known": ([OptionalType(ROW)], None),
@@ -136,7 +136,7 @@ def test_optional_has_element(inputs: Any, present: bool | None) -> None:
     assert (None if found.values is None else found.values.item()) is present
 
 
-STRINGS = {
+STRINGS: dict[str, Any] = {
     # id:                  (op,                 inputs,              attributes,            result)
     "concat broadcasts":   ("StringConcat",     [(B, 1), (3,)],      {},                    (B, 3)),
     "full match":          ("RegexFullMatch",   [(B, S)],            {"pattern": "a"},      (B, S)),
@@ -158,7 +158,7 @@ def test_string_split() -> None:
     assert context.scope.bounds(parts.shape[1]).hi == 3
 
 
-VIOLATIONS = {
+VIOLATIONS: dict[str, Any] = {
     "position":          ("SequenceAt",         [SequenceType(ROW, 2), scalar(2)],   {},             "position 2 is outside [-2, 1], there are 2 members"),
     "insert position":   ("SequenceInsert",     [SequenceType(ROW, 2), ROW, scalar(3)], {},          "position 3 is outside [-2, 2], there are 2 members"),
     "erase nothing":     ("SequenceErase",      [SequenceType(ROW, 0)],              {},             "nothing can be erased, the sequence is empty"),
@@ -181,7 +181,7 @@ def test_violations(name: str, inputs: Any, attributes: Any, message: str) -> No
 def chains(rng: random.Random) -> tuple[list[Any], np.ndarray, Any, Any]:
     """Nodes `SplitToSequence -> SequenceAt, ConcatFromSequence, SequenceLength` with their data and attributes."""
     data = np.zeros((rng.randint(1, 3), rng.randint(1, 7)), np.float32)
-    attributes = {"axis": rng.choice((0, 1, -1))}
+    attributes: dict[str, Any] = {"axis": rng.choice((0, 1, -1))}
     dim = data.shape[attributes["axis"]]
     split: Any = None
     match rng.randrange(4):
@@ -192,7 +192,7 @@ def chains(rng: random.Random) -> tuple[list[Any], np.ndarray, Any, Any]:
         case 1:
             cut = rng.randint(0, dim)
             split = np.array([cut, dim - cut])
-    joined = {"axis": attributes["axis"], "new_axis": 1 - attributes.get("keepdims", 1)}
+    joined: dict[str, Any] = {"axis": attributes["axis"], "new_axis": 1 - attributes.get("keepdims", 1)}
     nodes = [
         helper.make_node("SplitToSequence", ["x"] if split is None else ["x", "split"], ["s"], **attributes),
         helper.make_node("SequenceAt", ["s", "i"], ["at"]),

@@ -34,7 +34,7 @@ def elements(tensor: SymbolicTensor) -> Any:
     return None if tensor.values is None else tensor.values.tolist()
 
 
-SHAPE = {
+SHAPE: dict[str, Any] = {
     # id:                     (data,        start, end,   values)
     "symbolic":               ((B, S, 3),   None,  None,  [B, S, 3]),
     "scalar":                 ((),          None,  None,  []),
@@ -49,7 +49,7 @@ SHAPE = {
 
 @pytest.mark.parametrize("data, start, end, values", SHAPE.values(), ids=SHAPE)
 def test_shape(data: Any, start: int | None, end: int | None, values: Any) -> None:
-    given = {k: v for k, v in {"start": start, "end": end}.items() if v is not None}
+    given: dict[str, Any] = {k: v for k, v in {"start": start, "end": end}.items() if v is not None}
     (found,) = call(shape.rules, "Shape", [data], version=15, **given)
     assert (found.dtype, found.shape, elements(found)) == (DType.INT64, (len(values),), values)
 
@@ -71,7 +71,7 @@ def test_size() -> None:
     assert elements(found) == 1
 
 
-CONSTANTS = {
+CONSTANTS: dict[str, Any] = {
     # id:            (attribute,       value,               dtype,          shape, values)
     "value_int":     ("value_int",     3,                   DType.INT64,    (),    3),
     "value_ints":    ("value_ints",    (1, 2),              DType.INT64,    (2,),  [1, 2]),
@@ -97,7 +97,7 @@ def test_a_constant_has_one_value(attributes: Any) -> None:
         call(shape.rules, "Constant", [], **attributes)
 
 
-FILLED = {
+FILLED: dict[str, Any] = {
     # id:                  (input,               value,                       dtype,          shape,      values)
     "zeros":               (ints(2),             None,                        DType.FLOAT32,  (2,),       [0.0, 0.0]),
     "scalar":              (ints(),              scalar(7),                   DType.INT64,    (),         7),
@@ -136,7 +136,7 @@ def test_eye_like() -> None:
     assert (found.shape, found.span) == ((N, 3), Span(0, 1))
 
 
-RESHAPE = {
+RESHAPE: dict[str, Any] = {
     # id:                             (data,              target,                     result,                 assumptions)
     "static":                         ((2, 3),            ints(3, 2),                 (3, 2),                 []),
     "to a scalar":                    ((1,),              ints(),                     (),                     []),
@@ -213,7 +213,7 @@ def test_values_and_spans_take_the_new_shape() -> None:
     assert (found.shape, found.span) == ((N, 1), Span(0, S))
 
 
-RESHAPE_VIOLATIONS = {
+RESHAPE_VIOLATIONS: dict[str, Any] = {
     "counts differ":       ((2, 3),    ints(4, 2),      "the input [2, 3] has 6 elements, the target [4, 2] has 8"),
     "counts never equal":  ((N, 6),    ints(5, 5),      "the input [N, 6] has 6*N elements, the target [5, 5] has 25"),
     "not divisible":       ((2, 3),    ints(4, -1),     "the input [2, 3] has 6 elements, which 4 does not divide"),
@@ -237,7 +237,7 @@ def test_allowzero_forbids_zero_beside_minus_one() -> None:
         call(reshape.rules, "Reshape", [(0, 3), ints(0, -1)], version=14, allowzero=1)
 
 
-ALLOWZERO_AND_MINUS_ONE = {
+ALLOWZERO_AND_MINUS_ONE: dict[str, Any] = {
     # id:                (data,         target,             result,             assumptions, constraints)
     "split heads":       ((B, S, 64),   ints(B, S, -1, 8),  (B, S, 8, 8),       [],          []),
     "merge heads":       ((B, 4, 8),    ints(B, -1),        (B, 32),            [],          []),
@@ -260,7 +260,7 @@ def test_allowzero_and_minus_one(case: Any) -> None:
     assert context.scope.bounds(B).lo == 0
 
 
-MOVES = {
+MOVES: dict[str, Any] = {
     # id:                       (op,          version, inputs,               attributes,        result)
     "flatten":                  ("Flatten",   13, [(B, S, 4)],               {},                (B, 4 * S)),
     "flatten axis 0":           ("Flatten",   13, [(B, 4)],                  {"axis": 0},       (1, 4 * B)),
@@ -303,7 +303,7 @@ def test_a_squeezed_symbol_must_be_one() -> None:
     assert [str(c) for c in context.constraints] == ["N == 1"]
 
 
-MOVE_VIOLATIONS = {
+MOVE_VIOLATIONS: dict[str, Any] = {
     "flatten axis":          ("Flatten",   13, [(2, 3)],              {"axis": 3},     "axis = 3 is outside [-2, 2], data has rank 2"),
     "flatten 9 negative":    ("Flatten",   9,  [(2, 3)],              {"axis": -1},    "axis = -1 is outside [0, 2], data has rank 2"),
     "squeeze axis":          ("Squeeze",   13, [(1, 3), ints(2)],     {},              "axes = 2 is outside [-2, 1], data has rank 2"),
@@ -320,7 +320,7 @@ def test_move_violations(name: str, version: int, inputs: Any, attributes: Any, 
     assert raised.value.message == message
 
 
-EXPAND = {
+EXPAND: dict[str, Any] = {
     # id:                        (op,       inputs,                                   result)
     "expand":                    ("Expand", [(3, 1), ints(2, 1, 6)],                  (2, 3, 6)),
     "expand symbolic":           ("Expand", [(1, 1, S), ints(B, 1, S)],               (B, 1, S)),
@@ -351,7 +351,7 @@ def test_expand_and_tile_repeat_values() -> None:
     assert found.shape == (B, 6)
 
 
-RANGE = {
+RANGE: dict[str, Any] = {
     # id:                  (start,      limit,      delta,      dim,               values,      span)
     "spec example 1":      (3,          9,          3,          2,                 [3, 6],      Span(3, 8)),
     "spec example 2":      (10,         4,          -2,         3,                 [10, 8, 6],  Span(5, 10)),
@@ -416,7 +416,7 @@ def test_range_of_a_short_float_is_known_where_no_rounding_matters(dtype: DType)
     assert not isinstance(length(-1.0, 4096.0, 1.0), int)  # 4097 is rounded
 
 
-VIOLATIONS = {
+VIOLATIONS: dict[str, Any] = {
     "int32 shape":       (shape.rules,  "ConstantOfShape", [SymbolicTensor(DType.INT32, (2,))],  "the input must be int64, is int32"),
     "wrapped size":      (shape.rules,  "ConstantOfShape", [ints(2**63 - 1)],            "a tensor has fewer than 2^62 elements, [9223372036854775807] has 9223372036854775807"),
     "negative size":     (shape.rules,  "ConstantOfShape", [ints(2, -1)],                "element 1 of the input must be >= 0, is -1"),
