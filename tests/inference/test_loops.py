@@ -1,4 +1,4 @@
-"""Loops and scans in a table: what is known of a state, a stack and the number of iterations, held against onnxruntime."""
+"""Loops and scans in a table: what is told of a state, a stack and the number of iterations, held against onnxruntime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from gather_infer import infer
 from tests.inference.models import model, untyped
-from tests.inference.test_joins import known
+from tests.inference.test_joins import told
 from tests.oracle.soundness import Runtime, compare
 
 HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() none = Constant<value_int = 0>() one = Constant<value_int = 1>()
@@ -15,7 +15,7 @@ HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() 
     s = Shape(x) v = Slice(s, v0, w1) n = Squeeze(v) """
 BODY = "<body = b (int64 i, bool c, float[p, 3] a) => (bool c2, float[q, 3] a2"
 LOOPS = {
-    # id:                         (nodes, what is known of y and of z)
+    # id:                         (nodes, what is told of y and of z)
     "the same state":             (f"y, z = Loop(three, go, x) {BODY}, float[r, 3] o) {{ c2 = Identity(c) a2 = Neg(a) o = Neg(a) }}>", "sizes", "sizes"),
     "rows are added":             (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
     "n iterations":               (f"y, z = Loop(n, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
@@ -49,7 +49,7 @@ def test_what_is_known_after_a_loop(name: str) -> None:
         for k in (0, 1, 4):
             feeds = {"x": np.ones((n, 3), np.float32) - k, "k": np.array(k)}
             assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], (n, k)
-    assert [known(inference, "y"), known(inference, "z")] == [state, stack]
+    assert [told(inference, "y"), told(inference, "z")] == [state, stack]
 
 
 def test_a_scan_of_opset_8_has_a_batch() -> None:

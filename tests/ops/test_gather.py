@@ -11,7 +11,8 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Interval
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, make_values
-from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, P, S, elements, f32, i64, known, of, run
+from tests.ops.facts import elements, known, of
+from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, P, S, f32, i64, run
 
 GATHER_SHAPES: dict[str, tuple[SymbolicTensor, SymbolicTensor, int, Shape | None]] = {
     # id:                    (data, indices, axis, result)

@@ -8,7 +8,8 @@ import pytest
 
 from gather_infer.symbolic import Interval
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
-from tests.ops.gather_cases import RULES, UNRANKED, UNRANKED_INDICES, N, S, elements, f32, i64, known, of, run
+from tests.ops.facts import elements, known, of
+from tests.ops.gather_cases import RULES, UNRANKED, UNRANKED_INDICES, N, S, f32, i64, run
 
 U8, U4, I4 = DType.UINT8, DType.UINT4, DType.INT4
 NO_AXIS = i64()

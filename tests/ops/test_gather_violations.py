@@ -12,7 +12,8 @@ import pytest
 from gather_infer.diagnostic import CODES, Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.tensor import DType
-from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, S, f32, i64, known, of, run
+from tests.ops.facts import known, of
+from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, S, f32, i64, run
 
 GATHER, ELEMENTS, ND = (1, 11, 13), (11, 13), (11, 12, 13)
 OV, MS, ML = "openvino", "com.microsoft", "ai.onnx.ml"

@@ -14,24 +14,13 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, maximum, symbol
 from gather_infer.tensor import DType, SequenceType, Span, SparseTensor, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import elements, ints, known
 
 B, S, N, H = map(symbol, ["B", "S", "N", "H"])
 
 
-def ints(*elements: Dim | None) -> SymbolicTensor:
-    return from_values(DType.INT64, make_values(list(elements)))
-
-
-def scalar(value: object, dtype: DType = DType.INT64) -> SymbolicTensor:
-    return from_values(dtype, make_values(value))
-
-
 def unknown(length: Dim) -> SymbolicTensor:
     return SymbolicTensor(DType.INT64, (length,))
-
-
-def elements(tensor: SymbolicTensor) -> Any:
-    return None if tensor.values is None else tensor.values.tolist()
 
 
 SHAPE: dict[str, Any] = {
@@ -100,10 +89,10 @@ def test_a_constant_has_one_value(attributes: Any) -> None:
 FILLED: dict[str, Any] = {
     # id:                  (input,               value,                       dtype,          shape,      values)
     "zeros":               (ints(2),             None,                        DType.FLOAT32,  (2,),       [0.0, 0.0]),
-    "scalar":              (ints(),              scalar(7),                   DType.INT64,    (),         7),
+    "scalar":              (ints(),              known(7),                   DType.INT64,    (),         7),
     "symbolic":            (ints(B, 2),          ints(-1),                    DType.INT64,    (B, 2),     None),
     "no elements":         (ints(0, 2),          ints(1),                     DType.INT64,    (0, 2),     []),
-    "bool":                (ints(2),             scalar(True, DType.BOOL),    DType.BOOL,     (2,),       [True, True]),
+    "bool":                (ints(2),             known(True, DType.BOOL),    DType.BOOL,     (2,),       [True, True]),
     "unknown rank":        (unknown(N),          ints(1),                     DType.INT64,    None,       None),
 }  # fmt: skip
 
@@ -347,7 +336,7 @@ def test_expand_and_tile_repeat_values() -> None:
     assert elements(found) == [[N, N], [N, N]]
     (found,) = call(expand.rules, "Tile", [ints(N, 2), ints(2)])
     assert elements(found) == [N, 2, N, 2]
-    (found,) = call(expand.rules, "Tile", [(B, 2), scalar(3), scalar(1)], version=1)
+    (found,) = call(expand.rules, "Tile", [(B, 2), known(3), known(1)], version=1)
     assert found.shape == (B, 6)
 
 
@@ -367,28 +356,28 @@ RANGE: dict[str, Any] = {
 
 @pytest.mark.parametrize("start, limit, delta, dim, values, span", RANGE.values(), ids=RANGE)
 def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: Span | None) -> None:
-    (found,) = call(expand.rules, "Range", [scalar(start), scalar(limit), scalar(delta)])
+    (found,) = call(expand.rules, "Range", [known(start), known(limit), known(delta)])
     assert (found.dtype, found.shape, elements(found), found.span) == (DType.INT64, (dim,), values, span)
 
 
 def test_range_of_an_unknown_limit_keeps_its_span() -> None:
     limit = SymbolicTensor(DType.INT64, (), None, Span(0, N))
-    (found,) = call(expand.rules, "Range", [scalar(0), limit, scalar(1)])
+    (found,) = call(expand.rules, "Range", [known(0), limit, known(1)])
     assert found.shape[0].is_symbol and found.span == Span(0, N - 1)
 
 
 def test_range_of_floats_is_counted_as_the_runtime_does() -> None:
-    floats = [scalar(x, DType.FLOAT32) for x in (0.0, 1.0, 0.10000000149011612)]
+    floats = [known(x, DType.FLOAT32) for x in (0.0, 1.0, 0.10000000149011612)]
     (found,) = call(expand.rules, "Range", floats)
     assert found.shape == (10,)
-    whole = [scalar(x, DType.FLOAT32) for x in (0.0, N, 1.0)]
+    whole = [known(x, DType.FLOAT32) for x in (0.0, N, 1.0)]
     (found,) = call(expand.rules, "Range", whole)
     assert found.shape == (N,)
 
 
 def test_range_of_whole_floats_is_known_where_the_type_holds_the_difference() -> None:
     def count(start: Dim | float, limit: Dim | float, delta: float, context: Context | None = None) -> Dim:
-        scalars = [scalar(x, DType.FLOAT32) for x in (start, limit, delta)]
+        scalars = [known(x, DType.FLOAT32) for x in (start, limit, delta)]
         (found,) = call(expand.rules, "Range", scalars, context=context or Context())
         return found.shape[0]
 
@@ -425,8 +414,8 @@ VIOLATIONS: dict[str, Any] = {
     "no broadcast":      (expand.rules, "Expand",          [(3,), ints(2)],              "shapes [3] and [2] do not broadcast: dim 3 and dim 2 at axis -1"),
     "negative repeats":  (expand.rules, "Tile",            [(3,), ints(-1)],             "element 0 of repeats must be >= 0, is -1"),
     "number of repeats": (expand.rules, "Tile",            [(3,), ints(1, 1)],           "repeats must have 1 elements, one per axis of data, has 2"),
-    "delta 0":           (expand.rules, "Range",           [scalar(0), scalar(3), scalar(0)], "delta must not be 0"),
-    "vector as start":   (expand.rules, "Range",           [ints(0, 1), scalar(3), scalar(1)], "start must be a scalar, has shape [2]"),
+    "delta 0":           (expand.rules, "Range",           [known(0), known(3), known(0)], "delta must not be 0"),
+    "vector as start":   (expand.rules, "Range",           [ints(0, 1), known(3), known(1)], "start must be a scalar, has shape [2]"),
 }  # fmt: skip
 
 
