@@ -1,4 +1,4 @@
-"""Loops and scans in a table: what is told of a state, a stack and the number of iterations, held against onnxruntime."""
+"""Loops and scans in a table: what is known of a state, a stack and the number of iterations, held against onnxruntime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() 
     s = Shape(x) v = Slice(s, v0, w1) n = Squeeze(v) """
 BODY = "<body = b (int64 i, bool c, float[p, 3] a) => (bool c2, float[q, 3] a2"
 LOOPS = {
-    # id:                         (nodes, what is told of y and of z)
+    # id:                         (nodes, what is known of y and of z)
     "the same state":             (f"y, z = Loop(three, go, x) {BODY}, float[r, 3] o) {{ c2 = Identity(c) a2 = Neg(a) o = Neg(a) }}>", "sizes", "sizes"),
     "rows are added":             (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),
     "n iterations":               (f"y, z = Loop(n, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "sizes", "sizes"),

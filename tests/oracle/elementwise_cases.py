@@ -209,7 +209,7 @@ def selection(r: random.Random) -> Case:
         columns = [np.array([r.randint(-d, d - 1) for _ in range(int(np.prod(lead)))]) for d in dims[:width]]
         indices = np.stack(columns, axis=-1).reshape(*lead, width).astype(np.int64)
         reduced = r.random() < 0.4
-        updates = array(r, (*lead, *dims[k:]), dtype)
+        updates = array(r, (*lead, *dims[width:]), dtype)
         attributes = {"reduction": r.choice(["add", "mul", "max", "min"])} if reduced else {}
         return Case("ScatterND", 18, [x, indices, updates], attributes)
     axis = r.randrange(x.ndim)
