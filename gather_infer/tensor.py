@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -151,7 +151,8 @@ class SymbolicTensor:
 
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with some fields replaced."""
-        return replace(self, **changes)
+        given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "span": self.span}
+        return SymbolicTensor(**{**given, **changes})  # `replace` takes several times as long
 
     def _key(self) -> tuple[object, ...]:
         values = None if self.values is None else (self.values.shape, tuple(map(_typed, self.values.flat)))
@@ -227,6 +228,20 @@ class SparseTensor:
 
 
 Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | SparseTensor
+
+
+MAX_NESTING: Final = 16
+"""Sequences, optionals and maps inside each other, of which something is said."""
+
+
+def is_nested_too_deep(value: Value) -> bool:
+    """True for sequences in sequences, or the like, past MAX_NESTING."""
+    for _ in range(MAX_NESTING):
+        inner = value.value if isinstance(value, MapType) else getattr(value, "element", None)
+        if inner is None:
+            return False
+        value = inner
+    return True
 
 
 def format_shape(shape: Shape | None) -> str:

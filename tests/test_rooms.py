@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
     "openvino": (
         {
-            "diagnostic", "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",
+            "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",
             "validate",
         },
         {"numpy", "onnx"},

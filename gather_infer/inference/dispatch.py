@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 from onnx import FunctionProto
@@ -26,6 +26,7 @@ class Entry:
     traits     of the operator, as far as a rule says
     custom     the rule is one of the caller's
     is_followed  see `follow`
+    overridden   the operator of the same name, where the model defines a function that is called like one
     checked    tuples of input element types that were found legal
     """
 
@@ -39,6 +40,7 @@ class Entry:
     traits: Traits
     custom: bool
     is_followed: bool
+    overridden: Entry | None = None
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
 
 
@@ -75,9 +77,16 @@ class Opsets:
         return self.versions.get(plain_domain(domain), 0)
 
     def _find(self, domain: str, op_type: str, overload: str) -> Entry:
+        function = self._functions.get((plain_domain(domain), op_type, overload))
+        if function is not None and not overload:
+            operator = self._entry(domain, op_type, None)
+            if operator.rule is not None or operator.schema is not None:
+                return replace(self._entry(domain, op_type, function), overridden=operator)
+        return self._entry(domain, op_type, function)
+
+    def _entry(self, domain: str, op_type: str, function: FunctionProto | None) -> Entry:
         name = canonical_domain(domain)
         version = self.version_of(domain)
-        function = self._functions.get((plain_domain(domain), op_type, overload))
         found, custom = None, False
         for position, sets in enumerate(self._rule_sets):
             rules = sets.get(domain) or sets.get(name)

@@ -12,7 +12,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.options import MAX_SIZE
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Effort, Expr, Scope
-from gather_infer.tensor import MAX_VALUES_RANK, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import MAX_VALUES_RANK, UNKNOWN, Span, SymbolicTensor, Value, is_nested_too_deep, make_values
 
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; past it the dim becomes a symbol."""
@@ -113,7 +113,7 @@ def limited(value: Value, context: Context) -> Value:
     Raises SpecViolation for a size that no tensor can have.
     """
     if not isinstance(value, SymbolicTensor):
-        return value
+        return UNKNOWN if is_nested_too_deep(value) else value
     shape, values, span = value.shape, value.values, value.span
     if values is not None and values.ndim > MAX_VALUES_RANK:
         value, values = value.with_(values=None), None

@@ -186,7 +186,9 @@ class _Run:
             if scope.is_exhausted or walker.budget.is_spent:
                 break  # another walk would spend as much again
         # A later pass knows from the start what the nodes imply, each access that it is in bounds.
-        accesses = [replace(a, evidence=evidence.get(a.key)) for a in walker.record.all(Access)]
+        accesses = list(walker.record.all(Access))
+        if number:
+            accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
         return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
 
     def _declared_scope(self) -> Scope:

@@ -60,12 +60,10 @@ class Settling:
         return value
 
     def access(self, access: Access) -> Access:
-        return replace(
-            access,
-            data_type=self.value(access.data_type),
-            indices_type=self.value(access.indices_type),
-            result_type=self.value(access.result_type),
-        )
+        data, indices, result = map(self.value, (access.data_type, access.indices_type, access.result_type))
+        if data is access.data_type and indices is access.indices_type and result is access.result_type:
+            return access
+        return replace(access, data_type=data, indices_type=indices, result_type=result)
 
     def constraint(self, constraint: Constraint) -> Constraint:
         return replace(constraint, left=self.written(constraint.left), right=self.written(constraint.right))

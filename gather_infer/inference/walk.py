@@ -6,12 +6,14 @@ Control flow is in `control`, functions in `function`, what no rule can see in `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import CODES, Location
+from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
@@ -21,6 +23,7 @@ from gather_infer.inference.declared import check_outputs, compared
 from gather_infer.inference.dispatch import Entry
 from gather_infer.inference.fallback import onnx_inference
 from gather_infer.inference.frame import Frame
+from gather_infer.inference.join import fresh_dim, join
 from gather_infer.inference.limits import limited
 from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.proto.attributes import read_attributes
@@ -267,6 +270,8 @@ class Walker(State):
 
         if self.context.findings:  # before a body reports its own
             self.take_findings(self.location_at(self.context.node, node, frame))
+        if entry.overridden is not None:
+            return self.infer_both(node, entry, entry.overridden, names, inputs, outputs, frame)
         if entry.function is not None:
             return function.call(self, entry.function, node, inputs, attributes, frame)
         if entry.control:
@@ -301,6 +306,42 @@ class Walker(State):
         domain = f"{node.domain}." if node.domain else ""
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
         return [None] * len(outputs)
+
+    def infer_both(
+        self,
+        node: NodeProto,
+        entry: Entry,
+        operator: Entry,
+        names: list[str],
+        inputs: list[Value | None],
+        outputs: list[str],
+        frame: Frame,
+    ) -> Sequence[Value | None]:
+        """What holds whether a runtime runs the function of the model or the operator of the same name.
+
+        onnx.proto leaves that to the runtimes (ModelProto.functions); onnxruntime runs the operator.
+        """
+        name = qualified(node.domain, node.op_type)
+        message = f"{name} is an operator and a function of the model; which of them runs is up to the runtime"
+        self.report("GI109", message, self.location_at(self.context.node, node, frame))
+        found: list[list[Value]] = []
+        for one in (replace(entry, overridden=None), operator):
+            mark = self.mark()
+            with self.context.kept():
+                self.context.scope = self.context.scope.child()
+                try:
+                    attributes = read_attributes(self, node, one, frame) if node.attribute else _NO_ATTRIBUTES
+                    results = self.infer_anew(node, one, names, list(inputs), attributes, outputs, frame)
+                    found.append([value or UNKNOWN for value in results])
+                except SpecViolation:
+                    pass  # a runtime that takes it for this one fails
+            self.context.addressed.clear()
+            self.forget_conditional(mark, is_dead=False)
+        if not found:
+            raise SpecViolation(f"{name} fails as an operator and as a function of the model")
+        first, *others = found
+        fresh = fresh_dim(self.context, "which body runs is up to the runtime")
+        return [join(a, b, fresh) for a, b in zip(first, others[0], strict=False)] if others else first
 
     def check_types(self, entry: Entry, inputs: list[Value | None]) -> None:
         """Raise SpecViolation when the schema does not allow the element types; some rules check their own."""

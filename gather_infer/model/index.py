@@ -120,6 +120,7 @@ class _Build:
 
     def __init__(self, model: ModelProto) -> None:
         self.bodies = dict(bodies(model))
+        self.paths = {path: path for path in self.bodies}  # one object for each path: deep ones take long to compare
         self.labels: dict[GraphPath, str] = {}
         self.nodes: dict[GraphPath, tuple[str, ...]] = {}
         self.outer: dict[GraphPath, GraphPath | None] = {}
@@ -137,7 +138,8 @@ class _Build:
 
     def define(self, model: ModelProto, path: GraphPath, body: Body) -> None:
         """Note what a graph is called, what it defines, and how often."""
-        outer = self.outer[path] = _outer(path)
+        around = _outer(path)
+        outer = self.outer[path] = None if around is None else self.paths[around]
         if outer is not None and path.steps:
             step = path.steps[-1]
             label = below_label(self.nodes[outer][step.node], self.bodies[outer].node[step.node], step)

@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from onnx import ModelProto
 
-from gather_infer.diagnostic import Diagnostic
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import infer
-from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.gather import Converted, plan_gathers
+from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
 if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
+    pass
 
 _OPSET = 13
 """The ai.onnx opset that a model gets which imports none: the first whose Gather takes every element type."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConversionResult:
-    """A converted model and what was done.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ConversionResult(PassResult):
+    """A converted model.
 
-    model         of the kind that was given: a graphsurgeon Graph for one, else a ModelProto (see `fold`)
-    converted     the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
-    diagnostics   what the inference found in the model that was given
+    converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
     """
 
-    model: ModelProto | gs.Graph
     converted: tuple[Converted, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    journal: Journal
-    source: ModelFile
-    proto: ModelProto
-
-    def save(
-        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
-    ) -> SaveReport:
-        """Write the converted model, whole or not at all. Raises as `gather_infer.model.save`."""
-        return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
 
 
 def convert(
@@ -84,13 +69,22 @@ def convert(
         which = f"{plan.unproved} of them" if plan.unproved < total else "them" if total > 1 else "it"
         hint = f"; --gather-oob assume-valid converts {which}" if plan.unproved else ""
         raise ConversionRefused("\n  ".join([f"{source.name}: {nodes} cannot be converted{hint}", *plan.refused]))
+    journal = Journal()
+    for rewrite in plan.rewrites:
+        journal.add(*rewrite.edits)
+    journal.add(*plan.dead)
     if plan.converted and not imported:
-        plan.journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))
-    proto = apply(plan.journal, source.proto)
+        journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))
+    proto = apply(journal, source.proto)
     if plan.converted:
         _drop_unused_imports(proto)
     return ConversionResult(
-        as_given(model, proto), tuple(plan.converted), inference.diagnostics, plan.journal, source, proto
+        model=as_given(model, proto),
+        converted=tuple(plan.converted),
+        diagnostics=inference.diagnostics,
+        journal=journal,
+        source=source,
+        proto=proto,
     )
 
 

@@ -12,11 +12,12 @@ from onnx import NodeProto, TensorProto, helper
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
-from gather_infer.model.edits import Edit, InsertNodes, Journal, RemoveNode
+from gather_infer.model.edits import Edit, InsertNodes, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype
+from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.subject import Subject
 from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, known_le
@@ -24,6 +25,7 @@ from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, combined, verdict
 
 _BY = "openvino.gather"
+_LAW = "OpenVINO's Gather whose indices are all in bounds, with batch_dims 0, is ONNX's with the same axis"
 _CASTABLE = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64})
 _BFLOAT16_SINCE = 13
 _NEGATIVE_SINCE = 11
@@ -45,12 +47,16 @@ class Converted:
 
 @dataclass(slots=True)
 class GatherPlan:
-    """The rewrites, and the reasons against them; `unproved` of the refusals could be lifted by assuming."""
+    """The rewrites, and the reasons against them; `unproved` of the refusals could be lifted by assuming.
+
+    dead   removals of constants that were only an axis
+    """
 
     converted: list[Converted] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     unproved: int = 0
-    journal: Journal = field(default_factory=Journal)
+    rewrites: list[Rewrite] = field(default_factory=list)
+    dead: list[Edit] = field(default_factory=list)
 
 
 class _Refused(Exception):
@@ -102,7 +108,7 @@ class _Planner:
                     self.plan.refused.append(f"{where} ({op}): {refusal}")
                     self.plan.unproved += refusal.unproved
         if not self.plan.refused:
-            self.plan.journal.add(*self.dead_axes(rewritten))
+            self.plan.dead += self.dead_axes(rewritten)
         return self.plan
 
     def rewrite(self, path: GraphPath, position: int, node: NodeProto, where: NodePath, version: int) -> None:
@@ -125,10 +131,11 @@ class _Planner:
         found = self.indices(path, where, node.input[1], indices, size, version)
         nodes = self.nodes(node, where, axis, needs_cast)
         reason = f"OpenVINO's Gather-{version}, indices {found}"
-        self.plan.journal.add(
+        edits = (
             InsertNodes(by=_BY, reason=reason, path=path, nodes=nodes, before=position),
             RemoveNode(by=_BY, reason=reason, path=path, node=position),
         )
+        self.plan.rewrites.append(Rewrite(_LAW, edits, cost=Cost(nodes=len(nodes) - 1)))
         self.plan.converted.append(Converted(where, axis, found, needs_cast))
 
     def fact(self, path: GraphPath, name: str) -> SymbolicTensor:

@@ -1,6 +1,7 @@
 """Passes over a model: exact evaluation of known nodes, and the pass that replaces them by constants."""
 
 from gather_infer.passes.folding.plan import DEFAULT_MAX_BYTES, Folded
-from gather_infer.passes.folding.run import FoldResult, Size, fold
+from gather_infer.passes.folding.run import FoldResult, fold
+from gather_infer.passes.result import PassResult, Size
 
-__all__ = ["DEFAULT_MAX_BYTES", "FoldResult", "Folded", "Size", "fold"]
+__all__ = ["DEFAULT_MAX_BYTES", "FoldResult", "Folded", "PassResult", "Size", "fold"]

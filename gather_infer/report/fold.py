@@ -11,7 +11,7 @@ from gather_infer.report.text import findings_text
 
 if TYPE_CHECKING:
     from gather_infer.passes import FoldResult
-    from gather_infer.passes.folding.run import Size
+    from gather_infer.passes.result import Size
 
 
 def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:

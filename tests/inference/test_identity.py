@@ -158,6 +158,46 @@ def test_labels_tell_every_node_of_a_graph_from_the_others() -> None:
     assert len(set(labels)) == 6 and labels[2] == "a#1" and labels[5] == "a#0"
 
 
+def overriding(domain: str, name: str, body: onnx.NodeProto) -> ModelProto:
+    """A call of an operator `name` for which the model defines a function too."""
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    return helper.make_model(
+        helper.make_graph(
+            [helper.make_node(name, ["x"], ["y"], domain=domain)], "g", [info("x", F, "N")], [info("y", F, None)]
+        ),
+        functions=[helper.make_function(domain, name, ["a"], ["b"], [body], imports)],
+        opset_imports=imports,
+        ir_version=10,
+    )
+
+
+TWICE = helper.make_node("Concat", ["a", "a"], ["b"], axis=0)
+SAME = helper.make_node("Neg", ["a"], ["b"])
+OVERRIDING = {
+    # id:                          (domain,            name,     body,  result)
+    "another shape": ("com.microsoft", "Gelu", TWICE, "float32[gelu_0]"),
+    "the same shape": ("com.microsoft", "Gelu", SAME, "float32[N]"),
+    "no such operator": ("com.mine", "Gelu", TWICE, "float32[2*N]"),
+    "the operator would fail": ("openvino.opset8", "Gather", TWICE, "float32[2*N]"),
+}
+
+
+@pytest.mark.parametrize("case", OVERRIDING)
+def test_what_holds_whichever_of_operator_and_function_runs(case: str) -> None:
+    domain, name, body, result = OVERRIDING[case]
+    made = overriding(domain, name, body)
+    inference = infer(made)
+    assert str(inference["y"]) == result
+    (judged,) = ReferenceEvaluator(made).run(None, {"x": np.zeros(3, np.float32)})
+    sizes = {judged.shape[0]}
+    if not domain.startswith("openvino"):
+        sizes.add(run(made, x=np.zeros(3, np.float32))[0].shape[0])
+    y: Any = inference["y"]
+    (size,) = y.shape
+    assert inference.is_generated(size) == (len(sizes) > 1)
+    assert [d.code for d in inference.diagnostics] == ([] if domain == "com.mine" else ["GI109"])
+
+
 # accesses are what rules say
 
 

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, parser
 
+import gather_infer
 from gather_infer import infer, shape_inference
 from gather_infer.shape_inference import (
     InferenceError,
@@ -236,6 +237,22 @@ def test_schemas_of_ones_own_come_and_go() -> None:
     finally:
         onnx.defs.deregister_schema("Twice", 1, "")
     assert shapes(infer_shapes(proto))["y"] == []
+
+
+def test_a_schema_of_ones_own_that_is_registered_anew_is_read_anew() -> None:
+    formal = onnx.defs.OpSchema.FormalParameter
+    proto = model("g (float[2] x) => (y) { y = Fresh(x) }", 'ir_version: 9, opset_import: ["" : 18]')
+    codes = []
+    for inputs in (["a"], ["a", "b"]):
+        given = [formal(name, "tensor(float)") for name in inputs]
+        onnx.defs.register_schema(
+            onnx.defs.OpSchema("Fresh", "", 1, inputs=given, outputs=[formal("c", "tensor(float)")])
+        )
+        try:
+            codes.append([d.code for d in gather_infer.infer(proto).diagnostics])
+        finally:
+            onnx.defs.deregister_schema("Fresh", 1, "")
+    assert codes == [[], ["GI107"]]
 
 
 def test_misuse_of_a_node() -> None:

@@ -16,7 +16,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 from gather_infer import Inference, infer
 from gather_infer.inference import run as inference_run
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, Expr, Scope, evaluate, free_symbols, symbol
+from gather_infer.symbolic import Dim, Expr, Scope, evaluate, free_symbols, parse_dim, symbol
 from gather_infer.tensor import SymbolicTensor
 from tests.oracle.graph_builder import REFUSALS, Builder, Input, World
 from tests.oracle.graph_control import grow
@@ -171,6 +171,14 @@ def infer_with_scope(model: ModelProto, options: Mapping[str, Any]) -> tuple[Inf
     return inference, contexts[-1].scope
 
 
+def sizes_of_texts(inference: Inference, bindings: Mapping[str, int]) -> dict[str, int]:
+    """What input dims stand for that are symbols of their own because no input has the symbols in them: `M + S`."""
+    shapes = [v.shape or () for v in map(inference.get, inference.inputs) if isinstance(v, SymbolicTensor)]
+    names = {d.name for shape in shapes for d in shape if isinstance(d, Expr) and d.is_symbol} - bindings.keys()
+    texts = {name: parse_dim(name) for name in names if not name.isidentifier() and "." not in name}
+    return {name: evaluate(dim, bindings) for name, dim in texts.items() if free_symbols(dim) <= bindings.keys()}
+
+
 def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> dict[str, int]:
     """The bindings, and what the generated symbols that are a dim by themselves stand for."""
     sizes = dict(bindings)
@@ -217,6 +225,7 @@ def wrong_in(
     inference: Inference, scope: Scope, actual: Mapping[str, Any], bindings: Mapping[str, int], counts: Counter[str]
 ) -> list[str] | None:
     """What is wrong about a run; None when a listed assumption fails in it."""
+    bindings = {**bindings, **sizes_of_texts(inference, bindings)}
     result = compare(inference, actual, bindings)
     if result.assumption_fails:
         return None

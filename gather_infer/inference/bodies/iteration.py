@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 
+from onnx import ValueInfoProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.inference.result import Access
 from gather_infer.inference.state import State
+from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.record import Mark
+from gather_infer.rules import Context
 from gather_infer.spans import hull, span_of
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, maximum, substitute, symbol
-from gather_infer.tensor import Span, SymbolicTensor, Value, make_values
+from gather_infer.symbolic import (
+    Dim,
+    Expr,
+    Scope,
+    free_symbols,
+    known_eq,
+    known_le,
+    maximum,
+    substitute,
+    symbol,
+)
+from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+
+
+def iteration_symbol(context: Context) -> Expr:
+    """The symbol of an iteration's number, which nobody may assume to be >= 1: it starts at 0."""
+    iteration = context.fresh("the number of an iteration", stem="iteration")
+    context.zero_dims |= {iteration.name}
+    return iteration
+
+
+def leave(walker: State, mark: Mark, trips: Dim) -> None:
+    """Forget what holds only if the body runs, unless it surely does."""
+    runs = known_le(1, trips, walker.context.scope)
+    if runs is not True:
+        walker.forget_conditional(mark, is_dead=runs is False)
 
 
 def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
@@ -93,3 +124,47 @@ def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips
 def is_linear(dim: Dim, name: str) -> bool:
     """True when a dim changes by the same amount whenever the symbol grows by 1."""
     return name not in free_symbols(substitute(dim, {name: symbol(name) + 1}) - dim)
+
+
+def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], context: Context) -> Value:
+    """A state after the last iteration: the hypothesis at `i = trips`."""
+    if isinstance(state, SymbolicTensor):
+        at = {iteration.name: trips}
+        shape = None if state.shape is None else tuple(substitute(d, at) for d in state.shape)
+        values = state.values
+        if values is not None:
+            values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
+        span = state.span
+        if span is not None:
+            span = Span(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
+        state = SymbolicTensor(state.dtype, shape, values, span)
+    elif isinstance(state, SequenceType) and state.length is not None:
+        state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
+    changes = "a loop changes it by amounts that are not known"
+    return escape(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
+
+
+def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
+    """What `trips` iterations of `value` are when they are stacked on a new `axis`.
+
+    Without an iteration nobody says what the other dims are, so one that the body does not declare as a number rests on
+    there being one.
+    """
+    if not isinstance(value, SymbolicTensor):
+        raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
+    outside = escape(value.with_(values=None), local, fresh_dim(context, "a body computes it from data"))
+    assert isinstance(outside, SymbolicTensor), "escape keeps the kind of a value"
+    if outside.shape is None:
+        return SymbolicTensor(outside.dtype, span=outside.span)
+    shape: Shape = outside.shape
+    stated = [d.dim_value if d.HasField("dim_value") else None for d in declared.type.tensor_type.shape.dim]
+    if stated != list(shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
+        is_stated = [known == d for known, d in zip_longest(stated[: len(shape)], shape)]
+        shape = tuple(
+            d if sure else context.fresh("the body may never run") for d, sure in zip(shape, is_stated, strict=True)
+        )
+    rank = len(shape) + 1
+    if not -rank <= axis < rank:
+        raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
+    axis %= rank
+    return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), span=outside.span)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import onnx.defs
@@ -69,20 +68,22 @@ def _names(dtypes: frozenset[DType]) -> str:
     return ", ".join(str(d) for d in sorted(dtypes))
 
 
+_BUILT_IN: dict[tuple[str, int, str], Schema] = {}
+
+
 def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
     """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
+    known = _BUILT_IN.get((op_type, version, domain))
+    if known is not None:
+        return known
     try:
         raw: Any = onnx.defs.get_schema(op_type, version, domain)
     except SchemaError:
         return None
-    if not raw.file:  # registered from Python, so it may be registered anew
-        return _read(raw)
-    return _read_once(op_type, version, domain)
-
-
-@cache
-def _read_once(op_type: str, version: int, domain: str) -> Schema:
-    return _read(onnx.defs.get_schema(op_type, version, domain))
+    schema = _read(raw)
+    if raw.file.endswith(".cc"):  # else it was registered from Python, and may be registered anew
+        _BUILT_IN[op_type, version, domain] = schema
+    return schema
 
 
 def _read(raw: Any) -> Schema:

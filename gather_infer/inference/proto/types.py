@@ -11,6 +11,7 @@ from onnx import TypeProto
 
 from gather_infer.symbolic import Dim, DimSyntaxError, Expr, parse_dim, substitute, symbol
 from gather_infer.tensor import (
+    MAX_NESTING,
     DType,
     MapType,
     OptionalType,
@@ -94,7 +95,15 @@ def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]
     """The fact that a declared type states, None when it states nothing.
 
     unknown   makes the Dim of axis i where the declaration has no size
+
+    Of sequences in sequences, or the like, past MAX_NESTING nothing is said.
     """
+    return _from_type(proto, reader, unknown, MAX_NESTING)
+
+
+def _from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim], depth: int) -> Value | None:
+    if depth == 0:
+        return None
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
@@ -107,11 +116,12 @@ def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]
         dtype = _DTYPES.get(sparse.elem_type)
         return SparseTensor(dtype, _shape(sparse.shape, reader, unknown) if sparse.HasField("shape") else None)
     if kind == "sequence_type":
-        return SequenceType(from_type(proto.sequence_type.elem_type, reader, unknown))
+        return SequenceType(_from_type(proto.sequence_type.elem_type, reader, unknown, depth - 1))
     if kind == "optional_type":
-        return OptionalType(from_type(proto.optional_type.elem_type, reader, unknown))
+        return OptionalType(_from_type(proto.optional_type.elem_type, reader, unknown, depth - 1))
     if kind == "map_type":
-        return MapType(_DTYPES.get(proto.map_type.key_type), from_type(proto.map_type.value_type, reader, unknown))
+        inner = _from_type(proto.map_type.value_type, reader, unknown, depth - 1)
+        return MapType(_DTYPES.get(proto.map_type.key_type), inner)
     return None
 
 

@@ -8,6 +8,7 @@ A run is legal only if the two dims of an axis are equal or one of them is 1. Ev
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from gather_infer.errors import SpecViolation
@@ -32,6 +33,9 @@ _ANY = symbol("any size >= 0")
 
 MAX_PARTS: Final = 32
 """Dims whose broadcast is known to be the same in whichever order they are broadcast."""
+
+MAX_WRITTEN_PARTS: Final = 8
+"""Dims whose broadcast is written out as an expression; of more nobody would read it."""
 
 
 def broadcast(op: OpCall, *shapes: Shape | None) -> Shape | None:
@@ -111,12 +115,11 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
 def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
     """The symbol for what `dims`, in any order, broadcast to: broadcasting is associative."""
     parts = sorted(dict.fromkeys(dims), key=str)
-    equals: Dim | None
-    try:
+    equals: Dim | None = None
+    if len(parts) <= MAX_WRITTEN_PARTS:
         # legal dims are all n or 1: then the max is right but for n = 0, where the product is
-        equals = minimum(maximum(*parts), product(parts))
-    except DimTooLarge:
-        equals = None
+        with suppress(DimTooLarge):
+            equals = minimum(maximum(*parts), product(parts))
     reason = f"{' broadcast with '.join(map(str, parts))}: which of them is 1?"
     return op.derived("broadcast", *parts, reason=reason, equals=equals)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from onnx import NodeProto
 
@@ -12,15 +13,18 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Inference
+from gather_infer.model.edits import AddInitializer, Edit, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import node_labels
 from gather_infer.passes.dead import Dead, find_dead
 from gather_infer.passes.evaluate import Evaluation, Evaluator
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
+from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.tensor import SymbolicTensor
 
+BY: Final = "fold"
 DEFAULT_MAX_BYTES = 1 << 20
 """Bytes of a new constant at most: enough for tables of positions and masks, too little to unroll an embedding."""
 
@@ -52,14 +56,14 @@ class Plan:
     left          findings about nodes that could not be folded
     nodes         positions of the folded nodes
     dead          what only fed them
-    constants     folded values that somebody still reads
+    rewrites      of the folded nodes: a constant for each value that somebody still reads
     """
 
     folded: list[Folded] = field(default_factory=list)
     left: list[Diagnostic] = field(default_factory=list)
     nodes: dict[GraphPath, set[int]] = field(default_factory=dict)
     dead: Dead = field(default_factory=Dead)
-    constants: list[Folded] = field(default_factory=list)
+    rewrites: list[Rewrite] = field(default_factory=list)
 
 
 def plan_folds(inference: Inference, *, max_bytes: int) -> Plan:
@@ -80,13 +84,24 @@ def plan_folds(inference: Inference, *, max_bytes: int) -> Plan:
 
     fed = [(path, name) for path, at in plan.nodes.items() for p in at for name in known.graphs[path].node[p].input]
     plan.dead = find_dead(known, fed, is_gone)
-    plan.constants = [
-        folded
-        for folded in plan.folded
-        if known.is_kept(folded.graph, folded.name)
-        or any(not is_gone(*read) for read in known.index.readers(folded.graph, folded.name))
-    ]
+    for folded in plan.folded:
+        reads = known.index.readers(folded.graph, folded.name)
+        is_needed = known.is_kept(folded.graph, folded.name) or any(not is_gone(*read) for read in reads)
+        plan.rewrites.append(_rewrite(folded, is_needed=is_needed))
     return plan
+
+
+def _rewrite(folded: Folded, *, is_needed: bool) -> Rewrite:
+    """The constant in the place of a folded node; nothing where nobody reads it any more."""
+    nbytes = folded.value.nbytes
+    edits: list[Edit] = []
+    if is_needed:
+        tensor = folded.value.to_tensor(folded.name)
+        reason = f"result of {folded.node}"
+        edits.append(AddInitializer(by=BY, reason=reason, path=folded.graph, cost=nbytes, tensor=tensor))
+    edits.append(RemoveNode(by=BY, reason=folded.reason, path=folded.graph, node=folded.position))
+    cost = Cost(nodes=-1, run_bytes=-nbytes, constant_bytes=nbytes if is_needed else 0)
+    return Rewrite("a node with the same result in every run is a constant", tuple(edits), cost=cost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""If: both branches walked, and what holds of either outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.iteration import note_branch
+from gather_infer.inference.bodies.predicates import assumed, either, scalar
+from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.join import fresh_dim, join
+from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.rules import Attribute
+from gather_infer.tensor import SequenceType, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+
+def branch(
+    walker: Walker,
+    call: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
+    context, place, outputs = walker.context, walker.context.node, len(call.output)
+    if not inputs or inputs[0] is None:
+        raise SpecViolation("input cond is missing", "GI107")
+    taken = scalar(inputs[0])
+    negative = frame.comparison(call.input[0])
+    scope, created = context.scope, len(context.causes)
+    results: dict[bool, list[Value]] = {}
+    for branch, name in ((True, "then_branch"), (False, "else_branch")):
+        body = body_of(attributes, name)
+        if len(body.output) != outputs:
+            raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
+        given = inputs_of(body)
+        if given:
+            raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
+        mark = walker.mark()
+        with context.kept():
+            # a branch that always runs is on the unconditional path
+            context.scope = scope if taken is branch else scope.child()
+            if negative is not None and not isinstance(taken, bool):
+                context.scope.require(-negative - 1 if branch else negative)
+            results[branch], _ = walk_body(walker, body, (), inside(place, call, name), frame)
+        if taken is not branch:
+            walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
+            note_branch(walker, mark)
+    if isinstance(taken, bool):
+        return results[taken]
+    differ = "the branches of the If give it different sizes"
+    pairs = list(zip(results[True], results[False], strict=True))
+    if negative is not None:
+        if any(_ranks_differ(*pair) for pair in pairs) and (held := assumed(negative, context)) is not None:
+            return results[held]
+        local = local_symbols(context, created)
+        pairs = [either(negative, a, b, local, context) for a, b in pairs]
+    return [join(a, b, fresh_dim(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
+
+
+def _ranks_differ(a: Value, b: Value) -> bool:
+    return isinstance(a, SymbolicTensor) and isinstance(b, SymbolicTensor) and a.rank != b.rank

@@ -1,0 +1,148 @@
+"""Loop: its body walked under a hypothesis for each state (`induction`), and what is left after the last iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.induction import induction, is_invariant
+from gather_infer.inference.bodies.iteration import (
+    after_last,
+    iteration_symbol,
+    leave,
+    left_behind,
+    note_iterations,
+    stacked,
+)
+from gather_infer.inference.bodies.predicates import scalar
+from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.frame import Frame
+from gather_infer.rules import Attribute, Context
+from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, maximum, minimum, substitute
+from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
+
+
+def loop(
+    walker: Walker,
+    call: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__Loop.html
+
+    inputs    M (trip count, optional), cond (optional), n initial states
+    body      (i, cond, n states) -> (cond, n states, k scan outputs)
+    outputs   n final states, k scan outputs with the trip count as a new first dim
+    """
+    context, outputs = walker.context, len(call.output)
+    body = body_of(attributes, "body")
+    at = inside(context.node, call, "body")
+    states = [UNKNOWN if v is None else v for v in inputs[2:]]
+    n = len(states)
+    taken = len(inputs_of(body))
+    if taken != n + 2:
+        raise SpecViolation(f"the body must have {n + 2} inputs (i, cond, {n} states), has {taken}", "GI110")
+    if len(body.output) != outputs + 1 or outputs < n:
+        raise SpecViolation(
+            f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110"
+        )
+
+    limit = scalar(inputs[0]) if inputs else None
+    most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
+    # where M is given and not known, the loop may end before its condition says so
+    is_limit_known = most is not None or not inputs or inputs[0] is None
+    start = scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
+
+    scope, created = context.scope, len(context.causes)
+    iteration = iteration_symbol(context)
+    begins = frame.comparison(call.input[1]) if len(call.input) > 1 else None
+    counted: Dim | None = None
+    bodies: list[Frame] = []
+
+    def run(state: list[Value]) -> list[Value]:
+        context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
+        if most is not None:
+            context.scope.require(most - 1 - iteration)
+        if isinstance(limit, Expr):
+            context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
+        span = Span(0, None if most is None else most - 1)
+        counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
+        results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame)
+        bodies.append(inner)
+        return results
+
+    for _ in range(2):  # again when the condition turned out to count the iterations
+        mark = walker.mark()
+        with context.kept():  # the body may never run, so its facts say nothing of how often it does
+            state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
+        goes_on = scalar(results[0])
+        continues = bodies[-1].comparison(body.output[0].name)
+        counted = _counted(start, begins, continues, iteration, context, most)
+        if counted is None or counted == most:
+            break
+        walker.rollback(mark)
+        most = counted
+
+    trips: Dim
+    is_counted = True
+    if start is False:
+        trips = 0
+    elif counted is not None and is_limit_known:
+        trips = counted
+    elif start is True and goes_on is False and is_limit_known:
+        trips = 1 if most is None else minimum(1, most, scope=scope)
+    elif start is True and goes_on is True and is_limit_known and most is not None:
+        trips = most
+    else:
+        is_counted = False
+        trips = context.fresh("the number of iterations depends on data", stem="trips")
+        if most is not None:
+            scope.require(most - trips)
+    leave(walker, mark, trips)
+    note_iterations(walker, mark, iteration, trips if is_counted else None)
+    local = local_symbols(context, created) - free_symbols(trips)
+    left = [
+        left_behind(s, first, after, iteration, trips, scope)
+        for s, first, after in zip(state, states, results[1 : 1 + n], strict=True)
+    ]
+    finals = [after_last(s, iteration, trips, local, context) for s in left]
+    made = zip(results[1 + n :], body.output[1 + n :], strict=True)
+    scans = [stacked(v, declared, trips, 0, local, context) for v, declared in made]
+    return [*finals, *scans]
+
+
+def _counted(
+    start: object, begins: Dim | None, continues: Dim | None, iteration: Expr, context: Context, most: Dim | None
+) -> Dim | None:
+    """The trip count of a loop whose condition compares something that grows by the same amount each time.
+
+    start      the initial condition, None when it is not known
+    begins     it is true exactly when this dim is negative
+    continues  the loop goes on after iteration `i` exactly when this dim, `base + i*step` with step > 0, is negative
+    """
+    if continues is None:
+        return None
+    step = substitute(continues, {iteration.name: iteration + 1}) - continues
+    if not isinstance(step, int) or step <= 0:
+        return None
+    base = substitute(continues, {iteration.name: 0})
+    if not is_invariant(base, context, iteration):
+        return None
+    if start is True:
+        # iteration 0 runs, and each i >= 1 while base + (i - 1)*step < 0
+        trips = 1 + maximum(0, ceildiv(-base, step), scope=context.scope)
+    elif begins is not None and known_eq(begins, base - step, context.scope):
+        # the same question before the loop: iteration i runs while base + (i - 1)*step < 0
+        trips = maximum(0, ceildiv(step - base, step), scope=context.scope)
+    else:
+        return None
+    return trips if most is None else minimum(trips, most, scope=context.scope)

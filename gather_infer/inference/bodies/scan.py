@@ -1,0 +1,181 @@
+"""Scan: a loop over slices of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.induction import induction
+from gather_infer.inference.bodies.iteration import (
+    after_last,
+    iteration_symbol,
+    leave,
+    note_iterations,
+    stacked,
+)
+from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.join import escape, fresh_dim
+from gather_infer.record import Assumption
+from gather_infer.rules import Attribute, Context
+from gather_infer.symbolic import Dim, free_symbols
+from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+
+def scan(
+    walker: Walker,
+    node: NodeProto,
+    attributes: Mapping[str, Attribute],
+    inputs: Sequence[Value | None],
+    frame: Frame,
+) -> Sequence[Value | None]:
+    """https://onnx.ai/onnx/operators/onnx__Scan.html (8 has a batch dim and sequence_lens, 9 adds the axes)
+
+    inputs    n initial states, m scan inputs, each cut along its scan axis (length T, the same for all)
+    body      (n states, m slices) -> (n states, k slices)
+    outputs   n final states, k scan outputs with T as a new dim on their axis
+
+    The outputs of the body must have the same shapes in each iteration, so those of the first one tell them all.
+    """
+    context = walker.context
+    body = body_of(attributes, "body")
+    at = inside(context.node, node, "body")
+    batched = frame.opsets.version_of("") < 9
+    given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
+    m = _int(attributes, "num_scan_inputs", 0)
+    n = len(given) - m
+    k = len(node.output) - n
+    if m < 1 or n < 0 or k < 0:
+        raise SpecViolation(f"num_scan_inputs must be in [1, {len(given)}], is {m}", "GI110")
+    taken = len(inputs_of(body))
+    if taken != n + m or len(body.output) != n + k:
+        found = f"{taken} inputs and {len(body.output)} outputs"
+        raise SpecViolation(f"the body must have {n + m} inputs and {n + k} outputs, has {found}", "GI110")
+    in_axes = _ints(attributes, "scan_input_axes", m)
+    out_axes = _ints(attributes, "scan_output_axes", k)
+
+    scope, created = context.scope, len(context.causes)
+    states, slices, batch, trips = _scan_operands(given, n, [0] * m if batched else in_axes, batched, context)
+    if trips is None:
+        trips = context.fresh("the length of the scan inputs is not known", stem="trips")
+
+    iteration = iteration_symbol(context)
+    mark = walker.mark()
+    first: list[Value] = []  # what the body makes of the initial states
+    believed: list[Assumption] = []
+
+    def run(state: list[Value]) -> list[Value]:
+        context.scope = scope.child()
+        context.scope.require(trips - 1 - iteration)
+        results = walk_body(walker, body, [*state, *slices], at, frame)[0]
+        if state is states:
+            first[:] = results
+            believed[:] = context.assumptions
+        return results
+
+    with context.kept():
+        state, results = induction(walker, states, iteration, run, slice(0, n))
+    leave(walker, mark, trips)
+    note_iterations(walker, mark, iteration, trips)
+    local = local_symbols(context, created) - free_symbols(trips)
+    told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
+    if told != results:
+        for assumption in believed:
+            context.record.assume(assumption)
+    results = told
+    finals: list[Value] = []
+    for s, after in zip(state, results, strict=False):
+        if _is_open(s, local) and context.assume(trips, 1, "without an iteration the state is the initial one"):
+            finals.append(escape(after, local, fresh_dim(context, "a body computes it from data")))
+        else:
+            finals.append(after_last(s, iteration, trips, local, context))
+    axes = [0] * k if batched else out_axes
+    made = zip(results[n:], body.output[n:], axes, strict=True)
+    scans: list[Value] = [stacked(v, declared, trips, a, local, context) for v, declared, a in made]
+    outputs = [*finals, *scans]
+    return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
+
+
+def _scan_operands(
+    given: Sequence[Value], count: int, axes: Sequence[int], batched: bool, context: Context
+) -> tuple[list[Value], list[Value], Dim | None, Dim | None]:
+    """The states and the slices that one iteration sees, the batch dim and the number of iterations, as far as known.
+
+    given   `count` states, then what is cut along `axes`; with `batched` each has a batch dim first
+    """
+    batch: Dim | None = None
+    trips: Dim | None = None
+    slices: list[Value] = []
+    states: list[Value] = []
+    for position, value in enumerate(given):
+        if not isinstance(value, SymbolicTensor):
+            raise SpecViolation(f"input {position} must be a tensor, is {value}", "GI211")
+        shape = value.shape
+        if batched and shape is not None:
+            if not shape:
+                raise SpecViolation(f"input {position} must have a batch dim, is a scalar", "GI305")
+            batch = shape[0] if batch is None else context.require_equal(batch, shape[0], "the batch dims")
+            shape = shape[1:]
+        if position < count:
+            states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
+            continue
+        if shape is None:
+            slices.append(SymbolicTensor(value.dtype, span=value.span))
+            continue
+        axis = axes[position - count]
+        if not -len(shape) <= axis < len(shape):
+            raise SpecViolation(
+                f"scan input axis {axis} is outside [{-len(shape)}, {len(shape) - 1}], the input has rank {len(shape)}",
+                "GI304",
+            )
+        axis %= len(shape)
+        length = shape[axis]
+        trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
+        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
+    return states, slices, batch, trips
+
+
+def _is_open(state: Value, local: set[str]) -> bool:
+    """True for a tensor whose rank or some dim nobody can tell outside the body."""
+    if not isinstance(state, SymbolicTensor):
+        return False
+    return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
+
+
+def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
+    """An output of any iteration, with the dims of the first one where its own mean nothing outside the body."""
+    if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _is_open(value, local):
+        return value
+    if value.shape is None or first.shape is None or len(value.shape) != len(first.shape):
+        shape = first.shape if value.shape is None else value.shape
+    else:
+        pairs = zip(value.shape, first.shape, strict=True)
+        shape = tuple(d if local.isdisjoint(free_symbols(d)) else f for d, f in pairs)
+    return SymbolicTensor(value.dtype, shape, span=value.span)
+
+
+def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
+    if not isinstance(value, SymbolicTensor) or value.shape is None:
+        return value
+    first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
+    return SymbolicTensor(value.dtype, (first, *value.shape), span=value.span)
+
+
+def _int(attributes: Mapping[str, Attribute], name: str, default: int) -> int:
+    value = attributes.get(name, default)
+    return value if isinstance(value, int) else default
+
+
+def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:
+    value = attributes.get(name)
+    if not isinstance(value, tuple):
+        return [0] * count
+    if len(value) != count:
+        raise SpecViolation(f"{name} must have {count} entries, has {len(value)}", "GI110")
+    return value

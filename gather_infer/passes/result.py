@@ -1,0 +1,84 @@
+"""What every pass returns: the model after it, what was found and done, and how to write it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onnx import ModelProto, TensorProto
+
+from gather_infer.diagnostic import Diagnostic
+from gather_infer.domains import qualified
+from gather_infer.errors import ModelReadError
+from gather_infer.model import ModelFile, SaveReport, save
+from gather_infer.model.edits import Journal
+from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import iter_tensors
+
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a model is: nodes by operator, over all its graphs and functions, and bytes of its constants."""
+
+    operators: Counter[str]
+    initializers: int
+    weight_bytes: int
+
+    @property
+    def nodes(self) -> int:
+        return self.operators.total()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PassResult:
+    """A model after a pass, and what was done.
+
+    model        of the kind that was given: a graphsurgeon Graph for one, else a ModelProto. For a path its large
+                 weights are still on disk; `save` writes them out
+    diagnostics  what the inference found in the model that was given, and what the pass left alone
+    journal      the edits
+    source       the model that was given
+    proto        the model after the edits
+    """
+
+    model: ModelProto | gs.Graph
+    diagnostics: tuple[Diagnostic, ...]
+    journal: Journal
+    source: ModelFile
+    proto: ModelProto
+
+    @property
+    def before(self) -> Size:
+        return _size(self.source, self.source.proto)
+
+    @property
+    def after(self) -> Size:
+        return _size(self.source, self.proto)
+
+    def save(
+        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+    ) -> SaveReport:
+        """Write the model, whole or not at all. Raises as `gather_infer.model.save`."""
+        return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
+
+
+def _size(source: ModelFile, proto: ModelProto) -> Size:
+    operators: Counter[str] = Counter()
+    initializers = 0
+    for _, body in bodies(proto):
+        for node in body.node:
+            operators[qualified(node.domain, node.op_type)] += 1
+        initializers += len(getattr(body, "initializer", ()))
+    return Size(operators, initializers, sum(_nbytes(source, t) for t in iter_tensors(proto)))
+
+
+def _nbytes(source: ModelFile, tensor: TensorProto) -> int:
+    try:
+        return source.nbytes(tensor)
+    except ModelReadError:  # a type that ONNX does not have, a negative dim: the inference has reported it
+        return 0
