@@ -37,7 +37,7 @@ from onnx.shape_inference import infer_node_outputs as onnx_node_outputs
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import GatherInferError, ModelReadError
 from gather_infer.inference import Inference
-from gather_infer.inference.annotate import annotate
+from gather_infer.inference.annotate import completed
 from gather_infer.inference.proto.schema import schema_of
 from gather_infer.inference.proto.types import to_dim_param, to_type
 from gather_infer.inference.run import infer_like_onnx
@@ -192,8 +192,7 @@ def infer_function_output_types(
 def _annotated(inference: Inference, check_type: bool, strict_mode: bool) -> ModelProto:
     """The model filled in. Raises InferenceError, and ValidationError for a function that calls itself."""
     _raise_errors(inference, check_type, strict_mode)
-    misfits: list[str] = []
-    model = annotate(inference, like_onnx=True, misfits=misfits)
+    model, misfits = completed(inference.model, inference.scopes, inference.causes)
     if strict_mode and misfits:
         raise InferenceError(f"{_ERRORS}{'; '.join(misfits)}")
     return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,10 +25,6 @@ REPO = Path(__file__).parents[1]
 PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
 CLI = Path(gather_infer_cli.__file__).parent
 
-GROUND = {
-    "access", "diagnostic", "domains", "errors", "lazy", "places", "record", "rules", "spans", "symbolic", "tensor"
-}  # fmt: skip
-ENGINE = GROUND | {"ops", "model", "inference"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # room: (rooms that it may import, third-party packages that it may import)
     "errors": (set(), set()),
@@ -38,22 +34,56 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "diagnostic": ({"places"}, set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"numpy"}),
-    "spans": ({"rules", "symbolic", "tensor"}, set()),
     "access": ({"symbolic"}, set()),
     "record": ({"places", "symbolic"}, set()),
-    "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, {"numpy"}),
-    "ops": (GROUND, {"numpy"}),
+    "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, set()),
+    "spans": ({"rules", "symbolic", "tensor"}, set()),
+    "ops": ({"access", "diagnostic", "errors", "rules", "spans", "symbolic", "tensor"}, {"numpy"}),
     "model": ({"diagnostic", "domains", "errors", "lazy", "places"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
-    "inference": (GROUND | {"ops", "model"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
-    "explanation": (ENGINE, {"onnx", "onnx_graphsurgeon"}),
-    "catalog": (ENGINE, {"onnx"}),
-    "passes": (ENGINE, {"numpy", "onnx", "onnx_graphsurgeon"}),
-    "shape_inference": (ENGINE, {"onnx", "google"}),
-    "validate": (ENGINE, {"numpy", "onnx"}),
-    "openvino": (ENGINE | {"passes", "validate"}, {"numpy", "onnx", "onnx_graphsurgeon"}),
-    "report": (GROUND | {"inference", "explanation", "catalog"}, {"numpy"}),
+    "inference": (
+        {
+            "access", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record", "rules", "spans",
+            "symbolic", "tensor",
+        },
+        {"numpy", "onnx"},
+    ),
+    "explanation": (
+        {
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules", "symbolic",
+            "tensor",
+        },
+        {"onnx"},
+    ),
+    "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
+    "passes": (
+        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "tensor"}, {"numpy", "onnx"}
+    ),
+    "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
+    "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "openvino": (
+        {
+            "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",
+            "validate",
+        },
+        {"numpy", "onnx"},
+    ),
+    "report": (
+        {"catalog", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"}, {"numpy"}
+    ),
+}  # fmt: skip
+CIRCLES = {
+    # a module of the circle: why it stays
+    "gather_infer.symbolic.dim": "`n // d` and `str(n)` are methods of Expr, computed by modules that are about Expr",
 }
-RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.steps", "gather_infer.catalog.coverage"}
+"""Modules of one room that import each other when the program runs."""
+
+TYPING_CIRCLES = CIRCLES | {
+    "gather_infer.inference.walk": "a graph is walked node by node, and the nodes of control flow hold graphs",
+    "gather_infer.inference.frame": "a frame keeps what lineage notes in it",
+}
+"""The same when imports for annotations alone count as well."""
+
+RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.chain", "gather_infer.catalog.coverage"}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 
@@ -62,27 +92,31 @@ def _shown(path: Path) -> Path:
     return Path("cli") / path.relative_to(CLI) if path.is_relative_to(CLI) else path.relative_to(PACKAGE.parent)
 
 
+def _import_statements(path: Path, *, typing: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Those of a file; with `typing` also those for annotations only."""
+    pending: list[ast.AST] = [ast.parse(path.read_text())]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif typing or not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            pending += ast.iter_child_nodes(node)
+
+
 def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
     """The modules that a file imports, relative ones resolved; with `typing` also those for annotations only."""
-    tree = ast.parse(path.read_text())
-    hidden: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not typing:
-            hidden.update(id(inner) for inner in ast.walk(node))
     package = _shown(path).with_suffix("").parts[:-1]
-    for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
+    for node in _import_statements(path, typing=typing):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(filter(None, (base, node.module)))
-            # `from gather_infer import ops` names a room, `from .x import y` a module
-            if module == "gather_infer" or not node.module:
-                yield from (f"{module}.{alias.name}" for alias in node.names)
-            else:
-                yield module
+            continue
+        base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+        module = ".".join(filter(None, (base, node.module)))
+        # `from gather_infer import ops` names a room, `from .x import y` a module
+        if module == "gather_infer" or not node.module:
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        else:
+            yield module
 
 
 def files(room: str) -> list[Path]:
@@ -101,6 +135,78 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
                 assert other in rooms | {room}, f"{_shown(path)} imports {module}"
             elif top not in sys.stdlib_module_names:
                 assert top in third_party, f"{_shown(path)} imports {module}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_may_import_only_what_it_does(room: str) -> None:
+    rooms, third_party = ROOMS[room]
+    found = [module.split(".") for path in files(room) for module in imports(path)]
+    assert rooms - {parts[1] for parts in found if parts[0] == "gather_infer" and len(parts) > 1} == set()
+    assert third_party - {parts[0] for parts in found} == set()
+
+
+def picture(*, typing: bool) -> dict[str, set[str]]:
+    """The modules of the package, each with those that it imports, inside functions too."""
+    paths = {".".join(_shown(path).with_suffix("").parts).removesuffix(".__init__"): path for path in _sources()}
+    graph: dict[str, set[str]] = {module: set() for module in paths}
+    for module, path in paths.items():
+        for node in _import_statements(path, typing=typing):
+            for alias in node.names:
+                base = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                name = ".".join([*base, alias.name])  # of a module, or of something in one
+                graph[module].add(name if name in paths else "".join(base))
+        graph[module] &= paths.keys() - {module}
+    return graph
+
+
+def _sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """The largest sets of nodes that all lead to each other, those of one node left out."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        pending, found = [start], set[str]()
+        while pending:
+            new = graph.get(pending.pop(), set()) - found
+            found |= new
+            pending += new
+        reached[start] = found
+    groups = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in graph if a in reached[a]}
+    return [set(group) for group in groups]
+
+
+def test_circles() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert sorted(map(sorted, circles(graph))) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_no_room_imports_one_that_imports_it() -> None:
+    rooms: dict[str, set[str]] = {}
+    for module, others in picture(typing=True).items():
+        if module != "gather_infer":  # its names are those of all rooms
+            rooms.setdefault(module.split(".")[1], set()).update(name.split(".")[1] for name in others if "." in name)
+    assert circles({room: others - {room} for room, others in rooms.items()}) == []
+
+
+@pytest.mark.parametrize(("typing", "known"), [(False, CIRCLES), (True, TYPING_CIRCLES)], ids=["run time", "typing"])
+def test_circles_inside_a_room_are_known(typing: bool, known: Mapping[str, str]) -> None:
+    found = circles(picture(typing=typing))
+    assert [sorted(circle) for circle in found if circle.isdisjoint(known)] == []
+    assert [module for module in known if not any(module in circle for circle in found)] == [], "no longer in a circle"
+    assert len(found) == len(known), "a reason for each circle"
+
+
+def test_a_room_has_one_circle_at_most() -> None:
+    rooms = [circle.pop().split(".")[1] for circle in circles(picture(typing=False))]
+    assert len(rooms) == len(set(rooms))
+
+
+def test_imports_inside_the_package_are_absolute() -> None:
+    for path in _sources():
+        for node in _import_statements(path, typing=True):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{_shown(path)}:{node.lineno}"
 
 
 def test_reports_know_result_dataclasses_only() -> None:

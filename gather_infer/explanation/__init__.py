@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.explanation.chain import Explanation
     from gather_infer.explanation.reasons import explain
-    from gather_infer.explanation.steps import Explanation
 
-_HOME = {"reasons": ("explain",), "steps": ("Explanation",)}
+_HOME = {"reasons": ("explain",), "chain": ("Explanation",)}
 
 __all__ = ["Explanation", "explain"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gather_infer.explanation.chain import Facet, Link, Operand, Origin
 from gather_infer.explanation.places import Bodies, Body, Place
-from gather_infer.explanation.steps import Facet, Operand, Origin, Step
 from gather_infer.inference.result import Inference
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
@@ -49,17 +49,17 @@ class Search:
         self.visited: list[Place] = []
         self._seen: set[tuple[GraphPath, str, Facet]] = set()
 
-    def chain(self, body: Body, name: str) -> Step:
+    def chain(self, body: Body, name: str) -> Link:
         """The chain of a tensor; of one with known elements, the chain of those."""
         value = body.fact(name) or UNKNOWN
         return self._step(_Source(body, name, facet_of(value), None), self.depth)
 
-    def _step(self, source: _Source, depth: int) -> Step:
+    def _step(self, source: _Source, depth: int) -> Link:
         home = source.body.home(source.name) or source.body
         made_by = home.producers.get(source.name)
         value = home.values.get(source.name, UNKNOWN)
         asked = tuple(sorted(source.wanted or (), key=str))
-        step = Step(source.facet, asked, home.label, source.name, value, Origin.UNDEFINED)
+        step = Link(source.facet, asked, home.label, source.name, value, Origin.UNDEFINED)
         if made_by is None:
             return self._leaf(step, source, home, depth)
         place, slot = Place(home, made_by[0]), made_by[1]
@@ -83,7 +83,7 @@ class Search:
         self._seen.add(key)
         return replace(step, sources=tuple(self._below(sources, depth)))
 
-    def _leaf(self, step: Step, source: _Source, home: Body, depth: int) -> Step:
+    def _leaf(self, step: Link, source: _Source, home: Body, depth: int) -> Link:
         """A tensor that no node of its graph makes."""
         if home.caller is None:
             if source.name in self.inference.inputs:
@@ -100,7 +100,7 @@ class Search:
         outside = _Source(home.caller.body, given, source.facet, source.wanted if home.is_call else None)
         return replace(step, sources=tuple(self._below([outside], depth)))
 
-    def _below(self, sources: Iterable[_Source], depth: int) -> Iterator[Step]:
+    def _below(self, sources: Iterable[_Source], depth: int) -> Iterator[Link]:
         for source in sources:
             passed = 0
             if not self.every:

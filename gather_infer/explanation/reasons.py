@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gather_infer.errors import UsageError
+from gather_infer.explanation.chain import Explanation, Facet, Link, Origin, Unknown
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.steps import Explanation, Facet, Origin, Step, Unknown
 from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
 from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
-from gather_infer.model.given import to_model_file
+from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
-
-if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-    from onnx import ModelProto
-
-    from gather_infer.model import ModelFile
 
 DEPTH: Final = 8
 """Steps below each other, unless said otherwise."""
@@ -45,7 +38,7 @@ _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
 
 
 def explain(
-    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    model: GivenModel,
     tensor: str,
     *,
     dims: Iterable[str] = (),
@@ -357,7 +350,7 @@ def _is_last(remedy: str) -> bool:
     return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
 
 
-def _steps(step: Step) -> Iterator[Step]:
+def _steps(step: Link) -> Iterator[Link]:
     yield step
     for source in step.sources:
         yield from _steps(source)
@@ -368,7 +361,7 @@ def _only_a_run(place: Place) -> str:
     return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
 
 
-def _leaves(step: Step) -> Iterator[Step]:
+def _leaves(step: Link) -> Iterator[Link]:
     """The steps without sources, and those whose operators have no rule."""
     if not step.sources or step.op_type:
         yield step

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.declared import shown
-from gather_infer.inference.naming import INNER, TENSORS, names_of_dims, speller
-from gather_infer.inference.proto.types import to_dim_param, to_type
+from gather_infer.inference.naming import INNER, TENSORS, Scopes, names_of_dims, speller
+from gather_infer.inference.proto.types import shown, to_dim_param, to_type
+from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
 from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import Value
-
-if TYPE_CHECKING:
-    from gather_infer.inference.result import Inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +42,31 @@ class _Style:
             self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
-def annotate(
-    inference: Inference, *, weights: bool = False, like_onnx: bool = False, misfits: list[str] | None = None
-) -> ModelProto:
-    """See Inference.annotated.
-
-    like_onnx   declarations are completed, not replaced, and generated symbols are called `unk__0`, `unk__1`, ...:
-                what `onnx.shape_inference` does
-    misfits     with `like_onnx`, takes a sentence for every declaration that contradicts what was inferred
-    """
-    source = inference.model
-    if weights:
-        model = source.with_weights()
-    else:
-        model = ModelProto()
-        model.CopyFrom(source.proto)
-    style = _Style(speller(model, inference.scopes, inference.inputs))
-    if like_onnx:
-        style = _Style(_unknowns(inference, model), complete=True, misfits=[] if misfits is None else misfits)
-    _annotate_graph(model.graph, MAIN, inference.scopes, style)
+def annotated(source: ModelFile, scopes: Scopes, inputs: Iterable[str], *, weights: bool = False) -> ModelProto:
+    """See Inference.annotated, whose `scopes` and `inputs` these are."""
+    model = source.with_weights() if weights else _copy(source.proto)
+    _annotate_graph(model.graph, MAIN, scopes, _Style(speller(model, scopes, inputs)))
     return model
 
 
-def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
+def completed(source: ModelFile, scopes: Scopes, generated: Collection[str]) -> tuple[ModelProto, list[str]]:
+    """What `onnx.shape_inference` makes of a model, and a sentence for every declaration that contradicts the facts.
+
+    Declarations are completed, not replaced, and the `generated` symbols are called `unk__0`, `unk__1`, ...
+    """
+    model = _copy(source.proto)
+    style = _Style(_unknowns(model, generated), complete=True)
+    _annotate_graph(model.graph, MAIN, scopes, style)
+    return model, style.misfits
+
+
+def _copy(proto: ModelProto) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    return copy
+
+
+def _unknowns(model: ModelProto, generated: Collection[str]) -> Callable[[Expr], str]:
     """Texts of dims in which a generated symbol has onnx's kind of name, that nothing in the model has."""
     taken = names_of_dims(model)
     free = (name for name in map("unk__{}".format, count()) if name not in taken)
@@ -75,7 +74,7 @@ def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
 
     def spell(dim: Expr) -> str:
         for name in sorted(dim.symbols):
-            if name in inference.causes and name not in names:
+            if name in generated and name not in names:
                 names[name] = symbol(next(free))
         renamed = substitute(dim, names)
         return str(renamed) if isinstance(renamed, int) else to_dim_param(renamed)
@@ -86,7 +85,7 @@ def _unknowns(inference: Inference, model: ModelProto) -> Callable[[Expr], str]:
 def _annotate_graph(
     graph: GraphProto,
     path: GraphPath,
-    scopes: Mapping[GraphPath, Mapping[str, Value]],
+    scopes: Scopes,
     style: _Style,
     is_branch: bool = False,
 ) -> None:

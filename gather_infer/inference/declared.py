@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
-from onnx import NodeProto, TypeProto, ValueInfoProto
+from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Location, Severity, diagnostic
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
-from gather_infer.inference.proto.types import DimReader, from_type
+from gather_infer.inference.proto.types import DimReader, from_type, shown
 from gather_infer.inference.state import State
 from gather_infer.places import MAIN
 from gather_infer.symbolic import Scope, symbol
@@ -114,8 +114,3 @@ def severity(stated: Value, value: Value) -> Severity:
         isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
     )
     return Severity.WARNING if is_shape_alone else Severity.ERROR
-
-
-def shown(proto: TypeProto) -> str:
-    """A declared type as facts are printed."""
-    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))

@@ -200,6 +200,6 @@ class Inference(Mapping[str, Value]):
         into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input stays as it
         is.
         """
-        from gather_infer.inference.annotate import annotate
+        from gather_infer.inference.annotate import annotated
 
-        return annotate(self, weights=weights)
+        return annotated(self.model, self.scopes, self.inputs, weights=weights)

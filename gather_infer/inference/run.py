@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from onnx import ModelProto, ValueInfoProto
+from onnx import ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
@@ -24,7 +23,7 @@ from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
-from gather_infer.model.given import to_model_file
+from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.record import Assumption
@@ -41,15 +40,12 @@ from gather_infer.symbolic import (
 )
 from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
 
-if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-
 MAX_PASSES: Final = 3
 """Walks at most: a fact that a late node implies may answer a question that an early one asked."""
 
 
 def infer(
-    model: str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph,
+    model: GivenModel,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
@@ -16,8 +16,7 @@ from gather_infer.diagnostic import CODES, Location
 from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.accesses import record_accesses
-from gather_infer.inference.bodies import control, function
-from gather_infer.inference.bodies import predicates as condition
+from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.cache import Key
 from gather_infer.inference.custom import require_facts
 from gather_infer.inference.declared import check_outputs, compared
@@ -39,9 +38,6 @@ from gather_infer.places import NodePath
 from gather_infer.rules import Attribute, OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
-
-if TYPE_CHECKING:
-    pass
 
 MAX_CONSTANT_TEXT: Final = 256
 """Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""
@@ -185,8 +181,8 @@ class Walker(State):
             raise UsageError(f"the rule of {op_type} addresses by index and is not declared so: addresses={{{axes}}}")
         if is_inferred and entry.lineage is not None:
             follow(node, entry.lineage, inputs, outputs, frame, context)
-        if is_inferred and entry.op_type in condition.OPERATORS and entry.domain == "":
-            negative = condition.condition(entry.op_type, names, inputs, frame)
+        if is_inferred and entry.op_type in predicates.OPERATORS and entry.domain == "":
+            negative = predicates.condition(entry.op_type, names, inputs, frame)
             if negative is not None:
                 frame.negative[outputs[0]] = negative
         return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         RemoveNode,
         ReplaceUses,
     )
-    from gather_infer.model.index import GraphIndex, Scope, Use
+    from gather_infer.model.index import GraphIndex, GraphScope, Use
     from gather_infer.model.names import Names
 
 _HOME = {
@@ -36,7 +36,7 @@ _HOME = {
         "RemoveNode",
         "ReplaceUses",
     ),
-    "index": ("GraphIndex", "Scope", "Use"),
+    "index": ("GraphIndex", "GraphScope", "Use"),
     "names": ("Names",),
 }
 
@@ -44,6 +44,7 @@ __all__ = [
     "AddInitializer",
     "Edit",
     "GraphIndex",
+    "GraphScope",
     "ImportOpset",
     "InsertNodes",
     "Journal",
@@ -53,7 +54,6 @@ __all__ = [
     "RemoveNode",
     "ReplaceUses",
     "SaveReport",
-    "Scope",
     "Use",
     "open_model",
     "save",

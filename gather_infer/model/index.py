@@ -24,7 +24,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class GraphScope:
     """One graph or function body.
 
     outer         the graph whose values this one sees; a training graph sees those of the main graph
@@ -72,16 +72,16 @@ class GraphIndex:
 
     def __init__(self, model: ModelProto) -> None:
         build = _Build(model)
-        self.scopes: Mapping[GraphPath, Scope] = build.scopes
+        self.scopes: Mapping[GraphPath, GraphScope] = build.scopes
         self.findings: tuple[Diagnostic, ...] = tuple(build.findings)
         self._model = model
         self._names: Names | None = None
 
-    def __getitem__(self, path: GraphPath) -> Scope:
+    def __getitem__(self, path: GraphPath) -> GraphScope:
         return self.scopes[path]
 
     @property
-    def main(self) -> Scope:
+    def main(self) -> GraphScope:
         return self.scopes[MAIN]
 
     def fresh(self, base: str) -> str:
@@ -90,7 +90,7 @@ class GraphIndex:
             self._names = Names(self._model)
         return self._names.fresh(base)
 
-    def home(self, path: GraphPath, name: str) -> Scope | None:
+    def home(self, path: GraphPath, name: str) -> GraphScope | None:
         """The innermost scope around `path` that defines `name`; None when none does."""
         return next((scope for scope in self._around(path) if scope.defines(name)), None)
 
@@ -108,7 +108,7 @@ class GraphIndex:
         inner = (s for s in self.scopes.values() if name in s.outputs and path.contains(s.path))
         return any(s.path == path or self.home(s.path, name) is self.scopes[path] for s in inner)
 
-    def _around(self, path: GraphPath) -> Iterator[Scope]:
+    def _around(self, path: GraphPath) -> Iterator[GraphScope]:
         around: GraphPath | None = path
         while around is not None:
             yield self.scopes[around]
@@ -126,7 +126,7 @@ class _Build:
         self.outer: dict[GraphPath, GraphPath | None] = {}
         self.children: dict[GraphPath, list[GraphPath]] = {}
         self.defined: dict[GraphPath, Counter[str]] = {}
-        built: dict[GraphPath, Scope] = {}
+        built: dict[GraphPath, GraphScope] = {}
         found: dict[GraphPath, list[Diagnostic]] = {}
         for path, body in self.bodies.items():  # outer ones first
             self.define(model, path, body)
@@ -165,7 +165,7 @@ class _Build:
             around = self.outer[around]
         return around is not None
 
-    def scope(self, path: GraphPath, inner: Mapping[GraphPath, Scope], findings: list[Diagnostic]) -> Scope:
+    def scope(self, path: GraphPath, inner: Mapping[GraphPath, GraphScope], findings: list[Diagnostic]) -> GraphScope:
         """The scope of a graph, given those below it."""
         body, label, labels, defined = self.bodies[path], self.labels[path], self.nodes[path], self.defined[path]
         inputs, outputs, initializers, sparse = _interface(body)
@@ -217,7 +217,7 @@ class _Build:
             where = Location(NodePath(path, cyclic[0], labels[cyclic[0]]), nodes[cyclic[0]].op_type)
             findings.append(diagnostic("GI102", text, where))
         frozen = {name: tuple(found) for name, found in uses.items()}
-        return Scope(
+        return GraphScope(
             path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, frozen,
             tuple(captures), order, cyclic, tuple(self.children[path]),
         )  # fmt: skip

@@ -6,9 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.steps import Facet, Operand, Origin, Step
+from gather_infer.explanation.chain import Facet, Link, Operand, Origin
 from gather_infer.report.forms import PLAIN, ExplanationReport, View
-from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, dim_json, type_json
+from gather_infer.report.json import (
+    SCHEMA,
+    Json,
+    assumption_json,
+    belief_json,
+    cause_json,
+    constraint_json,
+    diagnostic_json,
+    dim_json,
+    type_json,
+)
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
@@ -54,7 +64,7 @@ def _remedies(remedies: tuple[str, ...]) -> list[str]:
     return list(map(printable, lines + only))
 
 
-def _chain(step: Step, level: int) -> Iterator[str]:
+def _chain(step: Link, level: int) -> Iterator[str]:
     indent = "  " * level
     if step.passed:
         dims = ", ".join(map(str, step.asked)) if step.facet is Facet.SHAPE else "elements"
@@ -73,7 +83,7 @@ def _chain(step: Step, level: int) -> Iterator[str]:
         yield from _chain(source, level + 1)
 
 
-def _line(indent: str, step: Step, facts: str) -> str:
+def _line(indent: str, step: Link, facts: str) -> str:
     match step.origin:
         case Origin.NODE:
             domain = f"{step.domain}." if step.domain else ""
@@ -87,7 +97,7 @@ def _line(indent: str, step: Step, facts: str) -> str:
     return printable(f"{indent}{text}" + ("   (see above)" if step.repeated else ""))
 
 
-def _facts(step: Step) -> str:
+def _facts(step: Link) -> str:
     joins = step.op_type == "Concat" and not step.domain and step.facet is Facet.VALUES
     parts = [
         o.value.values for o in step.operands if isinstance(o.value, SymbolicTensor) and o.value.values is not None
@@ -101,7 +111,7 @@ def _operand(operand: Operand) -> str:
     return f"{operand.label} {_type(operand.value)}".lstrip()
 
 
-def _gathered_shape(step: Step) -> Step | None:
+def _gathered_shape(step: Link) -> Link | None:
     """The Shape of which the step picks elements by a constant index."""
     if step.op_type != "Gather" or step.domain or len(step.sources) != 1 or len(step.operands) != 2:
         return None
@@ -111,7 +121,7 @@ def _gathered_shape(step: Step) -> Step | None:
     return source if constant and is_shape and len(source.operands) == 1 else None
 
 
-def _index(step: Step) -> str:
+def _index(step: Link) -> str:
     index = step.operands[1].value
     assert isinstance(index, SymbolicTensor), "a constant index"
     return f"[{index.only_element}]"
@@ -139,32 +149,18 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "type": type_json(explanation.value),
         "step": _step_json(explanation.step),
         "unknowns": [
-            {
-                "symbol": u.symbol,
-                "node": str(u.cause.node),
-                "op_type": u.cause.op_type,
-                "reason": u.cause.reason,
-                "data_dependent": u.cause.data_dependent,
-                "remedies": list(u.remedies),
-            }
-            for u in explanation.unknowns
+            {"symbol": u.symbol, **cause_json(u.cause), "remedies": list(u.remedies)} for u in explanation.unknowns
         ],
         "remedies": list(explanation.remedies),
         "lost": None if lost is None else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
-        "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
-            for a in explanation.assumptions
-        ],
-        "constraints": [
-            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
-            for c in explanation.constraints
-        ],
+        "assumptions": [assumption_json(a) for a in explanation.assumptions],
+        "constraints": [constraint_json(c) for c in explanation.constraints],
         "believed": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 
 
-def _step_json(step: Step) -> Json:
+def _step_json(step: Link) -> Json:
     return {
         "facet": step.facet.value,
         "asked": [dim_json(d) for d in step.asked],

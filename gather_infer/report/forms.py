@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
-    from gather_infer.explanation.steps import Explanation
+    from gather_infer.explanation.chain import Explanation
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FoldResult

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary
 from gather_infer.symbolic import Dim
@@ -58,24 +59,10 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
             }
             for a in inference.accesses
         ],
-        "constraints": [
-            {"left": dim_json(c.left), "relation": c.relation, "right": dim_json(c.right), "node": str(c.node)}
-            for c in inference.constraints
-        ],
-        "assumptions": [
-            {"dim": dim_json(a.dim), "least": a.least, "most": a.most, "node": str(a.node), "reason": a.reason}
-            for a in inference.assumptions
-        ],
+        "constraints": [constraint_json(c) for c in inference.constraints],
+        "assumptions": [assumption_json(a) for a in inference.assumptions],
         "believed": [belief_json(b) for b in inference.believed],
-        "causes": {
-            name: {
-                "node": str(cause.node),
-                "op_type": cause.op_type,
-                "reason": cause.reason,
-                "data_dependent": cause.data_dependent,
-            }
-            for name, cause in inference.causes.items()
-        },
+        "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "diagnostics": [diagnostic_json(d) for d in inference.diagnostics],
         "coverage": {
             "tensors": coverage.tensors,
@@ -117,6 +104,34 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
 
 def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
     return [{"domain": domain, "op_type": op, "count": n} for (domain, op), n in sorted(operators.items())]
+
+
+def constraint_json(constraint: Constraint) -> dict[str, Json]:
+    return {
+        "left": dim_json(constraint.left),
+        "relation": constraint.relation,
+        "right": dim_json(constraint.right),
+        "node": str(constraint.node),
+    }
+
+
+def assumption_json(assumption: Assumption) -> dict[str, Json]:
+    return {
+        "dim": dim_json(assumption.dim),
+        "least": assumption.least,
+        "most": assumption.most,
+        "node": str(assumption.node),
+        "reason": assumption.reason,
+    }
+
+
+def cause_json(cause: Cause) -> dict[str, Json]:
+    return {
+        "node": str(cause.node),
+        "op_type": cause.op_type,
+        "reason": cause.reason,
+        "data_dependent": cause.data_dependent,
+    }
 
 
 def diagnostic_json(finding: Diagnostic) -> dict[str, Json]:

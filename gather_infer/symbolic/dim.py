@@ -100,7 +100,7 @@ class Expr:
 
     __radd__ = __add__
 
-    def __mul__(self, other: Dim) -> Dim:
+    def __mul__(self, other: Dim) -> Dim:  # written out like the sum: nothing is called more often than these two
         if not isinstance(other, (int, Expr)):
             try:
                 other = operator.index(other)

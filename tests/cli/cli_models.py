@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
@@ -34,7 +36,7 @@ def embedding() -> ModelProto:
         "step": np.array(1),
         "axes": i64(0),
     }
-    types = {"ids": (I64, ["batch", "seq"]), "scale": (F, [1, 8])}
+    types: Any = {"ids": (I64, ["batch", "seq"]), "scale": (F, [1, 8])}
     return model(nodes, types, {"hidden": (F, ["batch", "total", 8])}, held)
 
 
@@ -66,7 +68,7 @@ def many_gathers(number: int = 20) -> ModelProto:
     return model(nodes, {"x": (F, ["n"])}, outputs, {"index": i64(0)})
 
 
-MODELS = {
+MODELS: dict[str, Any] = {
     "embedding.onnx": embedding,
     "bad.onnx": out_of_bounds,
     "exported.onnx": openvino,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from gather_infer.catalog.family import is_gather
 from gather_infer.diagnostic import Location, diagnostic
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
-from gather_infer.places import MAIN
+from gather_infer.places import MAIN, NodePath
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report import (
     ExternalFile,
@@ -44,8 +45,8 @@ N = symbol("N")
 MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "g", [], [])))
 
 
-def inference(values: Mapping[str, Value], **found: object) -> Inference:
-    given: dict[str, object] = {
+def inference(values: Mapping[str, Value], **found: Any) -> Inference:
+    given: dict[str, Any] = {
         "inputs": (), "outputs": tuple(values), "diagnostics": (), "constraints": (), "assumptions": (), "causes": {},
         "accesses": (),
     }  # fmt: skip
@@ -136,7 +137,7 @@ def test_names_cannot_steer_the_terminal() -> None:
     assert "\r" not in text
 
 
-TYPES: dict[str, tuple[Value | None, object]] = {
+TYPES: dict[str, tuple[Value | None, Any]] = {
     "unknown": (None, {"kind": "unknown"}),
     "nothing known": (
         SymbolicTensor(), {"kind": "tensor", "dtype": None, "shape": None, "values": None, "span": None},
@@ -186,16 +187,20 @@ def test_types_as_json(name: str) -> None:
     json.dumps(found, allow_nan=False)
 
 
+def place(label: str) -> NodePath:
+    return NodePath(MAIN, 0, label)
+
+
 def test_what_a_run_may_hold() -> None:
     found = inference(
         {"y": SymbolicTensor(DType.INT64, (N, symbol("nonzero_0")))},
         diagnostics=(
-            diagnostic("GI302", "a note", Location("n", "Gather", "", 17)),
-            diagnostic("GI301", "an error", Location("n", "Gather", "", 17), detail=("a fact",)),
+            diagnostic("GI302", "a note", Location(place("n"), "Gather", "", 17)),
+            diagnostic("GI301", "an error", Location(place("n"), "Gather", "", 17), detail=("a fact",)),
         ),
-        constraints=(Constraint(N, "<=", 512, "/Add"),),
-        assumptions=(Assumption(N, 1, "/Reshape", "an entry of 0 copies"),),
-        causes={"nonzero_0": Cause("/NonZero", "NonZero", "depends on the data", True)},
+        constraints=(Constraint(N, "<=", 512, place("/Add")),),
+        assumptions=(Assumption(N, 1, place("/Reshape"), "an entry of 0 copies"),),
+        causes={"nonzero_0": Cause(place("/NonZero"), "NonZero", "depends on the data", True)},
     )
     summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048, is_gather=is_gather)
     report = InferenceReport(found, summary, constraints=True)
@@ -205,7 +210,7 @@ def test_what_a_run_may_hold() -> None:
     assert "1 tensor: 1 with a type, 1 ranked, 0 with every dim known   1.00 s" in text
     assert "N >= 1 (node /Reshape): an entry of 0 copies" in text
     assert "\n  holds in every run that does not fail:\n    N <= 512 (node /Add)\n" in text
-    held = inference_json(report)
+    held: Any = inference_json(report)
     assert held["assumptions"] == [
         {"dim": "N", "least": 1, "most": None, "node": "/Reshape", "reason": "an entry of 0 copies"}
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 from onnx import TensorProto
 
 from gather_infer.errors import ModelWriteError
-from gather_infer.model import staging
 from tests.cli.conftest import Run
 
 
@@ -106,8 +106,8 @@ def test_a_full_disk_leaves_the_old_output(run: Run, monkeypatch: pytest.MonkeyP
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(staging.os, "fsync", full)
-    monkeypatch.setattr(staging.os, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "replace", full)
     result = run("fold", "embedding.onnx", "-o", "out.onnx")
     assert result.exit_code == 3
     assert "No space left on device" in result.stderr

@@ -108,6 +108,7 @@ def cases() -> tuple[Case, ...]:
     nodes = {case.name: case.model.graph.node[0] for case in found}
     made = []
     for case in found:
+        assert case.model is not None and case.data_sets
         inputs, outputs = case.data_sets[0]
         node = nodes[case.name.partition("_expanded")[0]]
         made.append(Case(case.name, case.model, node, tuple(inputs), tuple(outputs)))
@@ -272,9 +273,9 @@ def _judge_tensor(
             return "wrong", f"dim {axis} is {dim} = {known}, is {size}"
     if fact.values is not None and fact.values.shape == shape and np.asarray(value).dtype.kind in "iub":
         for element, real in zip(fact.values.flat, np.asarray(value).flat, strict=True):
-            known = element if isinstance(element, (bool, float)) or element is None else _evaluated(element, sizes)
-            if known is not None and known != real:
-                return "wrong", f"element {element} = {known}, is {real}"
+            told = element if isinstance(element, (bool, float)) or element is None else _evaluated(element, sizes)
+            if told is not None and told != real:
+                return "wrong", f"element {element} = {told}, is {real}"
     return ("open", f"{fact}, is {shape}") if is_open else ("exact", "")
 
 

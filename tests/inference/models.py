@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def graph(nodes: list[NodeProto]) -> onnx.ModelProto:
     return proto
 
 
-def node(op_type: str, inputs: str, outputs: str, **attributes: object) -> NodeProto:
+def node(op_type: str, inputs: str, outputs: str, **attributes: Any) -> NodeProto:
     return helper.make_node(op_type, inputs.split(), outputs.split(), **attributes)
 
 
@@ -45,7 +45,7 @@ def shapes(proto: onnx.ModelProto, **options: Any) -> dict[str, str]:
 
 def check(
     proto: onnx.ModelProto,
-    runs: list[tuple[Mapping[str, int], Mapping[str, Any]]],
+    runs: Sequence[tuple[Mapping[str, int], Mapping[str, Any]]],
     **options: Any,
 ) -> tuple[Inference, list[Comparison]]:
     """Infer once, run at every (bindings, feeds) and assert that nothing is wrong.

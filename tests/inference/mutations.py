@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from tests.inference.models import model
 
-SEEDS = {
+SEEDS: dict[str, Any] = {
     "shape chain": """(float[N, S] x, int64 t) => (float[A, B] y) {
       s = Shape(x) zero = Constant<value = int64 {0}>() ax = Constant<value = int64[1] {0}>() m1 = Constant<value = int64[1] {-1}>()
       n = Gather(s, zero) u = Unsqueeze(n, ax) tt = Concat<axis=0>(u, m1) r = Reshape(x, tt) two = Constant<value = int64[1] {2}>()
@@ -148,7 +150,7 @@ def _tensor(tensor: TensorProto, chance: random.Random) -> None:
         case 2:
             tensor.raw_data = bytes(chance.randrange(20))
         case _:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.np.array(chance.sample(NUMBERS, 3))))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(np.array(chance.sample(NUMBERS, 3))))
 
 
 def _version(proto: ModelProto, chance: random.Random) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -48,7 +50,8 @@ def test_an_operator_that_is_not_known() -> None:
 def test_what_is_inferred_is_not_believed() -> None:
     """Neither what agrees, nor what contradicts, nor what says less."""
     proto = model("(float[n] x) => (y) { z = Neg (x) y = Relu (z) }")
-    for dims in (["n"], ["k"], [3], ["n", 2], None):
+    stated: tuple[list[Any] | None, ...] = (["n"], ["k"], [3], ["n", 2], None)
+    for dims in stated:
         assert believed(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, dims))) == []
 
 
@@ -65,7 +68,7 @@ def test_a_declared_output_and_the_rank_alone() -> None:
     assert believed(stating(proto, Z)) == ["z is float32[k, 3] (node Relu#0)"]
 
 
-BODIES = {
+BODIES: dict[str, Any] = {
     "If": """(float[n] x, bool c) => (y) { [at] y = If (c) <
         then_branch = a () => (float[k] t) { t = local.Mystery (x) },
         else_branch = b () => (float[n] e) { e = Neg (x) }> }""",
@@ -78,7 +81,7 @@ BODIES = {
         then_branch = a () => (float[k] t) { t = local.Mystery (x) },
         else_branch = b () => (float[n] e) { e = Neg (x) }> }""",
 }  # fmt: skip
-WHERE = {"If": ["at/then_branch"], "Loop": ["at/body"], "Scan": ["at/body"], "dead": []}
+WHERE: dict[str, Any] = {"If": ["at/then_branch"], "Loop": ["at/body"], "Scan": ["at/body"], "dead": []}
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -97,10 +100,12 @@ def test_reports() -> None:
     assert listed[listed.index("  1 type believed as the file declares it:") + 1] == (
         "    z is float32[k, 3] (node Mystery#0)"
     )
-    (found,) = inference_json(InferenceReport(inference, summary))["believed"]
+    written: Any = inference_json(InferenceReport(inference, summary))
+    (found,) = written["believed"]
     assert (found["name"], found["scope"], found["node"], found["shape"]) == ("z", "", "Mystery#0", ["k", 3])
     why = explain(BELIEVING, "y")
     assert [b.value for b in why.believed] == ["z"]
     assert "    z is float32[k, 3] (node Mystery#0)" in explanation_text(ExplanationReport(why, "m.onnx"))
-    assert len(explanation_json(ExplanationReport(why, "m.onnx"))["believed"]) == 1
+    explained: Any = explanation_json(ExplanationReport(why, "m.onnx"))
+    assert len(explained["believed"]) == 1
     assert explain(UNKNOWN, "y").believed == ()

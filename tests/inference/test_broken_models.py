@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -16,7 +18,7 @@ def tensor(dims: list[int], data_type: int = TensorProto.INT64, raw: bytes = b""
     return TensorProto(name="k", dims=dims, data_type=data_type, raw_data=raw)
 
 
-NODES = {
+NODES: dict[str, Any] = {
     # id: (nodes, code, message)
     "an input that nothing defines": ([node("Abs", "gone", "y")], "GI103", "input gone is not defined"),
     "a cycle": (
@@ -190,7 +192,7 @@ def test_ir_versions_out_of_range(version: int) -> None:
     assert found(proto) == [("GI109", f"IR version {version} is outside [1, {onnx.IR_VERSION}]")]
 
 
-INITIALIZERS = {
+INITIALIZERS: dict[str, Any] = {
     # id: (tensor, message)
     "too few bytes": (tensor([2, 2]), "int64[2, 2] needs 32 bytes of data, found 0"),
     "too many bytes": (tensor([], raw=bytes(9)), "int64[] needs 8 bytes of data, found 9"),
@@ -246,7 +248,8 @@ def test_a_default_is_no_constant() -> None:
     proto.graph.initializer.append(numpy_helper.from_array(np.array([2, 5, 3]), "k"))
     proto.graph.input.append(helper.make_tensor_value_info("k", TensorProto.INT64, [3]))
     inference = infer(proto)
-    assert inference.is_generated(inference["y"].shape[0])
+    y: Any = inference["y"]
+    assert inference.is_generated(y.shape[0])
     proto.ir_version = 3
     assert shapes(proto)["y"].startswith("float32[2, ")
 

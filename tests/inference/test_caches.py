@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ HEAD = """s = Shape(x) n = Squeeze(s) zero = Constant<value_int = 0>() one = Con
     four = Constant<value_int = 4>() five = Constant<value_int = 5>() v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>()
     f0 = Constant<value_float = 0.0>() c = Greater(m, f0) d = Less(m, f0)
     half = Constant<value_floats = [0.5]>() third = Constant<value_floats = [0.34]>()"""
-PAIRS = {
+PAIRS: dict[str, Any] = {
     # what differs:                     (earlier nodes, later nodes, the later result)
     "operator":                         ("a = Add(n, n)", "b = Mul(n, n)", "b"),
     "input":                            ("a = Add(n, one)", "b = Add(n, two)", "b"),
@@ -82,7 +83,7 @@ def test_a_later_node_is_answered_for_itself(name: str) -> None:
         (5, 5, 1, 3, 1, 5, 6),
     ):
         shapes = {"x": (n,), "y": (m,), "z": (k,), "m": (a, b), "six": (6,), "square": (r, r), "image": (1, 1, length)}
-        feeds = {name: rng.integers(-2, 3, shape).astype(np.float32) for name, shape in shapes.items()}
+        feeds: dict[str, Any] = {name: rng.integers(-2, 3, shape).astype(np.float32) for name, shape in shapes.items()}
         feeds["any"] = rng.integers(-9, 9, 1)
         feeds["row"] = rng.integers(0, 2, (1, r)).astype(bool)
         sizes = {"N": n, "M": m, "K": k, "A": a, "B": b, "R": r, "L": length}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import onnx
 import pytest
@@ -33,7 +35,7 @@ def test_a_declared_value_stands_in_for_an_unknown_operator() -> None:
     assert str(infer(proto)["s"]) == "int64[2] = [N, K]"
 
 
-RETURNS = {
+RETURNS: dict[str, Any] = {
     # id:              (what the rule returns, what the error says)
     "no list":          (SymbolicTensor(DType.FLOAT32, (3,)), "must return a list of facts, returns SymbolicTensor"),
     "nothing":          (None, "must return a list of facts, returns NoneType"),
@@ -41,8 +43,8 @@ RETURNS = {
     "too many":         ([None, None], "must return 1 facts, returns 2"),
     "a negative dim":   ([SymbolicTensor(DType.FLOAT32, (3, -8))], "output 0 has the dim -8, not an int >= 0 or an Expr"),
     "a numpy dim":      ([SymbolicTensor(DType.FLOAT32, (np.int64(3),))], "output 0 has the dim np.int64(3)"),
-    "a text dim":       ([SymbolicTensor(DType.FLOAT32, ("N",))], "output 0 has the dim 'N'"),
-    "a list of dims":   ([SymbolicTensor(DType.FLOAT32, [3])], "output 0 has the shape [3], not a tuple"),
+    "a text dim":       ([SymbolicTensor(DType.FLOAT32, cast(Any, ("N",)))], "output 0 has the dim 'N'"),
+    "a list of dims":   ([SymbolicTensor(DType.FLOAT32, cast(Any, [3]))], "output 0 has the shape [3], not a tuple"),
     "a number":         ([3], "output 0 must be a fact or None, is int"),
 }  # fmt: skip
 
@@ -95,7 +97,7 @@ def typed(kind: str, *dims: int | str | None, dtype: int = TensorProto.FLOAT) ->
     return tensor
 
 
-CONTRADICTIONS = {
+CONTRADICTIONS: dict[str, Any] = {
     # id:                     (type of the input, type that is declared for its copy, whether no run has both)
     "a size":                 (typed("tensor", "N", 3), typed("tensor", "N", 4), True),
     "a size that may be":     (typed("tensor", "N", 3), typed("tensor", 4, 3), False),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from onnx import TensorProto, helper
 
 from gather_infer import infer
 from tests.inference.models import found, graph, model, node, shapes
 
-DIMS = {
+DIMS: dict[str, Any] = {
     # id: (dim of x, fact of y = x)
     "-1 is unknown": (-1, "float32[x.0, 3]"),
     "a very long axis": (2**62 - 1, f"float32[{2**62 - 1}, 3]"),
@@ -44,7 +46,8 @@ def test_a_very_long_name_and_a_very_long_expression() -> None:
     for text in ("n" * 100_000, "N + " * 20_000 + "N", "(" * 5000 + "N" + ")" * 5000):
         proto = graph([node("Abs", "x", "y")])
         proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = text
-        assert infer(proto)["y"].shape[1] == 3
+        found: Any = infer(proto)["y"]
+        assert found.shape[1] == 3
 
 
 def test_a_dim_below_minus_one_is_reported() -> None:
@@ -77,7 +80,7 @@ def test_a_missing_shape_is_no_scalar() -> None:
     assert shapes(proto)["y"] == "float32[]"
 
 
-DECLARED = {
+DECLARED: dict[str, Any] = {
     # id: (type of y, (code, message) as an output; None: nothing is wrong)
     "another size": (("float", ["N", 4]), "float32[N, 4]"),
     "another rank": (("float", ["N"]), "float32[N]"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import onnx
@@ -33,7 +34,7 @@ def declared(proto: onnx.ModelProto, name: str, *dims: str | int) -> None:
 
 
 COUNTS = model("(float[n] x, float[m] y) => (a, b) { i = NonZero(x) j = NonZero(y) a = Transpose(i) b = Transpose(j) }")
-FEEDS = {"x": np.float32([0, 1, 2]), "y": np.float32([5, 0, 0])}
+FEEDS: dict[str, Any] = {"x": np.array([0, 1, 2], np.float32), "y": np.array([5, 0, 0], np.float32)}
 
 
 @pytest.mark.parametrize(

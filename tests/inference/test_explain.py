@@ -11,7 +11,7 @@ import pytest
 
 from gather_infer import RuleSet, UsageError, infer
 from gather_infer.explanation import explain
-from gather_infer.explanation.steps import Explanation, Facet, Origin, Step
+from gather_infer.explanation.chain import Explanation, Facet, Link, Origin
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.documents import REPO
 from tests.inference.models import model
@@ -33,7 +33,7 @@ RESHAPE = model(
 )
 
 
-def steps(step: Step) -> Iterator[Step]:
+def steps(step: Link) -> Iterator[Link]:
     yield step
     for source in step.sources:
         yield from steps(source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx.inliner
@@ -14,7 +16,7 @@ from tests.inference.models import check, model, shapes, untyped
 D = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
 X = "(float[N, 3] x, float[M, 3] w)"
 
-CALLS = {
+CALLS: dict[str, Any] = {
     # id: (nodes, functions, fact of y)
     "two shapes": (
         "a = local.twice(x) y = local.twice(w)", f"{D} twice (i) => (o) {{ o = Concat<axis=0>(i, i) }}", "float32[2*M, 3]",
@@ -127,7 +129,9 @@ def test_a_symbol_declared_in_a_function_is_one_of_each_call() -> None:
     y, z = inference["y"], inference["z"]
     assert isinstance(y, SymbolicTensor) and isinstance(z, SymbolicTensor)
     assert y.shape is not None and z.shape is not None
-    assert len({*y.shape, *z.shape, *inference["x"].shape}) == 6
+    x = inference["x"]
+    assert isinstance(x, SymbolicTensor) and x.shape is not None
+    assert len({*y.shape, *z.shape, *x.shape}) == 6
 
 
 def test_a_constant_from_an_attribute() -> None:
@@ -142,7 +146,7 @@ def test_a_constant_from_an_attribute() -> None:
     check(proto, [({"N": n, "M": 1}, {"x": (n, 3), "w": (1, 3)}) for n in (6, 7, 11)])
 
 
-SCHEMA_FUNCTIONS = {
+SCHEMA_FUNCTIONS: dict[str, Any] = {
     # id: (node, opset, fact of y)
     "without a rule of ours": ("y = Celu(x)", 17, "float32[N, 3]"),
     "of the types": ("y = Clip(x)", 17, "float32[N, 3]"),

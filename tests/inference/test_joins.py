@@ -101,10 +101,10 @@ def test_a_choice_by_a_size_holds(name: str) -> None:
     for n in (0, 1, 3, 4, 5, 9):
         feeds = {"x": np.ones((n, 3), np.float32), "c": np.array(n % 2 == 0)}
         assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], n
-    assert known(inference, "y") == expected
+    assert told(inference, "y") == expected
 
 
-def known(inference: Inference, name: str) -> str:
+def told(inference: Inference, name: str) -> str:
     """What the fact of a tensor says in terms of the model's sizes."""
     fact = inference[name]
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or any(map(inference.is_generated, fact.shape)):

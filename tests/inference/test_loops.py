@@ -7,7 +7,7 @@ import pytest
 
 from gather_infer import infer
 from tests.inference.models import model, untyped
-from tests.inference.test_joins import known
+from tests.inference.test_joins import told
 from tests.oracle.soundness import Runtime, compare
 
 HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() none = Constant<value_int = 0>() one = Constant<value_int = 1>()
@@ -49,7 +49,7 @@ def test_what_is_known_after_a_loop(name: str) -> None:
         for k in (0, 1, 4):
             feeds = {"x": np.ones((n, 3), np.float32) - k, "k": np.array(k)}
             assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], (n, k)
-    assert [known(inference, "y"), known(inference, "z")] == [state, stack]
+    assert [told(inference, "y"), told(inference, "z")] == [state, stack]
 
 
 def test_a_scan_of_opset_8_has_a_batch() -> None:

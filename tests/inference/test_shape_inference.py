@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -124,7 +125,7 @@ def test_subgraphs_are_filled_in() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["model.onnx", Path("model.onnx"), 3, None])
-def test_other_kinds_of_objects(wrong: object) -> None:
+def test_other_kinds_of_objects(wrong: Any) -> None:
     with pytest.raises(TypeError, match="only accepts ModelProto or bytes"):
         infer_shapes(wrong)
 
@@ -157,9 +158,9 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only accepts model Path"):
         infer_shapes_path(onnx.load(good))
     with pytest.raises(TypeError, match="incorrect model path type"):
-        infer_shapes_path(3)
+        infer_shapes_path(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="incorrect output path type"):
-        infer_shapes_path(good, 3)
+        infer_shapes_path(good, 3)  # type: ignore[arg-type]
 
 
 def test_outputs_of_a_node() -> None:
@@ -293,7 +294,7 @@ def typed(kind: str, *dims: int | str | None, dtype: int = onnx.TensorProto.FLOA
     return makers[kind](tensor) if kind in makers else tensor
 
 
-DECLARED = {
+DECLARED: dict[str, Any] = {
     # id:                       (type of the input, type that is declared for its copy)
     "the same":                 (typed("tensor", "N", 3), typed("tensor", "N", 3)),
     "another size":             (typed("tensor", "N", 3), typed("tensor", "N", 4)),
@@ -322,7 +323,7 @@ def test_declarations_are_completed_as_onnx_does(name: str) -> None:
     inputs, outputs = [helper.make_value_info("x", given)], [onnx.ValueInfoProto(name="y")]
     graph = helper.make_graph(nodes, "g", inputs, outputs, value_info=[helper.make_value_info("h", declared)])
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    found: list[object] = []
+    found: list[Any] = []
     for module in (onnx.shape_inference, shape_inference):
         try:
             made = module.infer_shapes(proto, strict_mode=True)

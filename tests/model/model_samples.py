@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -34,7 +35,7 @@ def raw(type_name: str, name: str, nbytes: int = 2400) -> TensorProto:
 def typed(type_name: str, name: str) -> TensorProto:
     """A tensor whose elements are in their typed field."""
     data_type = TensorProto.DataType.Value(type_name)
-    values: list[object] = [i % 2 for i in range(LARGE)]
+    values: list[Any] = [i % 2 for i in range(LARGE)]
     if type_name == "STRING":
         values = [f"text {i}" for i in range(LARGE)]
     return helper.make_tensor(name, data_type, [LARGE], values)
@@ -76,7 +77,9 @@ def everywhere() -> ModelProto:
     ]
     weights = [raw(t, f"raw.{t}") for t in RAW_TYPES] + [typed(t, f"typed.{t}") for t in TYPED_TYPES]
     weights.append(TensorProto(name="small", data_type=1, dims=[2], float_data=[1, 2]))
-    weights.append(TensorProto(name="said", data_type=3, dims=[2000], raw_data=bytes(2000), data_location=0))
+    weights.append(
+        TensorProto(name="said", data_type=3, dims=[2000], raw_data=bytes(2000), data_location=TensorProto.DEFAULT)
+    )
     graph = helper.make_graph(
         nodes, "main", [INFO("x", 1, ["N"]), INFO("c", 9, [])], [INFO("y", 1, [LARGE]), INFO("f", 1, None)],
         weights, sparse_initializer=[sparse("sparse_w")],

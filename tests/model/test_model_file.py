@@ -7,6 +7,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -132,7 +133,7 @@ def test_file_changed_since_it_was_opened(tmp_path: Path) -> None:
 # What is no model
 
 
-NOT_MODELS = {
+NOT_MODELS: dict[str, Any] = {
     # id:                 (bytes, message)
     "empty":              (b"", "empty file"),
     "no graph":           (ModelProto(ir_version=9).SerializeToString(), "it has no graph"),
@@ -161,7 +162,9 @@ def test_not_a_model(data: bytes, message: str, tmp_path: Path) -> None:
 
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:
-    for path, message in [(tmp_path, "a directory"), (tmp_path / "none.onnx", "No such file"), ("a\0b", "null")]:
+    paths: list[tuple[Path | str, str]]
+    paths = [(tmp_path, "a directory"), (tmp_path / "none.onnx", "No such file"), ("a\0b", "null")]
+    for path, message in paths:
         with pytest.raises(ModelReadError, match=message):
             open_model(path)
 
@@ -279,13 +282,13 @@ def test_negative_dim_of_strings() -> None:
 # External data
 
 
-def external_model(directory: Path, location: str, offset: object = None, length: object = None) -> ModelFile:
+def external_model(directory: Path, location: str, offset: Any = None, length: Any = None) -> ModelFile:
     tensor = TensorProto(name="w", data_type=1, dims=[10])
     refer(tensor, location, offset, length)
     return open_model(write(model_with(tensor), directory / "m.onnx"))
 
 
-REFUSED = {
+REFUSED: dict[str, Any] = {
     # id:               (location, offset, length, message)
     "parent":           ("../secret.bin", 0, 40, "leaves the directory"),
     "hidden parent":    ("sub/../../secret.bin", 0, 40, "leaves the directory"),
@@ -306,7 +309,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("location", "offset", "length", "message"), REFUSED.values(), ids=REFUSED)
-def test_external_data_is_refused(location: str, offset: object, length: object, message: str, tmp_path: Path) -> None:
+def test_external_data_is_refused(location: str, offset: Any, length: Any, message: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "sub").mkdir(parents=True)
     (tmp_path / "secret.bin").write_bytes(bytes(40))
@@ -376,7 +379,7 @@ def test_attributes_with_a_million_numbers_are_not_walked(tmp_path: Path) -> Non
     reads = 0
 
     class Counting(bytes):
-        def __getitem__(self, at: object) -> object:
+        def __getitem__(self, at: Any) -> Any:
             nonlocal reads
             reads += 1
             return super().__getitem__(at)

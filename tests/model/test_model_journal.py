@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,7 +29,7 @@ from gather_infer.places import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import everywhere, with_unknown_fields
 
 N = helper.make_node
-WHY = {"by": "test", "reason": "because"}
+WHY: Any = {"by": "test", "reason": "because"}
 
 
 def value(name: str) -> onnx.ValueInfoProto:
@@ -119,8 +120,8 @@ def test_inserted_nodes_follow_a_value_that_goes() -> None:
 
 def test_chains_of_replacements() -> None:
     nodes = [N("Identity", ["x"], ["a"]), N("Identity", ["a"], ["b"]), N("Neg", ["b"], ["y"])]
-    edits = [ReplaceUses(old="b", new="a", **WHY), ReplaceUses(old="a", new="x", **WHY), RemoveNode(node=0, **WHY),
-             RemoveNode(node=1, **WHY)]  # fmt: skip
+    edits: list[Edit] = [ReplaceUses(old="b", new="a", **WHY), ReplaceUses(old="a", new="x", **WHY)]
+    edits += [RemoveNode(node=0, **WHY), RemoveNode(node=1, **WHY)]
     assert ops(edited(model_of(nodes), *edits)) == "Neg(x)=y"
 
 
@@ -142,7 +143,8 @@ def test_new_constant_takes_the_name_of_an_output(remove: bool) -> None:
 
 
 def test_constant_of_the_same_name_as_the_node_that_goes() -> None:
-    edits = [AddInitializer(tensor=constant("y", -2.0), **WHY), RemoveNode(node=1, **WHY), RemoveNode(node=0, **WHY)]
+    edits: list[Edit] = [AddInitializer(tensor=constant("y", -2.0), **WHY), RemoveNode(node=1, **WHY)]
+    edits.append(RemoveNode(node=0, **WHY))
     result = edited(model_of(folded(), outputs="y z"), *edits)
     assert ops(result) == "Add(x,y)=z"
 

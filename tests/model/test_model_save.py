@@ -7,7 +7,9 @@ import io
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -57,7 +59,7 @@ def files(directory: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("build", [everywhere, lambda: with_unknown_fields(everywhere())], ids=["known", "unknown"])
-def test_edited_model_equals_the_original_but_for_the_edit(build, tmp_path: Path) -> None:
+def test_edited_model_equals_the_original_but_for_the_edit(build: Callable[[], ModelProto], tmp_path: Path) -> None:
     proto = build()
     model = open_model(write(proto, tmp_path / "in.onnx"))
     report = save(model, edited(model), tmp_path / "out.onnx")
@@ -413,7 +415,7 @@ def varint(value: int) -> bytes:
 
 
 class _FullDisk(io.BytesIO):
-    def write(self, data: object) -> int:
+    def write(self, data: Any) -> int:
         raise OSError(28, "No space left on device")
 
 
@@ -438,7 +440,7 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = open_model(write(with_external_data(everywhere(), source), source / "in.onnx"))
     calls = 0
 
-    def replace(old: object, new: object) -> None:
+    def replace(old: Any, new: Any) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
@@ -504,7 +506,7 @@ def test_open_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     opened: list[io.IOBase] = []
     plain = builtins.open
 
-    def spy(*args: object, **kwargs: object) -> object:
+    def spy(*args: Any, **kwargs: Any) -> Any:
         stream = plain(*args, **kwargs)
         opened.append(stream)
         return stream

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
@@ -18,13 +20,13 @@ FIRST_AND_LAST = i64(0, -1)
 
 def gather_model(
     indices: np.ndarray | int = FIRST_AND_LAST,
-    axis: object = 1,
+    axis: Any = 1,
     *,
     domain: str = "openvino.opset8",
     version: int = 1,
     data: np.ndarray = DATA,
     opset: int | None = 17,
-    **attributes: int,
+    **attributes: Any,
 ) -> ModelProto:
     """Gather of a constant table; `indices` as an element type makes them an input of the model."""
     node = helper.make_node("Gather", ["data", "indices", "axis"], ["out"], "g", domain=domain, **attributes)
@@ -54,7 +56,7 @@ def test_a_constant_gather_of_every_domain(domain: str) -> None:
 
 
 @pytest.mark.parametrize("axis", [-1, [2], 2, [-1]])
-def test_forms_of_the_axis(axis: object) -> None:
+def test_forms_of_the_axis(axis: Any) -> None:
     result = convert(gather_model(i64(3, -4), axis))
     assert result.converted[0].axis == 2
     assert (run(result.proto, {})[0] == DATA[..., [3, -4]]).all()
@@ -85,7 +87,7 @@ def test_a_model_without_onnx_opset_gets_one() -> None:
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
 
 
-REFUSED = {
+REFUSED: dict[str, Any] = {
     # id: (arguments of gather_model, reason)
     "batch_dims": ({"batch_dims": 1}, "batch_dims = 1, only 0 is converted"),
     "axis out of range": ({"axis": 3}, r"axis = 3 is outside \[-3, 2\], data has rank 3"),
@@ -250,4 +252,4 @@ def test_a_model_without_openvino_nodes_stays_as_it_is() -> None:
 
 def test_an_unknown_choice_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="gather_oob is 'refuse' or 'assume-valid'"):
-        convert(gather_model(), gather_oob="guard")
+        convert(gather_model(), gather_oob="guard")  # type: ignore[arg-type]  # what callers without types may say

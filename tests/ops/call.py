@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gather_infer.rules import Context, OpCall, RuleSet
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import DType, SymbolicTensor
 
 UNRANKED = SymbolicTensor(DType.FLOAT32)
 
@@ -14,14 +14,17 @@ UNRANKED = SymbolicTensor(DType.FLOAT32)
 def call(
     rules: RuleSet,
     op_type: str,
-    inputs: Sequence[Value | Shape | None],
+    inputs: Sequence[Any],
     *,
     version: int = 13,
     outputs: int | Sequence[bool] = 1,
     context: Context | None = None,
     **attributes: Any,
 ) -> list[Any]:
-    """The facts that the rule in force at `version` gives; a bare shape stands for a float32 tensor."""
+    """The facts that the rule in force at `version` gives.
+
+    inputs   facts, None for one that is left out; a bare shape stands for a float32 tensor
+    """
     rule = rules.find(op_type, version)
     assert rule is not None, f"no rule for {op_type}-{version}"
     facts = [SymbolicTensor(DType.FLOAT32, given) if isinstance(given, tuple) else given for given in inputs]

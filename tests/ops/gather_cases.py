@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gather_infer.ops.microsoft import gather as gather_contrib
 from gather_infer.ops.onnx import gather, ml
 from gather_infer.ops.openvino import gather as gather_openvino
 from gather_infer.rules import Context, OpCall, RuleSet
 from gather_infer.symbolic import Dim, symbol
-from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, SymbolicTensor
 
 N, S, P = symbol("N"), symbol("S"), symbol("P")
 ML, MICROSOFT = ml.rules, gather_contrib.rules
@@ -25,15 +23,6 @@ def f32(*shape: Dim) -> SymbolicTensor:
 
 def i64(*shape: Dim) -> SymbolicTensor:
     return SymbolicTensor(DType.INT64, shape)
-
-
-def of(dtype: DType, *shape: Dim) -> SymbolicTensor:
-    return SymbolicTensor(dtype, shape)
-
-
-def known(elements: Any, dtype: DType = DType.INT64) -> SymbolicTensor:
-    """A tensor with these elements (nested lists; None is unknown)."""
-    return from_values(dtype, make_values(np.array(elements, dtype=object)))
 
 
 UNRANKED = SymbolicTensor(DType.FLOAT32)
@@ -72,8 +61,3 @@ def run(
     (fact,) = rule(OpCall(operator, inputs, attributes, (True,), version, domain, context, load))
     assert isinstance(fact, SymbolicTensor)
     return Outcome(fact, context)
-
-
-def elements(tensor: SymbolicTensor) -> Any:
-    """The values as nested lists; None when there are none."""
-    return None if tensor.values is None else tensor.values.tolist()

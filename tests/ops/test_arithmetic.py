@@ -15,9 +15,9 @@ from gather_infer.rules import Context, OpCall
 from gather_infer.symbolic import Interval, Scope, evaluate, maximum, minimum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call
-from tests.ops.facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, within
+from tests.ops.facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, ratio, within
 
-SHAPES = {
+SHAPES: dict[str, Any] = {
     # id:                       (op,    version, inputs,                    attributes,                    shape)
     "scalar":                   ("Add", 13, [(), ()],                       {},                            ()),
     "both directions":          ("Mul", 13, [(3, 1), (1, 4)],               {},                            (3, 4)),
@@ -50,7 +50,7 @@ def test_shape(name: str) -> None:
     assert result.dtype is F32
 
 
-INTEGERS = {
+INTEGERS: dict[str, Any] = {
     # id:                       (op,    inputs,                                             elements)
     "sizes":                    ("Add", [known([N, 3]), known(2)],                          [N + 2, 5]),
     "broadcast elements":       ("Mul", [known([N, 3]), known([2])],                        [2 * N, 6]),
@@ -93,7 +93,7 @@ def test_integer_elements(name: str) -> None:
     assert elements(result) == expected
 
 
-FLOATS = {
+FLOATS: dict[str, Any] = {
     # id:                       (op,    type, inputs,                       elements)
     "sizes":                    ("Add", F32, [[N, 3.0], 2.0],               [N + 2, 5.0]),
     "float32 rounds":           ("Add", F32, [[0.1], 0.2],                  [0.30000001192092896]),
@@ -105,11 +105,11 @@ FLOATS = {
     "halved, even":             ("Div", F32, [[2 * N], 2.0],                [N]),
     "a third":                  ("Div", F32, [[N], 3.0],                    [Ratio(N, 3)]),
     "times 0.1":                ("Mul", F32, [[N], 0.1],                    [Ratio(N, 10)]),
-    "times 1.7":                ("Mul", F64, [[N], 1.7],                    [Ratio(17 * N, 10)]),
+    "times 1.7":                ("Mul", F64, [[N], 1.7],                    [ratio(17 * N, 10)]),
     "5 times 0.2":              ("Mul", F32, [[5 * N], 0.2],                [N]),
     "times 1.3, rounded down":  ("Mul", F32, [[N], 1.2999999523162842],     None),
     "times pi":                 ("Mul", F32, [[N], math.pi],                None),
-    "half and one":             ("Add", F32, [[Ratio(N, 2)], 1.0],          [Ratio(N + 2, 2)]),
+    "half and one":             ("Add", F32, [[Ratio(N, 2)], 1.0],          [ratio(N + 2, 2)]),
     "a third and one":          ("Add", F32, [[Ratio(N, 3)], 1.0],          None),
     "half, doubled":            ("Mul", F32, [[Ratio(N, 2)], 2.0],          [N]),
     "a size in float16":        ("Add", F16, [[N], 1.0],                    None),
@@ -126,7 +126,7 @@ FLOATS = {
 @pytest.mark.parametrize("name", FLOATS)
 def test_float_elements(name: str) -> None:
     op_type, dtype, inputs, expected = FLOATS[name]
-    attributes = {"fmod": 1} if op_type == "Mod" else {}
+    attributes: dict[str, Any] = {"fmod": 1} if op_type == "Mod" else {}
     (result,) = call(rules, op_type, [known(x, dtype) for x in inputs], **attributes)
     assert repr(elements(result)) == repr(expected)  # NaN, -0.0
 
@@ -156,7 +156,7 @@ def test_a_divisor_is_not_zero_in_a_legal_run() -> None:
     assert elements(result) == [12 // N]
 
 
-SPANS = {
+SPANS: dict[str, Any] = {
     # id:                   (op,    inputs,                                            span)
     "offset":               ("Add", [within(0, N - 1), known(2)],                      Span(2, N + 1)),
     "two bounded":          ("Sub", [within(0, N), within(0, M)],                      Span(-M, N)),
@@ -178,7 +178,7 @@ SPANS = {
 @pytest.mark.parametrize("name", SPANS)
 def test_span(name: str) -> None:
     op_type, inputs, expected = SPANS[name]
-    attributes = {"direction": "RIGHT"} if op_type == "BitShift" else {}
+    attributes: dict[str, Any] = {"direction": "RIGHT"} if op_type == "BitShift" else {}
     (result,) = call(rules, op_type, inputs, version=18, **attributes)
     if op_type == "Sign":
         assert result.span.lo == 0
@@ -186,7 +186,7 @@ def test_span(name: str) -> None:
         assert result.span == expected
 
 
-SHIFTS = {
+SHIFTS: dict[str, Any] = {
     # id:                       (version, direction, X,           Y,      type, elements)
     "left":                     (11, "LEFT",  [1, 200],           1,      U8,   [2, 144]),
     "right":                    (11, "RIGHT", [N, 9],             1,      U64,  [N // 2, 4]),
@@ -265,6 +265,7 @@ def test_floor_of_a_product_with_a_rounded_constant(seed: int) -> None:
         assert s % t == 0 or abs(float(c) / (s / t) - 1) >= 2**-25
         return
     assert context.assumptions
+    assert not isinstance(found, float)
     num, den = (found.num, found.den) if isinstance(found, Ratio) else (found, 1)
     for size, product in zip(sizes.tolist(), products.tolist(), strict=True):
         exact = evaluate(num, {"N": size})

@@ -15,9 +15,9 @@ from gather_infer.tensor import DType, SymbolicTensor
 from tests.ops.call import UNRANKED, call
 
 B, P, S, T = map(symbol, "BPST")
-HEADS = {"q_num_heads": 8, "kv_num_heads": 4}
+HEADS: dict[str, Any] = {"q_num_heads": 8, "kv_num_heads": 4}
 
-CASES = {
+CASES: dict[str, Any] = {
     # id:         (inputs,                                                            attributes, outputs)
     "4-D":        ([(2, 8, 5, 16), (2, 4, 7, 16), (2, 4, 7, 12)],                     {},
                    [(2, 8, 5, 12), (2, 4, 7, 16), (2, 4, 7, 12), (2, 8, 5, 7)]),
@@ -65,7 +65,7 @@ def test_attention_mask_may_be_short_since_24() -> None:
 
 
 Q, K = (2, 8, 5, 16), (2, 8, 7, 16)
-BAD = {
+BAD: dict[str, Any] = {
     "one past":    ([Q, K, K, None, (2, 8, 3, 16)], {},                      "past_key and past_value must be given together"),
     "past and nonpad": ([Q, K, K, None, K, K, (2,)], {},                     "nonpad_kv_seqlen must not be given together"),
     "nonpad":      ([Q, K, K, None, None, None, (3,)], {},                   "axis 0 of nonpad_kv_seqlen"),
@@ -106,7 +106,7 @@ def test_linear_attention() -> None:
         )
 
 
-GATES = {
+GATES: dict[str, Any] = {
     # id:          (decay,      beta,       update_rule,   violation)
     "per key dim": ((2, 5, 64), (2, 5, 4), "gated_delta", None),
     "per head":    ((2, 5, 4),  (2, 5, 1), "gated_delta", None),
@@ -147,7 +147,7 @@ def test_windows_of_attention() -> None:
 
 
 POSITIONS = SymbolicTensor(DType.INT64, (2, 5))
-ROTARY = {
+ROTARY: dict[str, Any] = {
     "4-D":        ([(2, 4, 5, 8), (50, 4), (50, 4), POSITIONS], {}),
     "3-D":        ([(2, 5, 32), (50, 4), (50, 4), POSITIONS], {"num_heads": 4}),
     "no ids":     ([(B, 4, S, 8), (B, S, 4), (B, S, 4)], {}),
@@ -162,7 +162,7 @@ def test_rotary_embedding(inputs: Any, attributes: dict[str, Any]) -> None:
     assert found.shape == (inputs[0] if isinstance(inputs[0], tuple) else None)
 
 
-ROTARY_BAD = {
+ROTARY_BAD: dict[str, Any] = {
     "cache":      ([(2, 4, 5, 8), (50, 3), (50, 3), POSITIONS], "cos_cache.shape[1] and half the rotated dims must be equal, are 3 and 4"),
     "cache rank": ([(2, 4, 5, 8), (50, 4), (50, 4)],            "cos_cache must have rank 3, has rank 2"),
     "odd":        ([(2, 4, 5, 7), (50, 4), (50, 4), POSITIONS], "must be a multiple of 2, is 7"),
@@ -190,7 +190,7 @@ def test_tensor_scatter() -> None:
     assert circular[0].shape == (2, 4, 8)
 
 
-SCATTER_BAD = {
+SCATTER_BAD: dict[str, Any] = {
     "axis 0":   ([(2, 4, 8), (2, 1, 8)], {"axis": -3}, "axis must not be 0, the batch"),
     "axis":     ([(2, 4, 8), (2, 1, 8)], {"axis": 3}, "axis = 3 is outside [-3, 2]"),
     "mode":     ([(2, 4, 8), (2, 1, 8)], {"mode": "ring"}, "mode = 'ring' is not one of linear, circular"),

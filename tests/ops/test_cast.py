@@ -15,9 +15,9 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Interval, Scope, maximum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call
-from tests.ops.facts import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, N, elements, known, within
+from tests.ops.facts import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, N, elements, known, ratio, within
 
-ELEMENTS = {
+ELEMENTS: dict[str, Any] = {
     # id:                               (elements,                      from, to,   elements)
     "integer keeps the low bits":       ([300, -1, 2**40],              I64,  U8,   [44, 255, 0]),
     "a size to int32":                  ([N, 3],                        I64,  I32,  [N, 3]),
@@ -32,7 +32,7 @@ ELEMENTS = {
     "a size to float16":                ([N, 5],                        I64,  F16,  [None, 5.0]),
     "a size back":                      ([N],                           F32,  I64,  [N]),
     "half a size":                      ([Ratio(N, 2)],                 F32,  I64,  [N // 2]),
-    "minus half a size":                ([Ratio(1 - N, 2), 1.0],        F32,  I64,  [-(maximum(0, N - 1) // 2), 1]),
+    "minus half a size":                ([ratio(1 - N, 2), 1.0],        F32,  I64,  [-(maximum(0, N - 1) // 2), 1]),
     "float32 rounds":                   ([2**24 + 1, 0],                I64,  F32,  [16777216.0, 0.0]),
     "large uint64 to float32":          ([2**64 - 1],                   U64,  F32,  [18446744073709551616.0]),
     "float16 rounds":                   ([0.1, 70000.0],                F32,  F16,  [0.0999755859375, math.inf]),
@@ -40,7 +40,7 @@ ELEMENTS = {
     "float8 is not tracked":            ([1.0],                         F32,  DType.FLOAT8E4M3FN, None),
     "to bool":                          ([0, 3, N, N + 1],              I64,  BOOL, [False, True, None, True]),
     "float to bool":                    ([0.0, -0.0, 0.3, math.nan],    F32,  BOOL, [False, False, True, True]),
-    "half a size to bool":              ([Ratio(N + 1, 2), Ratio(N, 2)], F32, BOOL, [True, None]),
+    "half a size to bool":              ([ratio(N + 1, 2), Ratio(N, 2)], F32, BOOL, [True, None]),
     "bool to integer":                  ([True, None, False],           BOOL, I64,  [1, None, 0]),
     "bool to float":                    ([True, False],                 BOOL, F32,  [1.0, 0.0]),
     "to string":                        ([1, 2],                        I64,  DType.STRING, None),
@@ -57,7 +57,7 @@ def test_elements(name: str) -> None:
     assert elements(result) == expected
 
 
-LIMITS = {
+LIMITS: dict[str, Any] = {
     # id:                   (to,    may assume, kept, listed)
     "float32":              (F32,   True,       True,  ["N <= 16777216 (node )"]),
     "float32, no assuming": (F32,   False,      False, []),
@@ -86,7 +86,7 @@ def test_declared_bounds_need_no_assumption() -> None:
         assert elements(result) == [N], target
 
 
-SPANS = {
+SPANS: dict[str, Any] = {
     # id:                   (tensor,                                            to,   span)
     "narrower, fits":       (within(0, 9),                                      I8,   Span(0, 9)),
     "narrower, may wrap":   (within(0, 900),                                    I8,   None),
@@ -127,7 +127,7 @@ def test_bit_cast() -> None:
     assert (result.dtype, result.shape, result.values) == (I32, (N,), None)
 
 
-QUANTIZED = {
+QUANTIZED: dict[str, Any] = {
     # id:                   (op,                version, inputs,                                attributes, dtype, shape)
     "no zero point":        ("QuantizeLinear",  13, [(N, 3), ()],                               {},               U8, (N, 3)),
     "zero point":           ("QuantizeLinear",  13, [(N, 3), (), known(0, I8)],                 {},               I8, (N, 3)),

@@ -11,7 +11,8 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Interval
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, make_values
-from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, P, S, elements, f32, i64, known, of, run
+from tests.ops.facts import elements, known, of
+from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, P, S, f32, i64, run
 
 GATHER_SHAPES: dict[str, tuple[SymbolicTensor, SymbolicTensor, int, Shape | None]] = {
     # id:                    (data, indices, axis, result)
@@ -95,7 +96,7 @@ ND_SHAPES: dict[str, tuple[SymbolicTensor, SymbolicTensor, int, Shape | None]] =
 )
 def test_gather_nd_shape(case: str, version: int) -> None:
     data, indices, batch_dims, shape = ND_SHAPES[case]
-    attributes = {"batch_dims": batch_dims} if batch_dims else {}
+    attributes: dict[str, Any] = {"batch_dims": batch_dims} if batch_dims else {}
     out = run("GatherND", data, indices, version=version, **attributes)
     assert (out.fact.dtype, out.fact.shape) == (data.dtype, shape)
     assert out.findings == []
@@ -111,7 +112,7 @@ WIDE = [[1.0, 1.2, 1.9], [2.3, 3.4, 3.9], [4.5, 5.7, 5.9]]
 
 # The examples of the pages of the operators. The pages of Gather-1 and -11 print the second one without the axis of
 # length 1; the formula on them and the page of Gather-13 have it.
-EXAMPLES: dict[str, tuple[str, Any, Any, dict[str, int], Any]] = {
+EXAMPLES: dict[str, tuple[str, Any, Any, dict[str, Any], Any]] = {
     # id:             (operator, data, indices, attributes, output)
     "Gather 1": ("Gather", TABLE, [[0, 1], [1, 2]], {}, [[[1.0, 1.2], [2.3, 3.4]], [[2.3, 3.4], [4.5, 5.7]]]),
     "Gather 2": ("Gather", WIDE, [[0, 2]], {"axis": 1}, [[[1.0, 1.9]], [[2.3, 3.9]], [[4.5, 5.9]]]),
@@ -129,7 +130,7 @@ EXAMPLES: dict[str, tuple[str, Any, Any, dict[str, int], Any]] = {
     "ND 4": ("GatherND", CUBE, [[[0, 1]], [[1, 0]]], {}, [[[2, 3]], [[4, 5]]]),
     "ND 5": ("GatherND", CUBE, [[1], [0]], {"batch_dims": 1}, [[2, 3], [4, 5]]),
 }
-SINCE = {"Gather": (1, 11, 13), "GatherElements": (11, 13), "GatherND": (11, 12, 13)}
+SINCE: dict[str, Any] = {"Gather": (1, 11, 13), "GatherElements": (11, 13), "GatherND": (11, 12, 13)}
 
 
 @pytest.mark.parametrize("case", EXAMPLES)
@@ -143,7 +144,7 @@ def test_examples_of_the_pages(case: str) -> None:
         assert (out.dtype, out.shape, elements(out)) == (dtype, np.shape(output), output)
 
 
-VALUES: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, int], Any]] = {
+VALUES: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, Any], Any]] = {
     # id:                     (operator, data, indices, attributes, output)
     "scalar": ("Gather", known([N, S, 4]), known(1), {}, S),
     "vector of one": ("Gather", known([N, S, 4]), known([1]), {}, [S]),
@@ -199,7 +200,7 @@ def with_span(tensor: SymbolicTensor, lo: Any, hi: Any) -> SymbolicTensor:
     return tensor.with_(span=Span(lo, hi))
 
 
-SPANS: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, int], Span | None]] = {
+SPANS: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, Any], Span | None]] = {
     # id:                        (operator, data, indices, attributes, span of the result)
     "unknown indices": ("Gather", known([3, 5, 7]), i64(S), {}, Span(3, 7)),
     "indices in a range": ("Gather", known([3, 5, 7]), with_span(i64(S), 1, 2), {}, Span(5, 7)),

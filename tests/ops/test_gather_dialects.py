@@ -8,7 +8,8 @@ import pytest
 
 from gather_infer.symbolic import Interval
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
-from tests.ops.gather_cases import RULES, UNRANKED, UNRANKED_INDICES, N, S, elements, f32, i64, known, of, run
+from tests.ops.facts import elements, known, of
+from tests.ops.gather_cases import RULES, UNRANKED, UNRANKED_INDICES, N, S, f32, i64, run
 
 U8, U4, I4 = DType.UINT8, DType.UINT4, DType.INT4
 NO_AXIS = i64()
@@ -36,7 +37,7 @@ def test_array_feature_extractor_values() -> None:
     assert elements(out.fact) == [[S]]
 
 
-BLOCKS: dict[str, tuple[tuple[Any, ...], dict[str, int], Shape | None]] = {
+BLOCKS: dict[str, tuple[tuple[Any, ...], dict[str, Any], Shape | None]] = {
     # id:                   (inputs, attributes, result)
     "uint4": ((of(U4, N, 64), i64(2, S), f32(N, 4)), {}, (2, S, 64)),
     "int4, gather_axis 1": ((of(I4, N, 64), i64(5), f32(N, 4)), {"gather_axis": 1}, (N, 5)),
@@ -134,7 +135,7 @@ OPENVINO_VALUES: dict[str, tuple[int, SymbolicTensor, SymbolicTensor, int, Any]]
 @pytest.mark.parametrize("case", OPENVINO_VALUES)
 def test_openvino_gather_values(case: str) -> None:
     version, data, indices, batch_dims, output = OPENVINO_VALUES[case]
-    attributes = {"batch_dims": batch_dims} if version > 1 else {}
+    attributes: dict[str, Any] = {"batch_dims": batch_dims} if version > 1 else {}
     out = run("Gather", data, indices, known(-1), domain="openvino", version=version, **attributes)
     assert elements(out.fact) == output
 
@@ -155,7 +156,7 @@ def test_openvino_gather_span(case: str) -> None:
     assert run("Gather", data, indices, known(0), domain="openvino", version=8).fact.span == span
 
 
-OTHERS: dict[str, tuple[str, int, tuple[Any, ...], dict[str, int], Shape | None]] = {
+OTHERS: dict[str, tuple[str, int, tuple[Any, ...], dict[str, Any], Shape | None]] = {
     # id:                     (operator, version, inputs, attributes, result)
     "elements": ("GatherElements", 6, (f32(N, 4), i64(3, 9)), {"axis": 1}, (3, 9)),
     "elements, unranked data": ("GatherElements", 6, (UNRANKED, i64(3, S)), {"axis": 1}, (3, S)),

@@ -12,7 +12,8 @@ import pytest
 from gather_infer.diagnostic import CODES, Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.tensor import DType
-from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, S, f32, i64, known, of, run
+from tests.ops.facts import known, of
+from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, S, f32, i64, run
 
 GATHER, ELEMENTS, ND = (1, 11, 13), (11, 13), (11, 12, 13)
 OV, MS, ML = "openvino", "com.microsoft", "ai.onnx.ml"
@@ -23,7 +24,7 @@ Violation = tuple[str, str, tuple[int, ...], tuple[Any, ...], dict[str, Any], st
 
 RAISED: dict[str, Violation] = {
     # id: (domain, operator, versions, inputs, attributes, code, message)
-    "Gather, scalar data": ("", "Gather", GATHER, (f32(), i64(1)), {}, "GI305", "data must have rank >= 1, has rank 0"),
+    "Gather, scalar data": ("", "Gather", GATHER, (f32(), i64(1)), {}, "GI305", "data must have rank 1 or more, has rank 0: []"),
     "Gather, axis": ("", "Gather", GATHER, (f32(3, 4), i64(1)), {"axis": 2}, "GI304", "axis = 2 is outside [-2, 1], data has rank 2"),
     "Gather, axis below": ("", "Gather", GATHER, (f32(N, 4), i64(1)), {"axis": -3}, "GI304", "axis = -3 is outside [-2, 1], data has rank 2"),
     "Gather, axis, unranked indices": ("", "Gather", GATHER, (f32(3), UNRANKED_INDICES), {"axis": 1}, "GI304", "axis = 1 is outside [-1, 0], data has rank 1"),
@@ -33,8 +34,8 @@ RAISED: dict[str, Violation] = {
     "Gather, no indices": ("", "Gather", GATHER, (f32(3),), {}, "GI107", "input 1 is missing"),
     "Gather, no data": ("", "Gather", GATHER, (None, i64(1)), {}, "GI107", "input 0 is missing"),
     "Gather, axis as input": ("", "Gather", GATHER, (f32(3), i64(1), known(0)), {}, "GI309", "Gather takes 2 inputs, has 3: an axis as input is OpenVINO's"),
-    "Elements, scalar": ("", "GatherElements", ELEMENTS, (f32(), i64()), {}, "GI305", "data must have rank >= 1, has rank 0"),
-    "Elements, scalar indices": ("", "GatherElements", ELEMENTS, (UNRANKED, i64()), {}, "GI305", "indices must have rank >= 1, has rank 0"),
+    "Elements, scalar": ("", "GatherElements", ELEMENTS, (f32(), i64()), {}, "GI305", "data must have rank 1 or more, has rank 0: []"),
+    "Elements, scalar indices": ("", "GatherElements", ELEMENTS, (UNRANKED, i64()), {}, "GI305", "indices must have rank 1 or more, has rank 0: []"),
     "Elements, ranks": ("", "GatherElements", ELEMENTS, (f32(3, 4), i64(3)), {}, "GI305", "data and indices must have the same rank, have ranks 2 and 1"),
     "Elements, axis": ("", "GatherElements", ELEMENTS, (f32(3), i64(3)), {"axis": 1}, "GI304", "axis = 1 is outside [-1, 0], data has rank 1"),
     "Elements, axis, unranked data": ("", "GatherElements", ELEMENTS, (UNRANKED, i64(3)), {"axis": -2}, "GI304", "axis = -2 is outside [-1, 0], indices has rank 1"),
@@ -42,8 +43,8 @@ RAISED: dict[str, Violation] = {
     "Elements, always too long": ("", "GatherElements", ELEMENTS, (f32(N, 4), i64(N + 1, 4)), {"axis": 1}, "GI212", "dim 0 of indices is N + 1, outside [0, N]"),
     "Elements, index type": ("", "GatherElements", ELEMENTS, (f32(3), of(DType.UINT8, 3)), {}, "GI308", "indices must be int32 or int64, is uint8"),
     "Elements, three inputs": ("", "GatherElements", ELEMENTS, (f32(3), i64(3), i64()), {}, "GI107", "GatherElements takes 2 inputs, has 3"),
-    "ND, scalar data": ("", "GatherND", ND, (f32(), i64(1)), {}, "GI305", "data must have rank >= 1, has rank 0"),
-    "ND, scalar indices": ("", "GatherND", ND, (f32(3), i64()), {}, "GI305", "indices must have rank >= 1, has rank 0"),
+    "ND, scalar data": ("", "GatherND", ND, (f32(), i64(1)), {}, "GI305", "data must have rank 1 or more, has rank 0: []"),
+    "ND, scalar indices": ("", "GatherND", ND, (f32(3), i64()), {}, "GI305", "indices must have rank 1 or more, has rank 0: []"),
     "ND, int32": ("", "GatherND", ND, (f32(3), of(DType.INT32, 1)), {}, "GI308", "indices must be int64, is int32"),
     "ND, tuple too long": ("", "GatherND", ND, (f32(3, 4), i64(2, 3)), {}, "GI307", "index tuples have length 3, outside [1, 2], data has rank 2 and batch_dims is 0"),
     "ND, empty tuple": ("", "GatherND", ND, (f32(3, 4), i64(2, 0)), {}, "GI307", "index tuples have length 0, outside [1, 2], data has rank 2 and batch_dims is 0"),
@@ -59,7 +60,7 @@ RAISED: dict[str, Violation] = {
     "ND, batch dims never equal": ("", "GatherND", (12, 13), (f32(N, 4), i64(N + 1, 1)), {"batch_dims": 1}, "GI306", "batch dim 0 of data and indices must be equal, are N and N + 1"),
     "ND-11, batch_dims": ("", "GatherND", (11,), (f32(3, 4), i64(3, 1)), {"batch_dims": 1}, "GI106", "batch_dims is an attribute of GatherND from opset 12 on"),
     "ND-11, batch_dims 0": ("", "GatherND", (11,), (f32(3, 4), i64(3, 1)), {"batch_dims": 0}, "GI106", "batch_dims is an attribute of GatherND from opset 12 on"),
-    "Features, scalar": (ML, "ArrayFeatureExtractor", (1,), (f32(), i64(1)), {}, "GI305", "X must have rank >= 1, has rank 0"),
+    "Features, scalar": (ML, "ArrayFeatureExtractor", (1,), (f32(), i64(1)), {}, "GI305", "X must have rank 1 or more, has rank 0: []"),
     "Features, type": (ML, "ArrayFeatureExtractor", (1,), (of(U8, 3), i64(1)), {}, "GI211", "X must be float32, float64, int32, int64 or string, is uint8"),
     "Features, index type": (ML, "ArrayFeatureExtractor", (1,), (f32(3), of(DType.INT32, 1)), {}, "GI308", "Y must be int64, is int32"),
     "Features, attribute": (ML, "ArrayFeatureExtractor", (1,), (f32(3), i64(1)), {"axis": 0}, "GI106", "axis is not an attribute of ArrayFeatureExtractor, it has none"),
@@ -72,7 +73,7 @@ RAISED: dict[str, Violation] = {
     "Block, scales type": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), i64(1), of(DType.FLOAT64, 3, 2)), Q, "GI211", "scales must be bfloat16, float16 or float32, is float64"),
     "Block, index type": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), of(U8, 1), f32(3, 2)), Q, "GI308", "indices must be int32 or int64, is uint8"),
     "Block, zero point type": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), i64(1), f32(3, 2), of(DType.INT4, 3, 2)), Q, "GI211", "zero_points must be uint4, is int4"),
-    "Block, vector": (MS, "GatherBlockQuantized", (1,), (of(U4, 32), i64(1), f32(2)), Q, "GI305", "data must have rank >= 2, has rank 1"),
+    "Block, vector": (MS, "GatherBlockQuantized", (1,), (of(U4, 32), i64(1), f32(2)), Q, "GI305", "data must have rank 2 or more, has rank 1: [32]"),
     "Block, size": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), i64(1), f32(3, 4)), {"block_size": 8}, "GI210", "block_size must be a power of 2 and >= 16, is 8"),
     "Block, no power of 2": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), i64(1), f32(3, 2)), {"block_size": 24}, "GI210", "block_size must be a power of 2 and >= 16, is 24"),
     "Block, size 0": (MS, "GatherBlockQuantized", (1,), (of(U4, 3, 32), i64(1), f32(3, 1)), {"block_size": 0}, "GI210", "block_size must be a power of 2 and >= 16 for uint4 data, is 0"),
@@ -89,7 +90,7 @@ RAISED: dict[str, Violation] = {
     "Block, zero points": (MS, "GatherBlockQuantized", (1,), (of(U8, 3, 16), i64(1), f32(3, 2), of(U8, 3, 2)), Q, "GI212", "dim 1 of packed scales and zero_points must be equal, are 1 and 2"),
     "Block, zero points of float8": (MS, "GatherBlockQuantized", (1,), (of(F8, 3, 16), i64(1), f32(3, 1), of(F8, 3, 1)), Q, "GI107", "zero_points must not be given for float8e4m3fn data"),
     "OV Gather, no axis": (OV, "Gather", (1, 7, 8), (f32(3), i64(1)), {}, "GI107", "input 2 is missing"),
-    "OV Gather, scalar": (OV, "Gather", (1, 7, 8), (f32(), i64(1), known(0)), {}, "GI305", "data must have rank >= 1, has rank 0"),
+    "OV Gather, scalar": (OV, "Gather", (1, 7, 8), (f32(), i64(1), known(0)), {}, "GI305", "data must have rank 1 or more, has rank 0: []"),
     "OV Gather, axis": (OV, "Gather", (1, 7, 8), (f32(3), i64(1), known(1)), {}, "GI304", "axis = 1 is outside [-1, 0], data has rank 1"),
     "OV Gather, axis type": (OV, "Gather", (1, 7, 8), (f32(3), i64(1), f32()), {}, "GI308", ""),
     "OV Gather, two axes": (OV, "Gather", (1, 7, 8), (f32(3, 4), i64(1), known([0, 1])), {}, "GI305", "axis must be a scalar or have one element, has shape [2]"),
@@ -111,8 +112,8 @@ RAISED: dict[str, Violation] = {
     "OV Elements, index type": (OV, "GatherElements", (6, 8), (f32(3), of(DType.INT8, 3)), {"axis": 0}, "GI308", "indices must be int32 or int64, is int8"),
     "OV ND, batch dims differ": (OV, "GatherND", (5, 8), (f32(3, 4), i64(1, 1)), {"batch_dims": 1}, "GI306", "batch dim 0 of data and indices must be equal, are 3 and 1"),
     "OV ND, tuple": (OV, "GatherND", (5, 8), (f32(3), i64(2)), {}, "GI307", "index tuples have length 2, outside [1, 1], data has rank 1 and batch_dims is 0"),
-    "OV Tree, rank": (OV, "GatherTree", (1,), (f32(3, 1), f32(3, 1, 2), f32(1), f32()), {}, "GI305", "step_ids must have rank 3, has rank 2"),
-    "OV Tree, end token": (OV, "GatherTree", (1,), (f32(3, 1, 2), f32(3, 1, 2), f32(1), f32(1)), {}, "GI305", "end_token must have rank 0, has rank 1"),
+    "OV Tree, rank": (OV, "GatherTree", (1,), (f32(3, 1), f32(3, 1, 2), f32(1), f32()), {}, "GI305", "step_ids must have rank 3, has rank 2: [3, 1]"),
+    "OV Tree, end token": (OV, "GatherTree", (1,), (f32(3, 1, 2), f32(3, 1, 2), f32(1), f32(1)), {}, "GI305", "end_token must have rank 0, has rank 1: [1]"),
     "OV Tree, types": (OV, "GatherTree", (1,), (f32(3, 1, 2), i64(3, 1, 2), f32(1), f32()), {}, "GI211", "parent_ids must be float32, is int64"),
     "OV Tree, shapes": (OV, "GatherTree", (1,), (f32(3, 1, 2), f32(3, 1, 3), f32(1), f32()), {}, "GI212", "beam of step_ids and parent_ids must be equal, are 2 and 3"),
     "OV Tree, batch": (OV, "GatherTree", (1,), (f32(3, 1, 2), f32(3, 1, 2), f32(2), f32()), {}, "GI212", "batch of step_ids and max_seq_len must be equal, are 1 and 2"),

@@ -15,11 +15,11 @@ from gather_infer.ops.onnx.logic import rules
 from gather_infer.rules import Context
 from gather_infer.tensor import Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call
-from tests.ops.facts import BOOL, F32, I32, I64, U8, M, N, elements, known, within
+from tests.ops.facts import BOOL, F32, I32, I64, U8, M, N, elements, known, ratio, within
 
 UNKNOWN = SymbolicTensor(I64, (N,))
 
-ELEMENTS = {
+ELEMENTS: dict[str, Any] = {
     # id:                       (op,        inputs,                                           elements)
     "equal":                    ("Equal",   [known([N, 3, 4]), known([N, 3, 5])],             [True, True, False]),
     "never equal":              ("Equal",   [known([N, N + 1]), known([-1, N])],              [False, False]),
@@ -32,7 +32,7 @@ ELEMENTS = {
     "NaN":                      ("LessOrEqual", [known([math.nan, 1.0], F32), known([1.0, 1.0], F32)], [False, True]),
     "infinity":                 ("Less",    [known([N, math.inf], F32), known([math.inf, N], F32)], [True, False]),
     "between integers":         ("Less",    [known([N], F32), known([-0.5], F32)],            [False]),
-    "half a size":              ("Less",    [known([Ratio(N, 2), 0.0], F32), known([Ratio(N + 1, 2), 0.5], F32)], [True, True]),
+    "half a size":              ("Less",    [known([Ratio(N, 2), 0.0], F32), known([ratio(N + 1, 2), 0.5], F32)], [True, True]),
     "a third of a size":        ("Less",    [known([Ratio(N, 3), 0.0], F32), known([5.0, 0.5], F32)], [None, True]),
     "and":                      ("And",     [known([True, True, None, None], BOOL), known([True, False, False, True], BOOL)], [True, False, False, None]),
     "or":                       ("Or",      [known([True, None, None, False], BOOL), known([None, True, None, False], BOOL)], [True, True, None, False]),
@@ -57,7 +57,7 @@ def test_elements(name: str) -> None:
     assert elements(result) == expected
 
 
-BOUNDS = {
+BOUNDS: dict[str, Any] = {
     # id:                       (op,        inputs,                                span)
     "never negative":           ("Less",    [within(0, N), known(0)],              Span(0, 0)),
     "always in bounds":         ("Less",    [within(0, N - 1), known(N)],          Span(1, 1)),
@@ -93,7 +93,7 @@ def test_a_negative_index_counted_from_the_end() -> None:
     assert result.span == Span(0, N - 1)
 
 
-SHAPES = {
+SHAPES: dict[str, Any] = {
     # id:               (op,      version, inputs,                              attributes,       shape)
     "broadcast":        ("Equal", 13, [(N, 1), (1, 4)],                         {},               (N, 4)),
     "scalar":           ("Less",  13, [(), ()],                                 {},               ()),

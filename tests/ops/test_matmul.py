@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gather_infer.errors import SpecViolation
@@ -88,7 +90,7 @@ GEMM = {
 
 
 @pytest.mark.parametrize("inputs, attributes, result", GEMM.values(), ids=GEMM)
-def test_gemm(inputs: list[object], attributes: dict[str, int], result: object) -> None:
+def test_gemm(inputs: list[object], attributes: dict[str, Any], result: object) -> None:
     assert call(matmul.rules, "Gemm", inputs, **attributes)[0].shape == result
 
 

@@ -16,13 +16,10 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, evaluate, maximum, minimum, symbol
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import elements, ints
 
 B, S, N, H, P = map(symbol, ["B", "S", "N", "H", "P"])
 END, FRONT = 2**63 - 1, -(2**63)
-
-
-def ints(*elements: Dim | None) -> SymbolicTensor:
-    return from_values(DType.INT64, make_values(list(elements)))
 
 
 def floats(*elements: float) -> SymbolicTensor:
@@ -31,10 +28,6 @@ def floats(*elements: float) -> SymbolicTensor:
 
 def bools(*elements: bool) -> SymbolicTensor:
     return from_values(DType.BOOL, make_values(list(elements)))
-
-
-def elements(tensor: SymbolicTensor) -> Any:
-    return None if tensor.values is None else tensor.values.tolist()
 
 
 def learnt(context: Context) -> set[str]:

@@ -11,7 +11,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.ops.microsoft.signature import Signature
 from gather_infer.rules import Rule
-from gather_infer.symbolic import symbol
+from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 from tests.ops.call import call
 
@@ -38,7 +38,7 @@ def any_tensor(r: random.Random, choices: frozenset[DType]) -> SymbolicTensor:
     if dtype in (DType.INT32, DType.INT64) and r.random() < 0.4:
         n = r.randint(0, 4)
         return SymbolicTensor(dtype, (n,), make_values([r.choice([None, -1, 0, 1, symbol("N")]) for _ in range(n)]))
-    dims = [0, 1, 2, 6, symbol("B"), symbol("S"), symbol("B") * 2 + 1]
+    dims: list[Dim] = [0, 1, 2, 6, symbol("B"), symbol("S"), symbol("B") * 2 + 1]
     return SymbolicTensor(dtype, tuple(r.choice(dims) for _ in range(r.randint(0, 5))))
 
 
@@ -73,8 +73,11 @@ def test_inputs_without_shapes_are_answered(op_type: str) -> None:
     if op_type == "QLinearConcat":
         inputs += [SymbolicTensor()] * 2
     plain = {"int": 1, "string": "", "ints": (0,), "graph": None}
-    attributes = {n: ATTRIBUTES["graph"][0] if k == "graph" else plain[k] for n, k in signature.attributes.items()
-                  if n in signature.required}  # fmt: skip
+    attributes: dict[str, Any] = {
+        n: ATTRIBUTES["graph"][0] if k == "graph" else plain[k]
+        for n, k in signature.attributes.items()
+        if n in signature.required
+    }
     attributes |= {"block_size": 16} if "block_size" in signature.required else {}
     attributes |= {"sparse_block_size": 16} if "sparse_block_size" in attributes else {}
     attributes |= {"max_ngram_size": 2} if op_type == "NGramHashMapping" else {}

@@ -11,20 +11,13 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.symbolic import ceildiv, floordiv, symbol
-from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, from_values, make_values
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import known, of
 
 B, C, H, K, L, M, N, S = map(symbol, "BCHKLMNS")
 RULES, DEFAULT = standard_rules()["com.microsoft"], standard_rules()[""]
 F32, F16, I32, I64, U8, I8 = DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.INT64, DType.UINT8, DType.INT8
-
-
-def of(dtype: DType, *shape: Any) -> SymbolicTensor:
-    return SymbolicTensor(dtype, shape)
-
-
-def known(dtype: DType, value: Any) -> SymbolicTensor:
-    return from_values(dtype, make_values(value))
 
 
 ONE, ZERO = (), of(U8)
@@ -56,29 +49,29 @@ CASES = {
     "4 bits":             ("MatMulNBits", [(B, S, 4096), of(U8, 1024, 128, 16), (1024, 128)], BITS, [(B, S, 1024)]),
     "4 bits, flat":       ("MatMulNBits", [(B, S, 4096), of(U8, 1024, 128, 16), (131072,)], BITS, [(B, S, 1024)]),
     "bnb":                ("MatMulBnb4", [(B, S, 64), of(U8, 1024), (64,)], {"K": 64, "N": 32, "block_size": 32, "quant_type": 1}, [(B, S, 32)]),
-    "packed to bytes":    ("MatMulFpQ4", [(B, S, 64), of(U8, L), known(I64, [64, 32])], {}, [(B, S, 32)]),
+    "packed to bytes":    ("MatMulFpQ4", [(B, S, 64), of(U8, L), known([64, 32], I64)], {}, [(B, S, 32)]),
     "experts":            ("MoE", [(B, S, 64), (B * S, 8), (8, 256, 64), None, (8, 64, 256)], {"k": 2}, [(B, S, 64)]),
     "channels last":      ("QLinearConv", [IMAGE, ONE, ZERO, of(I8, 128, 64, 3, 3), ONE, of(I8), ONE, ZERO], {**CONV, "channels_last": 1}, [(N, 56, 56, 128)]),
     "nhwc":               ("NhwcFusedConv", [(N, H, 32, 64), (128, 64, 3, 3)], CONV, [(N, H, 32, 128)]),
     "pool, last":         ("NhwcMaxPool", [IMAGE], {"kernel_shape": (2, 2), "strides": (2, 2)}, [(N, 28, 28, 64)]),
     "global pool":        ("QLinearGlobalAveragePool", [of(U8, N, C, 7, 7), ONE, ZERO, ONE, ZERO], {}, [(N, C, 1, 1)]),
-    "dynamic pads":       ("ConvTransposeWithDynamicPads", [(N, 8, H, 4), (8, 16, 3, 3), known(I64, [1, 1, 1, 1])], {"strides": (2, 2)}, [(N, 16, 2 * H - 1, 7)]),
+    "dynamic pads":       ("ConvTransposeWithDynamicPads", [(N, 8, H, 4), (8, 16, 3, 3), known([1, 1, 1, 1], I64)], {"strides": (2, 2)}, [(N, 16, 2 * H - 1, 7)]),
     "causal":             ("CausalConvWithState", [(N, C, L), (C, 1, 4)], {"activation": "silu"}, [(N, C, L), (N, C, 3)]),
     "concat":             ("QLinearConcat", [ONE, ZERO, of(U8, N, C), ONE, ZERO, of(U8, N, 3), ONE, ZERO], {"axis": 1}, [(N, C + 3)]),
     "mean":               ("QLinearReduceMean", [of(U8, N, C, 7, 7), ONE, ZERO, ONE, ZERO], {"axes": (2, 3), "keepdims": 0}, [(N, C)]),
     "lstm":               ("DynamicQuantizeLSTM", [(L, N, 10), of(I8, 1, 10, 80), of(I8, 1, 20, 80), None, None, None, None, None, (1,), of(I8, 1), (1,), of(I8, 1)], {"hidden_size": 20}, [(L, 1, N, 20), (1, N, 20), (1, N, 20)]),
     "rfft":               ("Rfft", [(B, 16)], {"signal_ndim": 1, "onesided": 1}, [(B, 9, 2)]),
     "irfft":              ("Irfft", [(B, N + 1, 2)], {"signal_ndim": 1}, [(B, 2 * N)]),
-    "crops":              ("CropAndResize", [(N, 3, H, H), (K, 4), of(I32, K), known(I32, [7, 9])], {}, [(K, 3, 7, 9)]),
+    "crops":              ("CropAndResize", [(N, 3, H, H), (K, 4), of(I32, K), known([7, 9], I32)], {}, [(K, 3, 7, 9)]),
     "unfold":             ("UnfoldTensor", [(B, 9)], {"size": 3, "step": 2}, [(B, 4, 3)]),
     "torch":              ("TorchEmbedding", [(1000, 64), of(I64, B, S)], {}, [(B, S, 64)]),
-    "a new axis":         ("ExpandDims", [(B, S), known(I32, 1)], {}, [(B, 1, S)]),
+    "a new axis":         ("ExpandDims", [(B, S), known(1, I32)], {}, [(B, 1, S)]),
     "a new axis, where?": ("ExpandDims", [(1, 1), of(I32)], {}, [(1, 1, 1)]),
     "pads in a row":      ("Pad", [(B, 3), from_values(I64, make_values([0, 1, 0, 2], (1, 4)))], {}, [(B, 6)]),
     "warping":            ("DynamicTimeWarping", [(M, N)], {}, [None]),
-    "beams":              ("BeamSearch", [of(I32, B, S), known(I32, [64]), None, known(I32, [4]), known(I32, [2])], {**SEARCH, "vocab_size": 50257}, [(B, 2, 64), (B, 2), (64 - S, B, 4, 50257)]),
-    "greedy":             ("GreedySearch", [of(I32, B, S), known(I32, [64])], SEARCH, [(B, 64)]),
-    "position bias":      ("RelativePositionBias", [(32, 8), known(I64, [7]), known(I64, [9])], {"max_distance": 128}, [(1, 8, 7, 9)]),
+    "beams":              ("BeamSearch", [of(I32, B, S), known([64], I32), None, known([4], I32), known([2], I32)], {**SEARCH, "vocab_size": 50257}, [(B, 2, 64), (B, 2), (64 - S, B, 4, 50257)]),
+    "greedy":             ("GreedySearch", [of(I32, B, S), known([64], I32)], SEARCH, [(B, 64)]),
+    "position bias":      ("RelativePositionBias", [(32, 8), known([7], I64), known([9], I64)], {"max_distance": 128}, [(1, 8, 7, 9)]),
     "gated bias":         ("GatedRelativePositionBias", [(B, S, 96), (96,), (1, 12, S, S), (8, 8), (8,), (1, 12, 1, 1)], {"num_heads": 12}, [(B, 12, S, S)]),
     "restored":           ("RestorePadding", [(L, H), of(I32, B, S)], {}, [(B, S, H)]),
     "no shape":           ("Gelu", [UNRANKED], {}, [None]),
@@ -149,7 +142,7 @@ BAD = {
     "scale":        ("QuantizeLinear", [(B, 8), (9,)], {"axis": 1}, "the dim at axis 1 and the length of y_scale must be equal, are 8 and 9"),
     "unfold":       ("UnfoldTensor", [(B, 2)], {"size": 3}, "size must be 2 or less, the dim of axis 1, is 3"),
     "distance":     ("CDist", [(M, 3), (K, 4)], {}, "the last dims of A and B must be equal, are 3 and 4"),
-    "length":       ("GreedySearch", [of(I32, B, S), known(I32, [0])], SEARCH, "max_length must be 1 or more, is 0"),
+    "length":       ("GreedySearch", [of(I32, B, S), known([0], I32)], SEARCH, "max_length must be 1 or more, is 0"),
     "strings":      ("Tokenizer", [of(DType.STRING, B, S, N)], {"mark": 0, "mincharnum": 1, "pad_value": ""}, "X must have rank 1 or 2, has rank 3"),
     "dtype":        ("GemmFloat8", [(M, K), (K, N)], {"dtype": 99}, "dtype = 99 is no element type"),
 }  # fmt: skip

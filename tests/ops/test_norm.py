@@ -18,7 +18,7 @@ from tests.ops.call import UNRANKED, call
 C, H, L, N = map(symbol, "CHLN")
 F16, F32, F64 = DType.FLOAT16, DType.FLOAT32, DType.FLOAT64
 
-BATCH = {
+BATCH: dict[str, Any] = {
     # id:               (X,            vectors,  version, attributes,            outputs, result,       statistics)
     "inference":        ((2, 3, 4),    (3,),     15,      {},                    1,       (2, 3, 4),    None),
     "training":         ((2, 3, 4),    (3,),     15,      {"training_mode": 1},  3,       (2, 3, 4),    (3,)),
@@ -52,7 +52,7 @@ def test_batch_normalization_statistics_have_their_own_type() -> None:
         call(rules, "BatchNormalization", [x, scale, scale, mean, mean], version=9)
 
 
-BATCH_BAD = {
+BATCH_BAD: dict[str, Any] = {
     "length":    ([(2, 3, 4), (3,), (3,), (3,), (4,)], 15, 1, "the length of var must be equal, are 3 and 4"),
     "rank":      ([(2, 3, 4), (3, 1), (3,), (3,), (3,)], 15, 1, "scale must have rank 1, has rank 2"),
     "outputs":   ([(2, 3, 4), *[(3,)] * 4], 15, 3, "training_mode = 0 has 1 output, the node has 3"),
@@ -67,7 +67,7 @@ def test_batch_normalization_violations(inputs: Any, version: int, outputs: int,
     assert message in caught.value.message
 
 
-LAYER = {
+LAYER: dict[str, Any] = {
     # id:                (X,          Scale,     axis, Y,          Mean)
     "last axis":         ((2, 3, 4),  (4,),      -1,   (2, 3, 4),  (2, 3, 1)),
     "two axes":          ((2, 3, 4),  (3, 4),    1,    (2, 3, 4),  (2, 1, 1)),
@@ -97,7 +97,7 @@ def test_layer_normalization_statistics_are_of_the_stash_type() -> None:
     assert mean.dtype is DType.BFLOAT16
 
 
-LAYER_BAD = {
+LAYER_BAD: dict[str, Any] = {
     "axis":       ([(2, 3, 4), (4,)], {"axis": 3}, "axis = 3 is outside [-3, 2], data has rank 3"),
     "scale":      ([(2, 3, 4), (5,)], {}, "Scale [5] must broadcast to [2, 3, 4]: dim 5 and dim 4 at axis -1"),
     "more axes":  ([(2, 3, 4), (5, 2, 3, 4)], {}, "must broadcast to [2, 3, 4], has more axes"),
@@ -145,7 +145,7 @@ def test_instance_normalization() -> None:
         call(rules, "InstanceNormalization", [(2, 3, 4), (4,), (3,)])
 
 
-SAME_SHAPE = {
+SAME_SHAPE: dict[str, Any] = {
     # op_type:                 (X,            attributes,        violating attributes, message)
     "LpNormalization":         ((N, 3),       {"axis": 1},       {"axis": 2},          "axis = 2 is outside [-2, 1]"),
     "MeanVarianceNormalization": ((N, 3, 4),  {"axes": (0, -1)}, {},                   "axes element = 3 is outside [-3, 2]"),

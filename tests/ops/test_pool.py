@@ -17,7 +17,7 @@ from tests.ops.call import UNRANKED, call
 
 C, H, L, N, W = map(symbol, "CHLNW")
 
-POOL = {
+POOL: dict[str, Any] = {
     # id:                     (X,            attributes,                                                        result)
     "stride 1":               ((1, 1, 5),    {"kernel_shape": (2,)},                                           (1, 1, 4)),
     "floor":                  ((1, 1, 6),    {"kernel_shape": (3,), "strides": (2,)},                             (1, 1, 2)),
@@ -48,7 +48,7 @@ def test_pool(op_type: str, x: Any, attributes: dict[str, Any], result: Any) -> 
 
 
 def test_a_pool_with_stride_assumes_that_the_window_fits() -> None:
-    attributes = {"kernel_shape": (2,), "strides": (2,)}
+    attributes: dict[str, Any] = {"kernel_shape": (2,), "strides": (2,)}
     context = Context()
     (found,) = call(rules, "MaxPool", [(N, C, L)], context=context, **attributes)
     assert found.shape[2] == L // 2
@@ -84,7 +84,7 @@ def test_pool_of_an_unranked_input_has_the_rank_of_the_kernel() -> None:
     assert call(rules, "MaxPool", [UNRANKED], kernel_shape=(2, 2))[0].rank == 4
 
 
-POOL_BAD = {
+POOL_BAD: dict[str, Any] = {
     "rank":         ((1, 4), {"kernel_shape": (2,)},                    "X must have rank 3 or more, has rank 2"),
     "kernel rank":  ((1, 4, 5), {"kernel_shape": (2, 2)},               "X, as kernel_shape says, must have rank 4, has rank 3"),
     "kernel":       ((1, 4, 5), {"kernel_shape": (0,)},                 "kernel_shape must be 1 or more, is [0]"),

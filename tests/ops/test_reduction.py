@@ -13,11 +13,11 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.reduction import rules
 from gather_infer.rules import Context
 from gather_infer.symbolic import maximum, minimum
-from gather_infer.tensor import Ratio, Span, SymbolicTensor, make_values
+from gather_infer.tensor import Span, SymbolicTensor, make_values
 from tests.ops.call import UNRANKED, call
-from tests.ops.facts import BOOL, F32, I8, I32, I64, A, B, M, N, elements, known, within
+from tests.ops.facts import BOOL, F32, I8, I32, I64, A, B, M, N, elements, known, ratio, within
 
-SHAPES = {
+SHAPES: dict[str, Any] = {
     # id:                       (op,          version, inputs,                        attributes,                      shape)
     "attribute":                ("ReduceMax", 11, [(A, B, 4)],                         {"axes": (1,)},                 (A, 1, 4)),
     "attribute, negative":      ("ReduceMax", 11, [(A, B, 4)],                         {"axes": (-1,), "keepdims": 0}, (A, B)),
@@ -54,7 +54,7 @@ def test_unknown_axes_keep_the_rank() -> None:
     assert result.rank == 2
 
 
-VECTORS = {
+VECTORS: dict[str, Any] = {
     # id:                   (op,                data,               type, element)
     "sum":                  ("ReduceSum",       [N, 3, M],          I64,  M + N + 3),
     "product":              ("ReduceProd",      [N, 3, M],          I64,  3 * M * N),
@@ -69,7 +69,7 @@ VECTORS = {
     "float sum":            ("ReduceSum",       [N, 3.0],           F32,  N + 3),
     "float sum that rounds": ("ReduceSum",      [0.1, 0.2],         F32,  None),
     "float product":        ("ReduceProd",      [N, 3.0],           F32,  3 * N),
-    "float mean":           ("ReduceMean",      [N, M],             F32,  Ratio(M + N, 2)),
+    "float mean":           ("ReduceMean",      [N, M],             F32,  ratio(M + N, 2)),
     "sum of nothing":       ("ReduceSum",       [],                 I64,  0),
     "product of nothing":   ("ReduceProd",      [],                 F32,  1.0),
     "most of nothing":      ("ReduceMax",       [],                 I8,   -128),
@@ -96,7 +96,7 @@ def test_elements_along_an_axis() -> None:
     assert elements(result) == [[N + 2, M + 1]]
 
 
-SPANS = {
+SPANS: dict[str, Any] = {
     # id:                       (op,          data,                              span)
     "sum":                      ("ReduceSum", within(0, 1, (N, 4)),              Span(0, 4 * N)),
     "sizes":                    ("ReduceL1",  within(-2, 1, (3,)),               Span(0, 6)),
@@ -114,7 +114,7 @@ def test_span(name: str) -> None:
     assert result.span == expected
 
 
-ARG = {
+ARG: dict[str, Any] = {
     # id:                   (op,       data,                  attributes,                              shape,  elements, span)
     "default axis":         ("ArgMax", (3, N),                {},                                      (1, N), None, Span(0, 2)),
     "last axis":            ("ArgMax", (N, M),                {"axis": -1, "keepdims": 0},             (N,),   None, Span(0, M - 1)),
@@ -143,7 +143,7 @@ def test_the_axis_of_arg_max_is_not_empty() -> None:
     assert context.scope.bounds(N).lo == 0
 
 
-CUMULATIVE = {
+CUMULATIVE: dict[str, Any] = {
     # id:                       (op,        x,                          attributes,                       elements,          span)
     "inclusive":                ("CumSum",  known([N, 2, 3]),           {},                               [N, N + 2, N + 5], None),
     "exclusive":                ("CumSum",  known([N, 2, 3]),           {"exclusive": 1},                 [0, N, N + 2],     None),
@@ -172,7 +172,7 @@ VIOLATIONS: dict[str, tuple[str, int, list[Any], dict[str, Any], str]] = {
     "ArgMax of nothing": ("ArgMax", 13, [(0, 3)], {}, "axis 0 has length 0"),
     "CumSum axis": ("CumSum", 14, [(2, 3), known(2)], {}, "axis = 2 is outside [-2, 1]"),
     "CumSum axis type": ("CumSum", 14, [(2, 3), known(1.0, F32)], {}, "axis must be int32 or int64, is float32"),
-    "CumSum of a scalar": ("CumSum", 14, [(), known(0)], {}, "x must have rank >= 1"),
+    "CumSum of a scalar": ("CumSum", 14, [(), known(0)], {}, "x must have rank 1 or more"),
 }
 
 

@@ -16,7 +16,7 @@ from gather_infer.tensor import Span, SymbolicTensor, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F32, I32, I64, A, B, M, N, S, elements, known, within
 
-TOP_K = {
+TOP_K: dict[str, Any] = {
     # id:               (version, inputs,                       attributes,             shape,  span of the indices)
     "attribute":        (1,  [(N, 5)],                          {"k": 2},               (N, 2), Span(0, 4)),
     "input":            (11, [(N, M + 3), known([3])],          {},                     (N, 3), Span(0, M + 2)),
@@ -50,7 +50,7 @@ def test_top_k_demands_that_there_are_k() -> None:
     assert context.scope.bounds(N).lo == 5
 
 
-SORTED = {
+SORTED: dict[str, Any] = {
     # id:           (data,              k, largest, values,     indices)
     "largest":      ([3, 9, 1, 9],      3, 1,       [9, 9, 3],  [1, 3, 0]),
     "smallest":     ([3, 9, 1, 9],      2, 0,       [1, 3],     [2, 0]),
@@ -75,7 +75,7 @@ def test_non_zero() -> None:
     assert again.shape[1] != count, "it depends on the data"
 
 
-NON_ZERO = {
+NON_ZERO: dict[str, Any] = {
     # id:               (data,                          result)
     "numbers":          (known([0, 3, 0, 1]),           [[1, 3]]),
     "bools":            (known([True, False], BOOL),    [[0]]),
@@ -92,7 +92,7 @@ def test_non_zero_of_known_elements(name: str) -> None:
     assert elements(result) == expected
 
 
-ONE_HOT = {
+ONE_HOT: dict[str, Any] = {
     # id:               (indices, depth,            values,                 axis, shape,       span)
     "last":             ((N, 3),  known(5),         known([0, 1]),          -1,   (N, 3, 5),   Span(0, 1)),
     "first":            ((N, 3),  known([5]),       known([0, 1]),          0,    (5, N, 3),   Span(0, 1)),
@@ -110,7 +110,7 @@ def test_one_hot(name: str) -> None:
     assert (result.dtype, result.shape, result.span) == (values.dtype, shape, span)
 
 
-ROWS = {
+ROWS: dict[str, Any] = {
     # id:                   (version, indices,              depth, values,                      axis, result)
     "from both ends":       (11, known([0, -1, 3, -4, 2]),  3, known([0, 1]),                   -1, [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 1]]),
     "axis 0":               (11, known([0, 1, 5]),          2, known([0, 1]),                   0,  [[1, 0, 0], [0, 1, 0]]),
@@ -163,7 +163,7 @@ def test_non_max_suppression() -> None:
     assert (result.dtype, three, result.span) == (I64, 3, Span(0, maximum(2, S - 1)))
 
 
-SCATTERS = {
+SCATTERS: dict[str, Any] = {
     # id:                       (op,                data,                indices,         updates,         attributes,         elements)
     "replaces":                 ("ScatterElements", known([1, 2, 3]),    known([0, -1]),  known([N, 9]),   {},                 [N, 2, 9]),
     "adds":                     ("ScatterElements", known([1, 2, 3]),    known([0, 0]),   known([N, 9]),   {"reduction": "add"}, [N + 10, 2, 3]),

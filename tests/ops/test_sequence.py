@@ -19,17 +19,10 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import ints, known
 
 B, S, N, P = map(symbol, ["B", "S", "N", "P"])
 ROW = SymbolicTensor(DType.FLOAT32, (B, 4))
-
-
-def scalar(value: Dim) -> SymbolicTensor:
-    return from_values(DType.INT64, make_values(value))
-
-
-def ints(*elements: Dim | None) -> SymbolicTensor:
-    return from_values(DType.INT64, make_values(list(elements)))
 
 
 def seq(op_type: str, *inputs: Any, context: Context | None = None, **attributes: Any) -> Any:
@@ -44,7 +37,7 @@ def test_a_dim_in_which_members_differ_is_another_one_in_every_member() -> None:
     context = Context()
     found = seq("SequenceConstruct", (B, 4), (B, 5), (B, 6), context=context)
     assert (found.length, found.element.shape[0]) == (3, B)
-    first, second = (seq("SequenceAt", found, scalar(i), context=context) for i in (0, 1))
+    first, second = (seq("SequenceAt", found, known(i), context=context) for i in (0, 1))
     assert first.shape[0] == second.shape[0] == B
     assert first.shape[1] != second.shape[1]
 
@@ -74,17 +67,17 @@ def test_taking_a_member_implies_that_there_is_one() -> None:
     assert context.scope.bounds(N).lo == 1
 
 
-SPLITS = {
+SPLITS: dict[str, Any] = {
     # id:                       (dim,    split,       attributes,         member,        length)
     "one by one":               (S,      None,        {},                 (B, 1),        S),
     "one by one, no axis":      (S,      None,        {"keepdims": 0},    (B,),          S),
-    "equal chunks":             (6,      scalar(2),   {},                 (B, 2),        3),
-    "equal symbolic chunks":    (4 * S,  scalar(4),   {},                 (B, 4),        S),
-    "unbind of PyTorch":        (S,      scalar(1),   {"keepdims": 0},    (B,),          S),
-    "one by one, kept":         (S,      scalar(1),   {"keepdims": 1},    (B, 1),        S),
-    "keepdims is ignored":      (6,      scalar(2),   {"keepdims": 0},    (B, 2),        3),
+    "equal chunks":             (6,      known(2),   {},                 (B, 2),        3),
+    "equal symbolic chunks":    (4 * S,  known(4),   {},                 (B, 4),        S),
+    "unbind of PyTorch":        (S,      known(1),   {"keepdims": 0},    (B,),          S),
+    "one by one, kept":         (S,      known(1),   {"keepdims": 1},    (B, 1),        S),
+    "keepdims is ignored":      (6,      known(2),   {"keepdims": 0},    (B, 2),        3),
     "equal lengths":            (2 * S,  ints(S, S),  {},                 (B, S),        2),
-    "last chunk is smaller":    (S,      scalar(2),   {},                 (B, None),     (S + 1) // 2),
+    "last chunk is smaller":    (S,      known(2),   {},                 (B, None),     (S + 1) // 2),
     "unequal lengths":          (P + S,  ints(P, S),  {},                 (B, None),     2),
     "unknown chunk":            (S,      SymbolicTensor(DType.INT64, ()), {}, (B, None), None),
 }  # fmt: skip
@@ -98,7 +91,7 @@ def test_split_to_sequence(dim: Dim, split: Any, attributes: Any, member: Any, l
         assert dim == wanted or (wanted is None and dim.is_symbol)
 
 
-CONCATS = {
+CONCATS: dict[str, Any] = {
     # id:                    (members,                        attributes,                    result)
     "along an axis":         (SequenceType(ROW, 3),           {"axis": 0},                   (3 * B, 4)),
     "negative axis":         (SequenceType(ROW, N),           {"axis": -1},                  (B, 4 * N)),
@@ -120,7 +113,7 @@ def test_optionals() -> None:
     assert seq("OptionalGetElement", ROW) == ROW
 
 
-HAS_ELEMENT = {
+HAS_ELEMENT: dict[str, Any] = {
     "present": ([OptionalType(ROW, True)], True),
     "empty": ([OptionalType(ROW, False)], False),
     "not known": ([OptionalType(ROW)], None),
@@ -136,7 +129,7 @@ def test_optional_has_element(inputs: Any, present: bool | None) -> None:
     assert (None if found.values is None else found.values.item()) is present
 
 
-STRINGS = {
+STRINGS: dict[str, Any] = {
     # id:                  (op,                 inputs,              attributes,            result)
     "concat broadcasts":   ("StringConcat",     [(B, 1), (3,)],      {},                    (B, 3)),
     "full match":          ("RegexFullMatch",   [(B, S)],            {"pattern": "a"},      (B, S)),
@@ -158,14 +151,14 @@ def test_string_split() -> None:
     assert context.scope.bounds(parts.shape[1]).hi == 3
 
 
-VIOLATIONS = {
-    "position":          ("SequenceAt",         [SequenceType(ROW, 2), scalar(2)],   {},             "position 2 is outside [-2, 1], there are 2 members"),
-    "insert position":   ("SequenceInsert",     [SequenceType(ROW, 2), ROW, scalar(3)], {},          "position 3 is outside [-2, 2], there are 2 members"),
+VIOLATIONS: dict[str, Any] = {
+    "position":          ("SequenceAt",         [SequenceType(ROW, 2), known(2)],   {},             "position 2 is outside [-2, 1], there are 2 members"),
+    "insert position":   ("SequenceInsert",     [SequenceType(ROW, 2), ROW, known(3)], {},          "position 3 is outside [-2, 2], there are 2 members"),
     "erase nothing":     ("SequenceErase",      [SequenceType(ROW, 0)],              {},             "nothing can be erased, the sequence is empty"),
     "element types":     ("SequenceConstruct",  [ROW, ints(1)],                      {},             "all members must have one element type, have float32 and int64"),
     "no sequence":       ("SequenceLength",     [ROW],                               {},             "input 0 must be a sequence, is float32[B, 4]"),
     "concat axis":       ("ConcatFromSequence", [SequenceType(ROW, 2)],              {"axis": 2},    "axis = 2 is outside [-2, 1], data has rank 2"),
-    "split of nothing":  ("SplitToSequence",    [(4,), scalar(0)],                   {},             "split must be >= 1, is 0"),
+    "split of nothing":  ("SplitToSequence",    [(4,), known(0)],                   {},             "split must be >= 1, is 0"),
     "split sum":         ("SplitToSequence",    [(4,), ints(1, 2)],                  {},             "split adds up to 3, dim of axis 0 is 4"),
     "empty optional":    ("OptionalGetElement", [OptionalType(ROW, False)],          {},             "the optional has no element"),
 }  # fmt: skip
@@ -181,7 +174,7 @@ def test_violations(name: str, inputs: Any, attributes: Any, message: str) -> No
 def chains(rng: random.Random) -> tuple[list[Any], np.ndarray, Any, Any]:
     """Nodes `SplitToSequence -> SequenceAt, ConcatFromSequence, SequenceLength` with their data and attributes."""
     data = np.zeros((rng.randint(1, 3), rng.randint(1, 7)), np.float32)
-    attributes = {"axis": rng.choice((0, 1, -1))}
+    attributes: dict[str, Any] = {"axis": rng.choice((0, 1, -1))}
     dim = data.shape[attributes["axis"]]
     split: Any = None
     match rng.randrange(4):
@@ -192,7 +185,7 @@ def chains(rng: random.Random) -> tuple[list[Any], np.ndarray, Any, Any]:
         case 1:
             cut = rng.randint(0, dim)
             split = np.array([cut, dim - cut])
-    joined = {"axis": attributes["axis"], "new_axis": 1 - attributes.get("keepdims", 1)}
+    joined: dict[str, Any] = {"axis": attributes["axis"], "new_axis": 1 - attributes.get("keepdims", 1)}
     nodes = [
         helper.make_node("SplitToSequence", ["x"] if split is None else ["x", "split"], ["s"], **attributes),
         helper.make_node("SequenceAt", ["s", "i"], ["at"]),
@@ -223,7 +216,7 @@ def test_chains_agree_with_the_runtime(seed: int) -> None:
     context = Context()
     facts = [data.shape] if split is None else [data.shape, from_values(DType.INT64, make_values(split))]
     members = seq("SplitToSequence", *facts, context=context, **attributes)
-    found = seq("SequenceAt", members, scalar(int(feeds["i"])), context=context)
+    found = seq("SequenceAt", members, known(int(feeds["i"])), context=context)
     new_axis = 1 - attributes.get("keepdims", 1)
     whole = seq("ConcatFromSequence", members, context=context, axis=attributes["axis"], new_axis=new_axis)
     assert seq("SequenceLength", members).values.item() == count

@@ -14,27 +14,16 @@ from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, maximum, symbol
 from gather_infer.tensor import DType, SequenceType, Span, SparseTensor, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import elements, ints, known
 
 B, S, N, H = map(symbol, ["B", "S", "N", "H"])
-
-
-def ints(*elements: Dim | None) -> SymbolicTensor:
-    return from_values(DType.INT64, make_values(list(elements)))
-
-
-def scalar(value: object, dtype: DType = DType.INT64) -> SymbolicTensor:
-    return from_values(dtype, make_values(value))
 
 
 def unknown(length: Dim) -> SymbolicTensor:
     return SymbolicTensor(DType.INT64, (length,))
 
 
-def elements(tensor: SymbolicTensor) -> Any:
-    return None if tensor.values is None else tensor.values.tolist()
-
-
-SHAPE = {
+SHAPE: dict[str, Any] = {
     # id:                     (data,        start, end,   values)
     "symbolic":               ((B, S, 3),   None,  None,  [B, S, 3]),
     "scalar":                 ((),          None,  None,  []),
@@ -49,7 +38,7 @@ SHAPE = {
 
 @pytest.mark.parametrize("data, start, end, values", SHAPE.values(), ids=SHAPE)
 def test_shape(data: Any, start: int | None, end: int | None, values: Any) -> None:
-    given = {k: v for k, v in {"start": start, "end": end}.items() if v is not None}
+    given: dict[str, Any] = {k: v for k, v in {"start": start, "end": end}.items() if v is not None}
     (found,) = call(shape.rules, "Shape", [data], version=15, **given)
     assert (found.dtype, found.shape, elements(found)) == (DType.INT64, (len(values),), values)
 
@@ -71,7 +60,7 @@ def test_size() -> None:
     assert elements(found) == 1
 
 
-CONSTANTS = {
+CONSTANTS: dict[str, Any] = {
     # id:            (attribute,       value,               dtype,          shape, values)
     "value_int":     ("value_int",     3,                   DType.INT64,    (),    3),
     "value_ints":    ("value_ints",    (1, 2),              DType.INT64,    (2,),  [1, 2]),
@@ -97,13 +86,13 @@ def test_a_constant_has_one_value(attributes: Any) -> None:
         call(shape.rules, "Constant", [], **attributes)
 
 
-FILLED = {
+FILLED: dict[str, Any] = {
     # id:                  (input,               value,                       dtype,          shape,      values)
     "zeros":               (ints(2),             None,                        DType.FLOAT32,  (2,),       [0.0, 0.0]),
-    "scalar":              (ints(),              scalar(7),                   DType.INT64,    (),         7),
+    "scalar":              (ints(),              known(7),                   DType.INT64,    (),         7),
     "symbolic":            (ints(B, 2),          ints(-1),                    DType.INT64,    (B, 2),     None),
     "no elements":         (ints(0, 2),          ints(1),                     DType.INT64,    (0, 2),     []),
-    "bool":                (ints(2),             scalar(True, DType.BOOL),    DType.BOOL,     (2,),       [True, True]),
+    "bool":                (ints(2),             known(True, DType.BOOL),    DType.BOOL,     (2,),       [True, True]),
     "unknown rank":        (unknown(N),          ints(1),                     DType.INT64,    None,       None),
 }  # fmt: skip
 
@@ -136,7 +125,7 @@ def test_eye_like() -> None:
     assert (found.shape, found.span) == ((N, 3), Span(0, 1))
 
 
-RESHAPE = {
+RESHAPE: dict[str, Any] = {
     # id:                             (data,              target,                     result,                 assumptions)
     "static":                         ((2, 3),            ints(3, 2),                 (3, 2),                 []),
     "to a scalar":                    ((1,),              ints(),                     (),                     []),
@@ -213,7 +202,7 @@ def test_values_and_spans_take_the_new_shape() -> None:
     assert (found.shape, found.span) == ((N, 1), Span(0, S))
 
 
-RESHAPE_VIOLATIONS = {
+RESHAPE_VIOLATIONS: dict[str, Any] = {
     "counts differ":       ((2, 3),    ints(4, 2),      "the input [2, 3] has 6 elements, the target [4, 2] has 8"),
     "counts never equal":  ((N, 6),    ints(5, 5),      "the input [N, 6] has 6*N elements, the target [5, 5] has 25"),
     "not divisible":       ((2, 3),    ints(4, -1),     "the input [2, 3] has 6 elements, which 4 does not divide"),
@@ -237,7 +226,7 @@ def test_allowzero_forbids_zero_beside_minus_one() -> None:
         call(reshape.rules, "Reshape", [(0, 3), ints(0, -1)], version=14, allowzero=1)
 
 
-ALLOWZERO_AND_MINUS_ONE = {
+ALLOWZERO_AND_MINUS_ONE: dict[str, Any] = {
     # id:                (data,         target,             result,             assumptions, constraints)
     "split heads":       ((B, S, 64),   ints(B, S, -1, 8),  (B, S, 8, 8),       [],          []),
     "merge heads":       ((B, 4, 8),    ints(B, -1),        (B, 32),            [],          []),
@@ -260,7 +249,7 @@ def test_allowzero_and_minus_one(case: Any) -> None:
     assert context.scope.bounds(B).lo == 0
 
 
-MOVES = {
+MOVES: dict[str, Any] = {
     # id:                       (op,          version, inputs,               attributes,        result)
     "flatten":                  ("Flatten",   13, [(B, S, 4)],               {},                (B, 4 * S)),
     "flatten axis 0":           ("Flatten",   13, [(B, 4)],                  {"axis": 0},       (1, 4 * B)),
@@ -303,7 +292,7 @@ def test_a_squeezed_symbol_must_be_one() -> None:
     assert [str(c) for c in context.constraints] == ["N == 1"]
 
 
-MOVE_VIOLATIONS = {
+MOVE_VIOLATIONS: dict[str, Any] = {
     "flatten axis":          ("Flatten",   13, [(2, 3)],              {"axis": 3},     "axis = 3 is outside [-2, 2], data has rank 2"),
     "flatten 9 negative":    ("Flatten",   9,  [(2, 3)],              {"axis": -1},    "axis = -1 is outside [0, 2], data has rank 2"),
     "squeeze axis":          ("Squeeze",   13, [(1, 3), ints(2)],     {},              "axes = 2 is outside [-2, 1], data has rank 2"),
@@ -320,7 +309,7 @@ def test_move_violations(name: str, version: int, inputs: Any, attributes: Any, 
     assert raised.value.message == message
 
 
-EXPAND = {
+EXPAND: dict[str, Any] = {
     # id:                        (op,       inputs,                                   result)
     "expand":                    ("Expand", [(3, 1), ints(2, 1, 6)],                  (2, 3, 6)),
     "expand symbolic":           ("Expand", [(1, 1, S), ints(B, 1, S)],               (B, 1, S)),
@@ -347,11 +336,11 @@ def test_expand_and_tile_repeat_values() -> None:
     assert elements(found) == [[N, N], [N, N]]
     (found,) = call(expand.rules, "Tile", [ints(N, 2), ints(2)])
     assert elements(found) == [N, 2, N, 2]
-    (found,) = call(expand.rules, "Tile", [(B, 2), scalar(3), scalar(1)], version=1)
+    (found,) = call(expand.rules, "Tile", [(B, 2), known(3), known(1)], version=1)
     assert found.shape == (B, 6)
 
 
-RANGE = {
+RANGE: dict[str, Any] = {
     # id:                  (start,      limit,      delta,      dim,               values,      span)
     "spec example 1":      (3,          9,          3,          2,                 [3, 6],      Span(3, 8)),
     "spec example 2":      (10,         4,          -2,         3,                 [10, 8, 6],  Span(5, 10)),
@@ -367,28 +356,28 @@ RANGE = {
 
 @pytest.mark.parametrize("start, limit, delta, dim, values, span", RANGE.values(), ids=RANGE)
 def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: Span | None) -> None:
-    (found,) = call(expand.rules, "Range", [scalar(start), scalar(limit), scalar(delta)])
+    (found,) = call(expand.rules, "Range", [known(start), known(limit), known(delta)])
     assert (found.dtype, found.shape, elements(found), found.span) == (DType.INT64, (dim,), values, span)
 
 
 def test_range_of_an_unknown_limit_keeps_its_span() -> None:
     limit = SymbolicTensor(DType.INT64, (), None, Span(0, N))
-    (found,) = call(expand.rules, "Range", [scalar(0), limit, scalar(1)])
+    (found,) = call(expand.rules, "Range", [known(0), limit, known(1)])
     assert found.shape[0].is_symbol and found.span == Span(0, N - 1)
 
 
 def test_range_of_floats_is_counted_as_the_runtime_does() -> None:
-    floats = [scalar(x, DType.FLOAT32) for x in (0.0, 1.0, 0.10000000149011612)]
+    floats = [known(x, DType.FLOAT32) for x in (0.0, 1.0, 0.10000000149011612)]
     (found,) = call(expand.rules, "Range", floats)
     assert found.shape == (10,)
-    whole = [scalar(x, DType.FLOAT32) for x in (0.0, N, 1.0)]
+    whole = [known(x, DType.FLOAT32) for x in (0.0, N, 1.0)]
     (found,) = call(expand.rules, "Range", whole)
     assert found.shape == (N,)
 
 
 def test_range_of_whole_floats_is_known_where_the_type_holds_the_difference() -> None:
     def count(start: Dim | float, limit: Dim | float, delta: float, context: Context | None = None) -> Dim:
-        scalars = [scalar(x, DType.FLOAT32) for x in (start, limit, delta)]
+        scalars = [known(x, DType.FLOAT32) for x in (start, limit, delta)]
         (found,) = call(expand.rules, "Range", scalars, context=context or Context())
         return found.shape[0]
 
@@ -416,7 +405,7 @@ def test_range_of_a_short_float_is_known_where_no_rounding_matters(dtype: DType)
     assert not isinstance(length(-1.0, 4096.0, 1.0), int)  # 4097 is rounded
 
 
-VIOLATIONS = {
+VIOLATIONS: dict[str, Any] = {
     "int32 shape":       (shape.rules,  "ConstantOfShape", [SymbolicTensor(DType.INT32, (2,))],  "the input must be int64, is int32"),
     "wrapped size":      (shape.rules,  "ConstantOfShape", [ints(2**63 - 1)],            "a tensor has fewer than 2^62 elements, [9223372036854775807] has 9223372036854775807"),
     "negative size":     (shape.rules,  "ConstantOfShape", [ints(2, -1)],                "element 1 of the input must be >= 0, is -1"),
@@ -425,8 +414,8 @@ VIOLATIONS = {
     "no broadcast":      (expand.rules, "Expand",          [(3,), ints(2)],              "shapes [3] and [2] do not broadcast: dim 3 and dim 2 at axis -1"),
     "negative repeats":  (expand.rules, "Tile",            [(3,), ints(-1)],             "element 0 of repeats must be >= 0, is -1"),
     "number of repeats": (expand.rules, "Tile",            [(3,), ints(1, 1)],           "repeats must have 1 elements, one per axis of data, has 2"),
-    "delta 0":           (expand.rules, "Range",           [scalar(0), scalar(3), scalar(0)], "delta must not be 0"),
-    "vector as start":   (expand.rules, "Range",           [ints(0, 1), scalar(3), scalar(1)], "start must be a scalar, has shape [2]"),
+    "delta 0":           (expand.rules, "Range",           [known(0), known(3), known(0)], "delta must not be 0"),
+    "vector as start":   (expand.rules, "Range",           [ints(0, 1), known(3), known(1)], "start must be a scalar, has shape [2]"),
 }  # fmt: skip
 
 

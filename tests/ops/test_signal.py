@@ -12,15 +12,12 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import loss, ngram, signal, vision
 from gather_infer.rules import Context
 from gather_infer.symbolic import known_le, symbol
-from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, SymbolicTensor
 from tests.ops.call import UNRANKED, call
+from tests.ops.facts import known
 
 B, C, L, N, R = map(symbol, "BCLNR")
 F32, I64 = DType.FLOAT32, DType.INT64
-
-
-def scalar(value: Any) -> SymbolicTensor:
-    return from_values(I64, make_values(value))
 
 
 UNKNOWN = SymbolicTensor(I64, ())
@@ -28,14 +25,14 @@ DFT = {
     # id:               (inputs,                                     attributes,                      result)
     "complex":          ([(2, 9, 5, 2)],                             {},                              (2, 9, 5, 2)),
     "real":             ([(2, 9, 5, 1)],                             {},                              (2, 9, 5, 2)),
-    "length":           ([(2, 9, 5, 1), scalar(7)],                  {},                              (2, 9, 7, 2)),
-    "axis":             ([(2, 9, 5, 1), scalar(7), scalar(1)],       {},                              (2, 7, 5, 2)),
-    "onesided":         ([(B, L, 5, 1), None, scalar(1)],            {"onesided": 1},                 (B, L//2 + 1, 5, 2)),
-    "onesided, length": ([(2, 9, 5, 1), scalar(7), scalar(1)],       {"onesided": 1},                 (2, 4, 5, 2)),
+    "length":           ([(2, 9, 5, 1), known(7)],                  {},                              (2, 9, 7, 2)),
+    "axis":             ([(2, 9, 5, 1), known(7), known(1)],       {},                              (2, 7, 5, 2)),
+    "onesided":         ([(B, L, 5, 1), None, known(1)],            {"onesided": 1},                 (B, L//2 + 1, 5, 2)),
+    "onesided, length": ([(2, 9, 5, 1), known(7), known(1)],       {"onesided": 1},                 (2, 4, 5, 2)),
     "inverse":          ([(2, 9, 5, 2)],                             {"inverse": 1},                  (2, 9, 5, 2)),
-    "onesided inverse": ([(2, 9, 5, 2), None, scalar(1)],            {"inverse": 1, "onesided": 1},   (2, 16, 5, 1)),
-    "the same, length": ([(2, 9, 5, 2), scalar(6), scalar(1)],       {"inverse": 1, "onesided": 1},   (2, 6, 5, 1)),
-    "symbolic length":  ([(2, 9, 5, 1), scalar(L)],                  {},                              (2, 9, L, 2)),
+    "onesided inverse": ([(2, 9, 5, 2), None, known(1)],            {"inverse": 1, "onesided": 1},   (2, 16, 5, 1)),
+    "the same, length": ([(2, 9, 5, 2), known(6), known(1)],       {"inverse": 1, "onesided": 1},   (2, 6, 5, 1)),
+    "symbolic length":  ([(2, 9, 5, 1), known(L)],                  {},                              (2, 9, L, 2)),
     "no signal":        ([(2, 0, 1)],                                {},                              (2, 0, 2)),
     "unranked":         ([UNRANKED],                                 {},                              None),
 }  # fmt: skip
@@ -47,8 +44,8 @@ def test_dft(inputs: Any, attributes: dict[str, Any], result: Any) -> None:
 
 
 def test_dft_17_has_axis_1() -> None:
-    assert call(signal.rules, "DFT", [(2, 9, 5, 1), scalar(7)], version=17)[0].shape == (2, 7, 5, 2)
-    assert call(signal.rules, "DFT", [(2, 9, 5, 1), scalar(7)], version=17, axis=2)[0].shape == (2, 9, 7, 2)
+    assert call(signal.rules, "DFT", [(2, 9, 5, 1), known(7)], version=17)[0].shape == (2, 7, 5, 2)
+    assert call(signal.rules, "DFT", [(2, 9, 5, 1), known(7)], version=17, axis=2)[0].shape == (2, 9, 7, 2)
 
 
 def test_dft_with_unknown_values() -> None:
@@ -61,11 +58,11 @@ def test_dft_with_unknown_values() -> None:
 
 
 DFT_BAD = {
-    "axis":       ([(2, 9, 5, 1), None, scalar(3)], "axis = 3 is outside [-4, -2] and [0, 2]"),
-    "last axis":  ([(2, 9, 5, 1), None, scalar(-1)], "axis = -1 is outside"),
+    "axis":       ([(2, 9, 5, 1), None, known(3)], "axis = 3 is outside [-4, -2] and [0, 2]"),
+    "last axis":  ([(2, 9, 5, 1), None, known(-1)], "axis = -1 is outside"),
     "parts":      ([(2, 9, 3)], "the last dim of input must be 1 (real) or 2 (complex), is 3"),
     "rank":       ([(2,)], "input must have rank 2 or more, has rank 1"),
-    "dft_length": ([(2, 9, 1), scalar(0)], "dft_length must be 1 or more, is 0"),
+    "dft_length": ([(2, 9, 1), known(0)], "dft_length must be 1 or more, is 0"),
     "not scalar": ([(2, 9, 1), SymbolicTensor(I64, (2, 2))], "dft_length must be a scalar"),
 }  # fmt: skip
 
@@ -76,7 +73,7 @@ def test_a_onesided_dft_goes_between_real_and_complex() -> None:
         (1, 1, "inverse transform takes no real"),
     ):
         with pytest.raises(SpecViolation, match=f"a onesided {what} input"):
-            call(signal.rules, "DFT", [(2, 9, parts), None, scalar(1)], version=20, onesided=1, inverse=inverse)
+            call(signal.rules, "DFT", [(2, 9, parts), None, known(1)], version=20, onesided=1, inverse=inverse)
 
 
 @pytest.mark.parametrize("inputs, message", DFT_BAD.values(), ids=DFT_BAD)
@@ -88,13 +85,13 @@ def test_dft_violations(inputs: Any, message: str) -> None:
 
 STFT = {
     # id:               (inputs,                                         attributes,      result)
-    "window":           ([(2, 128, 1), scalar(8), (16,)],                {},              (2, 15, 9, 2)),
-    "frame_length":     ([(2, 128, 1), scalar(8), None, scalar(16)],     {},              (2, 15, 9, 2)),
-    "both":             ([(2, 128, 1), scalar(8), (16,), scalar(16)],    {},              (2, 15, 9, 2)),
-    "neither":          ([(2, 128, 1), scalar(8)],                       {},              (2, 1, 65, 2)),
-    "not onesided":     ([(2, 128, 2), scalar(8), (16,)],                {"onesided": 0}, (2, 15, 16, 2)),
-    "no parts":         ([(2, 128), scalar(8), (16,)],                   {},              (2, 15, 9, 2)),
-    "symbolic":         ([(B, L, 1), scalar(8), (16,)],                  {},              (B, L//8 - 1, 9, 2)),
+    "window":           ([(2, 128, 1), known(8), (16,)],                {},              (2, 15, 9, 2)),
+    "frame_length":     ([(2, 128, 1), known(8), None, known(16)],     {},              (2, 15, 9, 2)),
+    "both":             ([(2, 128, 1), known(8), (16,), known(16)],    {},              (2, 15, 9, 2)),
+    "neither":          ([(2, 128, 1), known(8)],                       {},              (2, 1, 65, 2)),
+    "not onesided":     ([(2, 128, 2), known(8), (16,)],                {"onesided": 0}, (2, 15, 16, 2)),
+    "no parts":         ([(2, 128), known(8), (16,)],                   {},              (2, 15, 9, 2)),
+    "symbolic":         ([(B, L, 1), known(8), (16,)],                  {},              (B, L//8 - 1, 9, 2)),
 }  # fmt: skip
 
 
@@ -105,17 +102,17 @@ def test_stft(inputs: Any, attributes: dict[str, Any], result: Any) -> None:
 
 def test_stft_implies_that_a_frame_fits() -> None:
     context = Context()
-    call(signal.rules, "STFT", [(B, L, 1), scalar(8), (16,)], version=17, context=context)
+    call(signal.rules, "STFT", [(B, L, 1), known(8), (16,)], version=17, context=context)
     assert known_le(16, L, context.scope) is True
     (found,) = call(signal.rules, "STFT", [UNRANKED, UNKNOWN], version=17)
     assert found.rank == 4 and found.shape[3] == 2
 
 
 STFT_BAD = {
-    "window":     ([(2, 128, 1), scalar(8), (15,), scalar(16)], "must be equal, are 16 and 15"),
-    "too short":  ([(2, 10, 1), scalar(8), (16,)], "a frame must be as long as the signal at most, 10, is 16"),
-    "step":       ([(2, 10, 1), scalar(0), (16,)], "frame_step must be 1 or more, is 0"),
-    "rank":       ([(10,), scalar(8), (16,)], "signal must have rank 3, has rank 1"),
+    "window":     ([(2, 128, 1), known(8), (15,), known(16)], "must be equal, are 16 and 15"),
+    "too short":  ([(2, 10, 1), known(8), (16,)], "a frame must be as long as the signal at most, 10, is 16"),
+    "step":       ([(2, 10, 1), known(0), (16,)], "frame_step must be 1 or more, is 0"),
+    "rank":       ([(10,), known(8), (16,)], "signal must have rank 3, has rank 1"),
 }  # fmt: skip
 
 
@@ -128,21 +125,21 @@ def test_stft_violations(inputs: Any, message: str) -> None:
 
 @pytest.mark.parametrize("op_type", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 def test_window_functions(op_type: str) -> None:
-    assert call(signal.rules, op_type, [scalar(7)], version=17) == [SymbolicTensor(F32, (7,))]
-    assert call(signal.rules, op_type, [scalar(0)], version=17)[0].shape == (0,)
-    assert call(signal.rules, op_type, [scalar(L)], version=17, output_datatype=11) == [
+    assert call(signal.rules, op_type, [known(7)], version=17) == [SymbolicTensor(F32, (7,))]
+    assert call(signal.rules, op_type, [known(0)], version=17)[0].shape == (0,)
+    assert call(signal.rules, op_type, [known(L)], version=17, output_datatype=11) == [
         SymbolicTensor(DType.FLOAT64, (L,))
     ]
     assert call(signal.rules, op_type, [UNKNOWN], version=17)[0].rank == 1
     with pytest.raises(SpecViolation, match="size must be 0 or more, is -1"):
-        call(signal.rules, op_type, [scalar(-1)], version=17)
+        call(signal.rules, op_type, [known(-1)], version=17)
     with pytest.raises(SpecViolation, match="output_datatype = 99 is not an element type"):
-        call(signal.rules, op_type, [scalar(1)], version=17, output_datatype=99)
+        call(signal.rules, op_type, [known(1)], version=17, output_datatype=99)
 
 
 def test_mel_weight_matrix() -> None:
     edge = SymbolicTensor(F32, ())
-    (found,) = call(signal.rules, "MelWeightMatrix", [scalar(8), scalar(17), scalar(16000), edge, edge], version=17)
+    (found,) = call(signal.rules, "MelWeightMatrix", [known(8), known(17), known(16000), edge, edge], version=17)
     assert found == SymbolicTensor(F32, (9, 8))
 
 

@@ -218,7 +218,7 @@ def test_what_draws_numbers_says_so() -> None:
         s.name
         for s in onnx.defs.get_all_schemas()
         if s.domain == ""
-        and s.node_determinism is NON_DETERMINISTIC
+        and getattr(s, "node_determinism") is NON_DETERMINISTIC  # noqa: B009 (its stubs lack it)
         and s.name not in IS_DETERMINISTIC
         and traits(s.name) is not None
     }

@@ -14,7 +14,7 @@ from gather_infer.tensor import Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F16, F32, F64, I32, I64, M, N, elements, known, within
 
-ELEMENTS = {
+ELEMENTS: dict[str, Any] = {
     # id:               (op,           elements,                        result)
     "floor":            ("Floor",      [Ratio(N, 3), 1.5, -1.5, N],     [N // 3, 1.0, -2.0, N]),
     "ceil":             ("Ceil",       [Ratio(N, 3), 1.5, -1.5, N],     [ceildiv(N, 3), 2.0, -1.0, N]),
@@ -51,7 +51,7 @@ def test_relu_of_integers() -> None:
     assert result.span is not None and result.span.lo == 0
 
 
-SOFTMAX = {
+SOFTMAX: dict[str, Any] = {
     # id:                   (version, shape, attributes,    message)
     "default":              (13, (N, 3), {},                None),
     "default of a vector":  (13, (3,),   {},                None),
@@ -75,7 +75,7 @@ def test_softmax(op_type: str, name: str) -> None:
     assert raised.value.message == message
 
 
-DROPOUT = {
+DROPOUT: dict[str, Any] = {
     # id:                   (version, inputs,                                       attributes,      elements, mask)
     "training":             (1,  [known([1.0], F32)],                               {},              None,     F32),
     "is_test":              (6,  [known([1.0], F32)],                               {"is_test": 1},  [1.0],    F32),
@@ -96,7 +96,7 @@ def test_dropout(name: str) -> None:
     assert (mask.dtype, mask.shape) == (mask_type, (1,))
 
 
-PRELU = {
+PRELU: dict[str, Any] = {
     # id:                   (version, X,         slope,  message)
     "per channel":          (6,  (N, 3, 4),      (3,),   None),
     "one slope":            (6,  (N, 3, 4),      (1,),   None),

@@ -204,12 +204,12 @@ def selection(r: random.Random) -> Case:
             attributes["axis"] = r.randint(-x.ndim, x.ndim - 1)
         return Case("Unique", 11, [array(r, dims, np.int64, 0, 3)], attributes, 4)
     if op_type == "ScatterND":
-        k = r.randint(1, x.ndim)
+        width = r.randint(1, x.ndim)
         lead = r.choice(((1,), (2,), (2, 2)))
-        columns = [np.array([r.randint(-d, d - 1) for _ in range(int(np.prod(lead)))]) for d in dims[:k]]
-        indices = np.stack(columns, axis=-1).reshape(*lead, k).astype(np.int64)
+        columns = [np.array([r.randint(-d, d - 1) for _ in range(int(np.prod(lead)))]) for d in dims[:width]]
+        indices = np.stack(columns, axis=-1).reshape(*lead, width).astype(np.int64)
         reduced = r.random() < 0.4
-        updates = array(r, (*lead, *dims[k:]), dtype)
+        updates = array(r, (*lead, *dims[width:]), dtype)
         attributes = {"reduction": r.choice(["add", "mul", "max", "min"])} if reduced else {}
         return Case("ScatterND", 18, [x, indices, updates], attributes)
     axis = r.randrange(x.ndim)

@@ -198,7 +198,7 @@ class Builder:
         self, op_type: str, inputs: Iterable[str | None], outputs: int = 1, *, domain: str = "", **attributes: Any
     ) -> list[str] | None:
         """The names of the outputs, None when the node does not run on the examples."""
-        names = list(inputs)
+        names: list[Any] = list(inputs)
         if None in names:
             return None
         made = [self.world.name("v") for _ in range(outputs)]
@@ -233,7 +233,7 @@ class Builder:
             feeds = {n: arrays[example] for n, arrays in known.items()}
             if any(array is None for array in feeds.values()):
                 continue
-            if aborts_on_empty(node) and any(np.size(a) == 0 for a in feeds.values() if not isinstance(a, list)):
+            if aborts_on_empty(node) and any(np.size(a) == 0 for a in feeds.values() if isinstance(a, np.ndarray)):
                 if example == 0:
                     return None
                 continue

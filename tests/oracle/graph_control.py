@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
@@ -29,7 +30,7 @@ def grow(b: Builder, nodes: int) -> None:
         b.rng.choices(entries, weights)[0](b)
 
 
-def own(b: Builder, accept: Callable[[object], bool]) -> str | None:
+def own(b: Builder, accept: Callable[[Any], bool]) -> str | None:
     """A value made in this graph."""
     names = [n for n in b.values if b.first(n) is not None and accept(b.first(n))]
     return b.rng.choice(names[-4:]) if names else None
@@ -40,7 +41,12 @@ def copied(b: Builder, name: str | None) -> str | None:
     return b.one("Identity", name)
 
 
-def is_tensor(value: object) -> bool:
+def is_of(dtype: Any) -> Callable[[Any], bool]:
+    """Whether a value is a tensor of that type."""
+    return lambda value: is_tensor(value) and value.dtype == dtype
+
+
+def is_tensor(value: Any) -> bool:
     return not isinstance(value, list)
 
 
@@ -54,11 +60,11 @@ def condition(b: Builder) -> str | None:
     return b.pick(lambda a: is_bool(a) and a.size == 1)
 
 
-def if_(b: Builder) -> object:
+def if_(b: Builder) -> Any:
     chosen = condition(b)
     branches: dict[str, list[str]] = {"then_branch": [], "else_branch": []}
     graphs = {}
-    kinds: list[object] = []
+    kinds: list[Any] = []
     for name in branches:
         inner = b.inner()
         grow(inner, b.rng.randint(1, 4))
@@ -71,8 +77,8 @@ def if_(b: Builder) -> object:
                 kinds.append(inner.first(made).dtype)
         else:
             for kind in kinds:
-                made = own(inner, lambda a, kind=kind: is_tensor(a) and a.dtype == kind)
-                made = copied(inner, made or inner.pick(lambda a, kind=kind: is_tensor(a) and a.dtype == kind))
+                made = own(inner, is_of(kind))
+                made = copied(inner, made or inner.pick(is_of(kind)))
                 if made is None:
                     return None
                 branches[name].append(made)
@@ -106,9 +112,9 @@ def _differ(a: np.ndarray, value: np.ndarray, at: int) -> bool:
     return all(m == n for k, (m, n) in enumerate(zip(a.shape, value.shape, strict=True)) if k != at)
 
 
-def loop(b: Builder) -> object:
+def loop(b: Builder) -> Any:
     examples = len(b.world.examples)
-    states = [
+    states: list[Any] = [
         b.pick(lambda a: (is_float(a) and a.ndim <= 3) or (is_int(a) and a.ndim <= 1) or isinstance(a, list))
         for _ in range(b.rng.randint(0, 2))
     ]
@@ -147,8 +153,8 @@ def loop(b: Builder) -> object:
         )
     else:
         goes_on = copied(inner, condition(inner))
-    after = [next_state(inner, s) for s in given]
-    scans = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(0, 2))]
+    after: list[Any] = [next_state(inner, s) for s in given]
+    scans: list[Any] = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(0, 2))]
     if goes_on is None or None in after or None in scans or not states + scans:
         return None
     if len(set(after)) < len(after):
@@ -157,8 +163,8 @@ def loop(b: Builder) -> object:
     return b.add("Loop", [limit, start, *states], len(states) + len(scans), body=body)
 
 
-def scan(b: Builder) -> object:
-    states = [b.pick(lambda a: is_float(a) and a.ndim <= 3) for _ in range(b.rng.randint(0, 1))]
+def scan(b: Builder) -> Any:
+    states: list[Any] = [b.pick(lambda a: is_float(a) and a.ndim <= 3) for _ in range(b.rng.randint(0, 1))]
     x = b.floats(1, 4)
     if x is None or None in states:
         return None
@@ -175,11 +181,11 @@ def scan(b: Builder) -> object:
     inner.bind(given[-1], slices, is_static=False)
     inner.alive = {e for e in inner.alive if slices[e] is not None}
     grow(inner, b.rng.randint(1, 4))
-    after = [next_state(inner, s) for s in given[:-1]]
-    scans = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(1, 2))]
+    after: list[Any] = [next_state(inner, s) for s in given[:-1]]
+    scans: list[Any] = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(1, 2))]
     if None in after or None in scans:
         return None
-    attributes: dict[str, object] = {"num_scan_inputs": 1}
+    attributes: dict[str, Any] = {"num_scan_inputs": 1}
     if at or b.rng.random() < 0.2:
         attributes["scan_input_axes"] = [at - (b.first(x).ndim if b.rng.random() < 0.3 else 0)]
     if b.rng.random() < 0.3:
@@ -190,7 +196,7 @@ def scan(b: Builder) -> object:
     return b.add("Scan", [*states, x], len(states) + len(scans), body=body, **attributes)
 
 
-def function(b: Builder) -> object:
+def function(b: Builder) -> Any:
     """A call; often of a function that is there already, with other arguments."""
     known = b.world.functions
     if known and b.rng.random() < 0.5:
@@ -200,12 +206,12 @@ def function(b: Builder) -> object:
             [b.pick(is_tensor) or "" for _ in body.input],
             [b.world.name("v") for _ in body.output],
             domain=LOCAL,
-            **{name: b.rng.randint(-1, 2) for name in body.attribute},
+            **dict[str, Any]({name: b.rng.randint(-1, 2) for name in body.attribute}),
         )
         return b.add_node(call) if "" not in call.input else None
     if b.is_function or (b.parent is not None and b.parent.is_function):
         return None
-    arguments = [b.floats(0, 4) if k == 0 else b.pick(is_tensor) for k in range(b.rng.randint(1, 3))]
+    arguments: list[Any] = [b.floats(0, 4) if k == 0 else b.pick(is_tensor) for k in range(b.rng.randint(1, 3))]
     if None in arguments:
         return None
     inner = Builder(b.world, b, is_function=True)
@@ -213,7 +219,7 @@ def function(b: Builder) -> object:
     for name, argument in zip(formal, arguments, strict=True):
         inner.bind(name, list(b.find(argument)), is_static=argument in b.world.static)
     grow(inner, b.rng.randint(1, 6))
-    made = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(1, 2))]
+    made: list[Any] = [copied(inner, own(inner, is_tensor)) for _ in range(b.rng.randint(1, 2))]
     if None in made:
         return None
     body = FunctionProto(domain=LOCAL, name=b.world.name("F"), input=formal, output=made, node=inner.nodes)

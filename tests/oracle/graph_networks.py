@@ -20,8 +20,8 @@ def matmul(b: Builder) -> str | None:
         perm[-2:] = reversed(perm[-2:])
         return b.one("MatMul", x, b.one("Transpose", x, perm=perm))
     shape = b.first(x).shape
-    y = b.pick(lambda a: is_float(a) and a.ndim >= 1 and a.shape[-2 if a.ndim > 1 else 0] == shape[-1])
-    return b.one("MatMul", x, y)
+    other = b.pick(lambda a: is_float(a) and a.ndim >= 1 and a.shape[-2 if a.ndim > 1 else 0] == shape[-1])
+    return b.one("MatMul", x, other)
 
 
 def gemm(b: Builder) -> str | None:

@@ -67,7 +67,8 @@ def sizes(b: Builder, count: int, numbers: tuple[int, ...] = (1, 1, 2, 3)) -> st
         parts.append(b.constant([b.rng.choice(numbers)]) if b.rng.random() < 0.45 else size1(b))
     if count == 1:
         return parts[0]
-    return b.add("Concat", parts, axis=b.rng.choice((0, -1)))[0] if None not in parts else None
+    made = None if None in parts else b.add("Concat", parts, axis=b.rng.choice((0, -1)))
+    return None if made is None else made[0]
 
 
 def arithmetic(b: Builder) -> str | None:

@@ -86,7 +86,7 @@ class _Shrinker:
                 if index is None:
                     break
                 outputs = list(graph.node[index].output)
-                arrays = [self.values.get(o) for o in outputs]
+                arrays: list[Any] = [self.values.get(o) for o in outputs]
                 if not all(isinstance(a, np.ndarray) and a.dtype.kind != "O" for a in arrays):
                     break
                 del graph.node[index]

@@ -176,9 +176,9 @@ def _contradictions(
         for position, (element, real) in enumerate(zip(fact.values.flat, array.flat, strict=True)):
             if isinstance(element, (int, float, Expr)):
                 found.values += 1
-                value = element if isinstance(element, float) else _evaluate(element, sizes)
-                if value is not None and value != real and not (value != value and real != real):
-                    yield f"element {position} inferred {element} = {value}, is {real}"
+                told = element if isinstance(element, float) else _evaluate(element, sizes)
+                if told is not None and told != real and not (told != told and real != real):
+                    yield f"element {position} inferred {element} = {told}, is {real}"
     if fact.span is not None and array.size and array.dtype.kind in "iub":
         found.spans += 1
         low = None if fact.span.lo is None else _evaluate(fact.span.lo, sizes)

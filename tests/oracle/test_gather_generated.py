@@ -126,7 +126,11 @@ def run_onnxruntime(cases: list[Case]) -> list[np.ndarray[Any, Any]]:
             shape = given.shape if case.operator == "GatherBlockQuantized" else [None] * given.ndim
             inputs.append(helper.make_tensor_value_info(name, int(dtype), shape))
             feeds[name] = given
-        nodes.append(helper.make_node(case.operator, names, [f"out_{number}"], domain=case.domain, **case.attributes))
+        nodes.append(
+            helper.make_node(
+                case.operator, names, [f"out_{number}"], domain=case.domain, **dict[str, Any](case.attributes)
+            )
+        )
         outputs.append(onnx.ValueInfoProto(name=f"out_{number}"))
     domain = cases[0].domain
     opsets = [helper.make_opsetid("", 21 if domain else cases[0].version)]

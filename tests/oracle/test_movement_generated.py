@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +113,7 @@ def slice_(rng: random.Random) -> Case:
 def concat(rng: random.Random) -> Case:
     dims = shape(rng, low=1, high=3)
     at = axis(rng, len(dims))
-    parts = []
+    parts: list[np.ndarray | None] = []
     kind = rng.choice("lf")
     for _ in range(rng.randint(1, 4)):
         part = list(dims)
@@ -268,7 +269,7 @@ def compress(rng: random.Random) -> Case:
 def resize(rng: random.Random) -> Case:
     dims = (1, rng.randint(1, 3), rng.randint(1, 9), rng.randint(1, 9))
     values = data(rng, dims, kinds="f")
-    attributes = {"mode": "nearest"}
+    attributes: dict[str, Any] = {"mode": "nearest"}
     if rng.random() < 0.4:
         wanted = ints(dims[0], dims[1], rng.randint(1, 12), rng.randint(1, 12))
         return Case("Resize", [values, None, None, wanted], attributes, operands=(3,))

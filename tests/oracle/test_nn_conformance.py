@@ -67,7 +67,8 @@ def attribute(proto: Any) -> Any:
 
 
 def check(case: Any) -> None:
-    node, inputs, outputs = case.model.graph.node[0], *case.data_sets[0]
+    node = case.model.graph.node[0]
+    inputs, outputs = case.data_sets[0]
     given = dict(zip([i.name for i in case.model.graph.input], inputs, strict=True))
     expected = dict(zip([o.name for o in case.model.graph.output], outputs, strict=True))
     version = case.model.opset_import[0].version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -13,8 +14,8 @@ Feeds = Mapping[str, np.ndarray]
 
 def model(
     nodes: Sequence[NodeProto],
-    inputs: Mapping[str, tuple[int, Sequence[object] | None]],
-    outputs: Mapping[str, tuple[int, Sequence[object] | None]],
+    inputs: Mapping[str, tuple[int, Sequence[Any] | None]],
+    outputs: Mapping[str, tuple[int, Sequence[Any] | None]],
     initializers: Mapping[str, np.ndarray] | None = None,
     *,
     opset: int = 17,
@@ -29,8 +30,8 @@ def model(
 
 def body(
     nodes: Sequence[NodeProto],
-    inputs: Mapping[str, tuple[int, Sequence[object] | None]],
-    outputs: Mapping[str, tuple[int, Sequence[object] | None]],
+    inputs: Mapping[str, tuple[int, Sequence[Any] | None]],
+    outputs: Mapping[str, tuple[int, Sequence[Any] | None]],
     initializers: Mapping[str, np.ndarray] | None = None,
     name: str = "g",
 ) -> GraphProto:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -21,7 +22,7 @@ TYPES = (
     "FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "BOOL", "STRING", "COMPLEX64", "COMPLEX128",
     "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
 )  # fmt: skip
-SPECIAL = {
+SPECIAL: dict[str, Any] = {
     # bits that a conversion would change: -0.0, infinity, quiet and signalling NaNs with payloads, subnormals
     "FLOAT": [0x80000000, 0x7F800000, 0x7FC0BEEF, 0x7F80BEEF, 0xFFC00001, 1],
     "DOUBLE": [1 << 63, 0x7FF0 << 48, (0x7FF8 << 48) | 0xBEEF, (0x7FF0 << 48) | 0xBEEF, 1],
@@ -53,17 +54,19 @@ def sample(type_name: str, shape: tuple[int, ...]) -> Constant:
     return Constant(data_type, np.frombuffer(bits, dtype).reshape(shape))
 
 
-def indices(values: object, data_type: int = TensorProto.INT64) -> Constant:
+def indices(values: Any, data_type: int = TensorProto.INT64) -> Constant:
     array = np.array(values, dtype="<i8" if data_type == TensorProto.INT64 else "<i4")
-    return Constant(data_type, array.view(bits_dtype(data_type)))
+    dtype = bits_dtype(data_type)
+    assert dtype is not None
+    return Constant(data_type, array.view(dtype))
 
 
-def raw(constant: Constant) -> tuple[tuple[int, ...], object]:
+def raw(constant: Constant) -> tuple[tuple[int, ...], Any]:
     held = constant.bits
     return held.shape, list(held.flat) if held.dtype.hasobject else held.tobytes()
 
 
-CASES = {
+CASES: dict[str, Any] = {
     # id:                        (op,               data,      indices,                    attributes)
     "rows":                      ("Gather",         (4, 3),    [[0, 3], [1, 1]],           {}),
     "negative, last axis":       ("Gather",         (2, 5),    [-1, -5, 4],                {"axis": -1}),
@@ -80,7 +83,7 @@ CASES = {
 }  # fmt: skip
 
 
-def evaluated(op: str, data: Constant, index: Constant, attributes: dict[str, int]) -> Constant:
+def evaluated(op: str, data: Constant, index: Constant, attributes: dict[str, Any]) -> Constant:
     match op:
         case "Gather":
             return gather.gather(data, index, axis=attributes.get("axis", 0))
@@ -90,9 +93,7 @@ def evaluated(op: str, data: Constant, index: Constant, attributes: dict[str, in
             return gather.gather_nd(data, index, batch_dims=attributes.get("batch_dims", 0))
 
 
-def by_definition(
-    op: str, data: Constant, index: Constant, attributes: dict[str, int]
-) -> tuple[tuple[int, ...], object]:
+def by_definition(op: str, data: Constant, index: Constant, attributes: dict[str, Any]) -> tuple[tuple[int, ...], Any]:
     """The specification's formulas, one element at a time."""
     numbers = index.to_indices()
     assert numbers is not None
@@ -103,12 +104,14 @@ def by_definition(
         shape = data.bits.shape[:a] + numbers.shape + data.bits.shape[a + 1 :]
         for at in itertools.product(*map(range, shape)):
             i = int(numbers[at[a : a + numbers.ndim]])
-            found[at] = data.bits[(*at[:a], i % data.bits.shape[a], *at[a + numbers.ndim :])]
+            place = (*at[:a], i % data.bits.shape[a], *at[a + numbers.ndim :])
+            found[at] = data.bits[place]
     elif op == "GatherElements":
         a = attributes.get("axis", 0) % r
         shape = numbers.shape
         for at in itertools.product(*map(range, shape)):
-            found[at] = data.bits[(*at[:a], int(numbers[at]) % data.bits.shape[a], *at[a + 1 :])]
+            place = (*at[:a], int(numbers[at]) % data.bits.shape[a], *at[a + 1 :])
+            found[at] = data.bits[place]
     else:
         b, k = attributes.get("batch_dims", 0), numbers.shape[-1]
         shape = numbers.shape[:-1] + data.bits.shape[b + k :]
@@ -130,7 +133,7 @@ def test_bits_are_those_of_the_definition(case: str, type_name: str) -> None:
     assert raw(evaluated(op, data, index, attributes)) == by_definition(op, data, index, attributes)
 
 
-def one_node_model(op: str, data: Constant, index: Constant, attributes: dict[str, int], domain: str = "") -> object:
+def one_node_model(op: str, data: Constant, index: Constant, attributes: dict[str, Any], domain: str = "") -> Any:
     node = helper.make_node(op, ["data", "indices"], ["out"], domain=domain, **attributes)
     out = helper.make_tensor_value_info("out", data.data_type, None)
     graph = helper.make_graph([node], "g", [], [out], [data.to_tensor("data"), index.to_tensor("indices")])
@@ -159,7 +162,7 @@ def test_bits_are_those_of_onnxruntime(case: str, type_name: str, index_type: st
 @pytest.mark.parametrize("type_name", sorted(NOT_IN_ORT))
 def test_bits_are_those_of_the_reference_evaluator(type_name: str) -> None:
     data, index = sample(type_name, (4, 3)), indices([[0, 3], [-1, 1]])
-    theirs = ReferenceEvaluator(one_node_model("Gather", data, index, {"axis": 0})).run(None, {})[0]
+    (theirs,) = ReferenceEvaluator(one_node_model("Gather", data, index, {"axis": 0})).run(None, {})
     ours = gather.gather(data, index, axis=0).bits
     if type_name == "STRING":
         assert [s.encode() for s in theirs.flat] == list(ours.flat)
@@ -214,7 +217,7 @@ def _varint(value: int) -> bytes:
     return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80, value >> 7])
 
 
-VIOLATIONS = {
+VIOLATIONS: dict[str, Any] = {
     # id:                 (op,               data,   indices,       attributes,         message)
     "past the end":       ("Gather",         (3, 2), [0, 3],        {},            r"index 3 is outside \[-3, 2\]"),
     "before the start":   ("Gather",         (3, 2), [-4],          {},            r"index -4 is outside \[-3, 2\]"),
@@ -234,7 +237,7 @@ def test_what_the_specification_forbids_is_refused(case: str) -> None:
         evaluated(op, sample("FLOAT", shape), indices(values), attributes)
 
 
-ATTRIBUTES = {
+ATTRIBUTES: dict[str, Any] = {
     "value_int": (-3, TensorProto.INT64, np.array(-3, "<i8")),
     "value_ints": ([1, 2], TensorProto.INT64, np.array([1, 2], "<i8")),
     "value_float": (-0.0, TensorProto.FLOAT, np.array(-0.0, "<f4")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
-def gather(data: str, indices: str, out: str, name: str = "", **attributes: int) -> onnx.NodeProto:
+def gather(data: str, indices: str, out: str, name: str = "", **attributes: Any) -> onnx.NodeProto:
     return helper.make_node("Gather", [data, indices], [out], name or f"make_{out}", **attributes)
 
 
@@ -231,7 +232,7 @@ def test_an_inner_name_hides_an_outer_constant() -> None:
     then.node.insert(0, helper.make_node("Identity", ["dynamic"], ["pick"]))
     other = body([gather("table", "outer", "b")], {}, {"b": (F, None)}, {}, "else")
     node = helper.make_node("If", ["flag"], ["y"], "branch", then_branch=then, else_branch=other)
-    types = {"flag": (BOOL, []), "dynamic": (I64, [1])}
+    types: Any = {"flag": (BOOL, []), "dynamic": (I64, [1])}
     made = model([node], types, {"y": (F, None)}, {"table": TABLE, "outer": i64(2)})
     assert [str(f.node) for f in fold(made).folded] == ["branch/else_branch/make_b"]
 
@@ -246,7 +247,7 @@ def test_two_subgraphs_of_one_path_share_no_facts() -> None:
         then, other = branch(shape_of, "then"), branch(shape_of, "else")
         return helper.make_node("If", ["flag"], [out], "same", then_branch=then, else_branch=other)
 
-    types = {"flag": (BOOL, []), "five": (F, [5]), "open": (F, ["N"])}
+    types: Any = {"flag": (BOOL, []), "five": (F, [5]), "open": (F, ["N"])}
     made = model([node("open", "a"), node("five", "b")], types, {"a": (I64, [1]), "b": (I64, [1])}, {"zero": i64(0)})
     result = fold(made)
     feeds = {"flag": np.array(True), "five": np.ones(5, np.float32), "open": np.ones(2, np.float32)}
@@ -273,7 +274,7 @@ def everything() -> ModelProto:
             "index": i64(2)[0],
             "over": i64(1),
             "unused": i64(5),
-            "scale": np.float32([1]),
+            "scale": np.ones(1, np.float32),
             "zero": i64(0),
         },
         domains={"local": 1, "com.example.unused": 3},

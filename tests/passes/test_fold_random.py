@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 from gather_infer.passes import fold
 from tests.passes.folding_models import assert_same_outputs, model
 
-FEEDS = {"x": np.ones((2, 3, 4), np.float32), "z": np.ones((5, 7), np.float32)}
+FEEDS: dict[str, Any] = {"x": np.ones((2, 3, 4), np.float32), "z": np.ones((5, 7), np.float32)}
 
 
 def random_model(seed: int) -> ModelProto:
@@ -25,7 +26,7 @@ def random_model(seed: int) -> ModelProto:
         source = rng.choice([name for name, shape in shapes.items() if shape])
         shape, out, index = shapes[source], f"v{k}", f"i{k}"
         op = rng.choice(["Gather", "Gather", "GatherElements", "GatherND"])
-        attributes = {} if op == "GatherND" else {"axis": rng.randrange(len(shape))}
+        attributes: dict[str, Any] = {} if op == "GatherND" else {"axis": rng.randrange(len(shape))}
         axis = attributes.get("axis", 0)
         if op == "Gather":
             picked = rng.choice([(), (1,), (2,), (2, 2)])
@@ -46,7 +47,7 @@ def random_model(seed: int) -> ModelProto:
             shapes[f"{out}_squared"] = shapes[out]
         if rng.random() < 0.5 or k == 0:
             outputs.append(out)
-    types = {"x": (TensorProto.FLOAT, ["N", 3, "M"]), "z": (TensorProto.FLOAT, [5, 7])}
+    types: Any = {"x": (TensorProto.FLOAT, ["N", 3, "M"]), "z": (TensorProto.FLOAT, [5, 7])}
     return model(nodes, types, {name: (TensorProto.INT64, shapes[name]) for name in outputs}, held)
 
 

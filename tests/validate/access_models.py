@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -35,12 +36,12 @@ class Builder:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     added: bool = False
 
-    def node(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str:
+    def node(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> str:
         names = [f"v{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(outputs)]
         self.nodes.append(helper.make_node(op, inputs, names, domain=domain, **attributes))
         return names[0]
 
-    def constant(self, value: object, dtype: type = np.int64) -> str:
+    def constant(self, value: Any, dtype: type = np.int64) -> str:
         name = f"c{len(self.constants)}"
         self.constants[name] = np.asarray(value, dtype)
         return name
@@ -282,7 +283,8 @@ class Sample:
 def sample(seed: int) -> Sample:
     """The model of a seed."""
     choice = random.Random(seed)
-    rows: int | str = choice.choice([1, 2, 5, 9, "V"])
+    sizes: list[int | str] = [1, 2, 5, 9, "V"]
+    rows = choice.choice(sizes)
     b = Builder(choice, rows)
     kind = choice.choice(sorted(STATIC))
     sources = [*EITHER[kind], *(STATIC if isinstance(rows, int) else SYMBOLIC)[kind]]
@@ -332,7 +334,7 @@ class Runner:
         feeds = {}
         for name, tensor in self.inputs.items():
             shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
-            dtype = NUMPY[tensor.elem_type]
+            dtype: Any = NUMPY[tensor.elem_type]
             if elements is not None and name in elements:
                 feeds[name] = np.full(shape, elements[name], dtype)
             elif np.issubdtype(dtype, np.floating):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,7 +21,7 @@ I64, I32, U8, I8, BOOL, F = (
     TensorProto.BOOL,
     TensorProto.FLOAT,
 )
-NUMPY = {I64: np.int64, I32: np.int32, U8: np.uint8, I8: np.int8, BOOL: np.bool_, F: np.float32}
+NUMPY: dict[int, type[Any]] = {I64: np.int64, I32: np.int32, U8: np.uint8, I8: np.int8, BOOL: np.bool_, F: np.float32}
 NUMBERS = (-7, -3, -2, -1, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 9, 20, 128)
 SIZES = (0, 1, 1, 2, 3, 5, 6, 8)
 
@@ -44,12 +45,12 @@ class Indices:
     inputs: dict[str, tuple[int, list[int | str]]] = field(default_factory=dict)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def node(self, op: str, *inputs: str, **attributes: object) -> str:
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
         return name
 
-    def constant(self, value: object, dtype: int = I64) -> str:
+    def constant(self, value: Any, dtype: int = I64) -> str:
         name = f"c{len(self.constants)}"
         self.constants[name] = np.asarray(value).astype(NUMPY[dtype])
         return name
@@ -88,10 +89,12 @@ class Indices:
             case 3:
                 return Vector(self.number(dtype), dtype, "")
             case 4:
-                name = {I64: "k", I32: "l", U8: "u", I8: "b"}[dtype]
+                names: dict[int, str] = {I64: "k", I32: "l", U8: "u", I8: "b"}
+                name = names[dtype]
                 length: int | str = "T" if self.choice.random() < 0.7 else 2
             case _:
-                name, length = {I64: ("i", "S"), I32: ("j", "S"), U8: ("v", "S"), I8: ("a", "S")}[dtype]
+                names, length = {I64: "i", I32: "j", U8: "v", I8: "a"}, "S"
+                name = names[dtype]
         found, shape = self.inputs.setdefault(name, (dtype, [length]))
         return Vector(name, found, str(shape[0]))
 
@@ -204,7 +207,8 @@ class Sample:
 def sample(seed: int) -> Sample:
     """The models of a seed. The index is called `index`; the rows are those of each component of it."""
     choice = random.Random(seed)
-    rows: int | str = choice.choice([1, 2, 5, 6, 9, 128, "N", "N", "N"])
+    sizes: list[int | str] = [1, 2, 5, 6, 9, 128, "N", "N", "N"]
+    rows = choice.choice(sizes)
     b = Indices(choice, rows)
     b.inputs["table"] = (F, [rows])
     index = b.index()
@@ -239,7 +243,8 @@ def sample(seed: int) -> Sample:
         b.inputs["data"] = (F, shape)
     data = "data" if len(shape) > 1 else "table"
     b.nodes.append(helper.make_node("Identity", [final], ["index"]))
-    access = helper.make_node(op, [data, "index"], ["result"], **attributes)
+    given: dict[str, Any] = dict(attributes)
+    access = helper.make_node(op, [data, "index"], ["result"], **given)
     model = _model(seed, b, [*b.nodes, access], "result", F)
     if choice.random() < 0.2:
         inner = len(b.nodes) if choice.random() < 0.5 else choice.randint(0, len(b.nodes))
@@ -315,11 +320,11 @@ def runs(made: Sample, seed: int, count: int) -> Iterator[Run]:
 
 
 def _feeds(made: Sample, sizes: Mapping[str, int], choice: random.Random) -> Iterator[tuple[str, np.ndarray]]:
-    rows = [sizes.get(r, r) if isinstance(r, str) else r for r in made.rows]
+    rows = [sizes[r] if isinstance(r, str) else r for r in made.rows]
     for value in made.model.graph.input:
         tensor = value.type.tensor_type
         shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
-        dtype = np.dtype(NUMPY[tensor.elem_type])
+        dtype: Any = np.dtype(NUMPY[tensor.elem_type])
         if value.name == "taken":
             yield value.name, np.asarray(True)
         elif dtype == np.bool_:

@@ -366,7 +366,7 @@ def session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 def passes(model: onnx.ModelProto, feeds: Feeds, runtime: onnxruntime.InferenceSession) -> bool:
     """Whether onnxruntime runs the model on the feeds; what they lack is zeros."""
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for value in model.graph.input:
         tensor = value.type.tensor_type
         shape: Sequence[int] = [d.dim_value for d in tensor.shape.dim]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from onnx import ModelProto
@@ -17,7 +18,7 @@ from tests.validate.access_models import Runner
 HEAD = """zero = Constant<value_int = 0>() one = Constant<value_int = 1>() two = Constant<value_int = 2>()
     four = Constant<value_int = 4>() twelve = Constant<value_int = 12>()
     sa = Shape(a) n = Squeeze(sa) sb = Shape(b) m = Squeeze(sb)"""
-CONDITIONS = {
+CONDITIONS: dict[str, Any] = {
     # id:                     (nodes that make the index i, rows of the table, the witness)
     "a size":                 ("i = Range(zero, n, one)", 9, "N = 10"),
     "a size down":            ("l = Neg(n) j = Sub(zero, one) i = Range(zero, l, j)", 9, "N = 11"),

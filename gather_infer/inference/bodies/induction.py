@@ -8,16 +8,14 @@ when the body turns the state of `i` into the state of `i + 1`. A dim that grows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gather_infer.inference.join import escape, fresh_dim, join
+from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
 from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
-
-if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
 
 MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
@@ -27,7 +25,7 @@ MAX_RETRIES: Final = 500
 
 
 def induction(
-    walker: Walker, initial: list[Value], iteration: Expr, run: Callable[[list[Value]], list[Value]], part: slice
+    walker: State, initial: list[Value], iteration: Expr, run: Callable[[list[Value]], list[Value]], part: slice
 ) -> tuple[list[Value], list[Value]]:
     """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
 

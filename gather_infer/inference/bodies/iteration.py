@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from onnx import ValueInfoProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.inference.result import Access
+from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.record import Mark
 from gather_infer.rules import Context
 from gather_infer.spans import hull, span_of
 from gather_infer.symbolic import (
@@ -27,10 +28,6 @@ from gather_infer.symbolic import (
 )
 from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
-if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
-    from gather_infer.record import Mark
-
 
 def iteration_symbol(context: Context) -> Expr:
     """The symbol of an iteration's number, which nobody may assume to be >= 1: it starts at 0."""
@@ -39,14 +36,14 @@ def iteration_symbol(context: Context) -> Expr:
     return iteration
 
 
-def leave(walker: Walker, mark: Mark, trips: Dim) -> None:
+def leave(walker: State, mark: Mark, trips: Dim) -> None:
     """Forget what holds only if the body runs, unless it surely does."""
     runs = known_le(1, trips, walker.context.scope)
     if runs is not True:
         walker.forget_conditional(mark, is_dead=runs is False)
 
 
-def note_iterations(walker: Walker, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
+def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
     """Note of each access since `mark`, all in the body of a loop, that `iteration` is every number below `trips`.
 
     trips   None when nobody knows how often the body runs
@@ -63,7 +60,7 @@ def note_iterations(walker: Walker, mark: Mark, iteration: Expr, trips: Dim | No
     walker.record.revise_since(mark, Access, in_iterations)
 
 
-def note_branch(walker: Walker, mark: Mark) -> None:
+def note_branch(walker: State, mark: Mark) -> None:
     """Note of each access since `mark`, all in a branch, that not every iteration of a loop around it reaches it."""
     walker.record.revise_since(mark, Access, _not_always)
 

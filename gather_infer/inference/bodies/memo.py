@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
 from gather_infer.inference.cache import Key
+from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import Trace
 from gather_infer.inference.result import Access
-from gather_infer.inference.state import Opened
+from gather_infer.inference.state import Opened, State
 from gather_infer.places import GraphPath, NodePath, Step
 from gather_infer.record import Mark
 from gather_infer.tensor import Value
-
-if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
-    from gather_infer.inference.walk import Walker
 
 MAX_ATTRIBUTE_BYTES: Final = 256
 """Serialised bytes of an attribute of a call that is remembered."""
@@ -63,11 +60,11 @@ class Before:
 
 
 def key_of(
-    walker: Walker, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
+    state: State, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
 ) -> Key | None:
     """What the facts of a call depend on, None when that cannot be told in few words."""
     name = (body.domain, body.name, body.overload)
-    if walker.functions.get(name) is not body:
+    if state.functions.get(name) is not body:
         return None  # the schema's, or of a domain with another spelling
     given: list[object] = []
     for attribute in node.attribute:
@@ -79,49 +76,49 @@ def key_of(
         if source.ByteSize() > MAX_ATTRIBUTE_BYTES or source.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
             return None
         given += [attribute.name, source.SerializeToString()]
-    facts = [id(None if value is None else walker.cache.canonical(value)) for value in inputs]
-    scope = walker.context.scope
+    facts = [id(None if value is None else state.cache.canonical(value)) for value in inputs]
+    scope = state.context.scope
     return (name, *facts, *map(frame.trace, node.input), *given, tuple(map(bool, node.output)), scope, scope.version)
 
 
-def before(walker: Walker) -> Before:
-    context = walker.context
+def before(state: State) -> Before:
+    context = state.context
     return Before(
-        walker.record.added, len(context.findings), context.scope.version, len(walker.opened), walker.record.mark()
+        state.record.added, len(context.findings), context.scope.version, len(state.opened), state.record.mark()
     )
 
 
 def remember(
-    walker: Walker, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
+    state: State, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
 ) -> None:
     """Remember a call, unless it has done more than give results and access by index."""
-    context = walker.context
-    accesses = tuple(walker.record.since(since.mark, Access))
-    if walker.record.added - since.added != len(accesses):
+    context = state.context
+    accesses = tuple(state.record.since(since.mark, Access))
+    if state.record.added - since.added != len(accesses):
         return
     if len(context.findings) == since.findings and context.scope.version == since.version:
-        opened = tuple(walker.opened[since.opened :])
-        walker.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
+        opened = tuple(state.opened[since.opened :])
+        state.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
 
 
-def recall(walker: Walker, key: Key, node: NodeProto, frame: Frame) -> list[Value | None] | None:
+def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value | None] | None:
     """The facts of a call that was made before; its graphs and accesses are listed below this node as well.
 
     They are left out when the budget for that is spent: all that they say was said of the call before.
     """
-    call: Call | None = walker.cache.calls.get(key)
+    call: Call | None = state.cache.calls.get(key)
     if call is None:
         return None
-    place = walker.context.node
-    if walker.budget.may_list(call.size):
+    place = state.context.node
+    if state.budget.may_list(call.size):
         for opened in call.opened:
             path, label = _moved(opened.path, call.node, place), _relabelled(opened.label, call.node, place)
-            walker.list_scope(Opened(path, label, opened.values))
+            state.list_scope(Opened(path, label, opened.values))
         for access in call.accesses:
             inner = access.node
             path = _moved(inner.graph, call.node, place)
             moved = NodePath(path, inner.position, _relabelled(inner.label, call.node, place))
-            walker.record.add(replace(access, node=moved))
+            state.record.add(replace(access, node=moved))
     for name, trace in zip(node.output, call.traces, strict=False):
         if trace is not None:
             frame.traces[name] = trace

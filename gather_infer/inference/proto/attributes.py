@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.errors import SpecViolation
@@ -13,16 +11,14 @@ from gather_infer.inference.frame import Frame
 from gather_infer.inference.proto.schema import attribute_type_name
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
+from gather_infer.inference.state import State
 from gather_infer.rules import Attribute
 from gather_infer.tensor import SparseTensor, SymbolicTensor
-
-if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
 
 _A = AttributeProto
 
 
-def read_attributes(walker: Walker, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
+def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
     """The attributes of a node as a rule sees them, references to the attributes of a function resolved."""
     decoded: dict[str, Attribute] = {}
     schema = entry.schema
@@ -43,7 +39,7 @@ def read_attributes(walker: Walker, node: NodeProto, entry: Entry, frame: Frame)
             expected = schema.attributes.get(name)
             if expected is None:
                 message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}"
-                walker.context.report("GI106", message, (), None)
+                state.context.report("GI106", message, (), None)
                 continue
             kind = kind or expected  # files of IR version 1 leave the type out
             if kind != expected:
@@ -53,11 +49,11 @@ def read_attributes(walker: Walker, node: NodeProto, entry: Entry, frame: Frame)
                 )
         if name in decoded:
             raise SpecViolation(f"attribute {name} is given twice", "GI106")
-        decoded[name] = _decode(walker, proto, kind, frame)
+        decoded[name] = _decode(state, proto, kind, frame)
     return decoded
 
 
-def _decode(walker: Walker, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
+def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
     """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for broken tensors."""
     if kind == _A.INT:
         return int(proto.i)
@@ -72,25 +68,25 @@ def _decode(walker: Walker, proto: AttributeProto, kind: int, frame: Frame) -> A
     if kind == _A.STRINGS:
         return tuple(s.decode("utf-8", "backslashreplace") for s in proto.strings)
     if kind == _A.TENSOR:
-        return _tensor(walker, proto.name, proto.t)
+        return _tensor(state, proto.name, proto.t)
     if kind == _A.SPARSE_TENSOR:
         fault = sparse_fault(proto.sparse_tensor)
         if fault is not None:
             raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
         return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
     if kind == _A.TYPE_PROTO:
-        return declared_fact(walker, proto.tp, frame, "the type attribute states no size")
+        return declared_fact(state, proto.tp, frame, "the type attribute states no size")
     if kind == _A.GRAPH:
         return proto.g
     if kind == _A.GRAPHS:
         return tuple(proto.graphs)
     if kind == _A.TENSORS:
-        return tuple(_tensor(walker, proto.name, t) for t in proto.tensors)
+        return tuple(_tensor(state, proto.name, t) for t in proto.tensors)
     return proto
 
 
-def _tensor(walker: Walker, name: str, tensor: TensorProto) -> SymbolicTensor:
-    fault = payload_fault(tensor, walker.model)
+def _tensor(state: State, name: str, tensor: TensorProto) -> SymbolicTensor:
+    fault = payload_fault(tensor, state.model)
     if fault is not None:
         raise SpecViolation(f"attribute {name}: {fault}", "GI204")
-    return from_tensor(tensor, walker.model)
+    return from_tensor(tensor, state.model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import Any, Final
 
@@ -34,11 +35,9 @@ def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
 
     Reads no payload; external data is looked at when its values are needed.
     """
-    size = 1
-    for dim in tensor.dims:
-        if dim < 0:
-            return f"dims must be >= 0, are {list(tensor.dims)}"
-        size *= dim
+    if any(dim < 0 for dim in tensor.dims):
+        return f"dims must be >= 0, are {list(tensor.dims)}"
+    size = math.prod(tensor.dims)
     dtype = _DTYPES.get(tensor.data_type)
     if dtype is None:
         return f"element type {tensor.data_type} is not one of ONNX"

@@ -125,6 +125,11 @@ def _from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim
     return None
 
 
+def shown(proto: TypeProto) -> str:
+    """A declared type as facts are printed."""
+    return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
+
+
 def _shape(proto: onnx.TensorShapeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Shape:
     return tuple(reader.dim(d, partial(unknown, axis)) for axis, d in enumerate(proto.dim))
 

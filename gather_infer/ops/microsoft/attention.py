@@ -128,8 +128,7 @@ def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
 
 
 def _check_mask(op: OpCall, mask: Shape | None) -> None:
-    if mask is not None and not 1 <= len(mask) <= 4:
-        raise SpecViolation(f"mask_index must have a rank of 1 to 4, has rank {len(mask)}: {format_shape(mask)}")
+    require_rank(mask, (1, 2, 3, 4), "mask_index")
 
 
 COMMON = "num_heads:int! scale:float mask_filter_value:float"
@@ -246,12 +245,11 @@ def _query(op: OpCall, heads: int, packed: bool) -> PartialShape:
         return None, None, None
     if len(shape) == 5:
         if op.has(1):
-            raise SpecViolation(f"query must have rank 3 when key is given, has rank 5: {format_shape(shape)}")
+            raise SpecViolation(f"query must have rank 3 when key is given, has rank 5: {format_shape(shape)}", "GI305")
         op.require_equal(shape[2], heads, "dim 2 of query and num_heads")
         op.require_equal(shape[3], 3, "dim 3 of query and 3")
         return shape[0], shape[1], shape[4] * heads
-    if len(shape) != 3:
-        raise SpecViolation(f"query must have rank 3 or 5, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (3, 5), "query")
     if packed:
         require_divisible(op, shape[2], 3, "the last dim of query")
         return shape[0], shape[1], floordiv(shape[2], 3, op.scope)
@@ -267,8 +265,7 @@ def _key(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
     shape = key.shape
     if shape is None:
         return b, None, e
-    if len(shape) not in (3, 4, 5):
-        raise SpecViolation(f"key must have rank 3, 4 or 5, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (3, 4, 5), "key")
     b = agree(op, b, shape[0], "the batch of query and key")
     if len(shape) == 3:
         return (
@@ -297,8 +294,7 @@ def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
     shape = value.shape
     if shape is None:
         return b, length, None
-    if len(shape) not in (3, 4):
-        raise SpecViolation(f"value must have rank 3 or 4, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (3, 4), "value")
     b = agree(op, b, shape[0], "the batch of query and value")
     if len(shape) == 3:
         length = agree(op, length, shape[1], "the lengths of key and value")

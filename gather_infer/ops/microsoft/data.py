@@ -20,7 +20,7 @@ from gather_infer.ops.vocabulary.guards import (
 from gather_infer.ops.vocabulary.operands import element_dim, elements_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, known_lt
-from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape, from_values, make_values
+from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 
 rules = RuleSet("com.microsoft")
 
@@ -95,8 +95,7 @@ def tokenizer(op: OpCall) -> Inferred:
     shape = op.tensor(0).shape
     if shape is None:
         return [None]
-    if len(shape) not in (1, 2):
-        raise SpecViolation(f"X must have rank 1 or 2, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (1, 2), "X")
     return [(*shape, op.fresh("the number of tokens depends on the data"))]
 
 
@@ -137,8 +136,7 @@ def dynamic_time_warping(op: OpCall) -> Inferred:
     shape = op.tensor(0).shape
     length = op.fresh("the length of the path depends on the data")
     if shape is not None:
-        if len(shape) not in (2, 3):
-            raise SpecViolation(f"input must have rank 2 or 3, has rank {len(shape)}: {format_shape(shape)}")
+        require_rank(shape, (2, 3), "input")
         if len(shape) == 3:
             op.require_equal(shape[0], 1, "the first dim of input and 1")
         for dim in shape[-2:]:

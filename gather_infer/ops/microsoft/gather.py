@@ -5,8 +5,8 @@ from __future__ import annotations
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import TYPES_1, gather, gather_nd
-from gather_infer.ops.vocabulary.guards import normalize_axis
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_call, integer, require_least_rank, require_type
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
+from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_call, integer, require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, ceildiv
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -53,7 +53,7 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     require_type(data, PACKED_INTEGERS | SMALL_FLOATS, "data")
     require_type(indices, INDEX_TYPES, "indices", code="GI308")
     require_type(scales, SCALES, "scales")
-    require_least_rank(data, 2, "data")
+    require_min_rank(data.shape, 2, "data")
     bits = integer(op, "bits", 4)
     block_size = integer(op, "block_size", 128)
     _check_blocks(data.dtype, bits, block_size)

@@ -11,7 +11,7 @@ from gather_infer.ops.vocabulary.guards import fill, known_value, merge_shape, r
 from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
 
@@ -65,8 +65,7 @@ def whisper_beam_search(op: OpCall) -> Inferred:
 
 def _searched(op: OpCall) -> Inferred:
     prompt = op.tensor(0).shape
-    if prompt is not None and len(prompt) not in (2, 3):
-        raise SpecViolation(f"input_ids must have rank 2 or 3, has rank {len(prompt)}: {format_shape(prompt)}")
+    require_rank(prompt, (2, 3), "input_ids")
     b: Dim = op.fresh("input_ids has no known rank") if prompt is None else prompt[0]
     most, returned = _positive(op, 1, "max_length"), _positive(op, 4, "num_return_sequences")
     beams = _positive(op, 3, "num_beams")

@@ -347,8 +347,7 @@ def quantized_mixture_of_experts(op: OpCall) -> Inferred:
 
 def _mixed(op: OpCall, router: int) -> Shape | None:
     shape = op.tensor(0).shape
-    if shape is not None and len(shape) not in (2, 3):
-        raise SpecViolation(f"input must have rank 2 or 3, has rank {len(shape)}")
+    require_rank(shape, (2, 3), "input")
     probs = require_rank(op.tensor(router).shape, 2, "router_probs")
     if shape is None or probs is None:
         return shape

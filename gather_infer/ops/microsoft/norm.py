@@ -10,11 +10,17 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.elementwise import with_bias
 from gather_infer.ops.microsoft.signature import FLOATS, HALF_OR_SINGLE, MODEL_FLOATS, Inferred, contrib
 from gather_infer.ops.vocabulary.elementwise import same_shape
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_broadcast_to, require_divisible, require_rank
+from gather_infer.ops.vocabulary.guards import (
+    normalize_axis,
+    require_broadcast_to,
+    require_divisible,
+    require_min_rank,
+    require_rank,
+)
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import known_eq
-from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
 default_rules = RuleSet("")
@@ -41,8 +47,7 @@ def _normalized(op: OpCall, *vectors: str) -> Shape | None:
     shape = op.tensor(0).shape
     if shape is None:
         return None
-    if not shape:
-        raise SpecViolation("X must have rank 1 or more, has rank 0: []")
+    require_min_rank(shape, 1, "X")
     normalize_axis(op.attr("axis", -1), len(shape))
     for index, name in enumerate(vectors, 1):
         if op.has(index):
@@ -95,8 +100,7 @@ def skip_simplified_layer_normalization(op: OpCall) -> Inferred:
 
 def _skipped(op: OpCall, vectors: tuple[str, ...]) -> Inferred:
     shape = op.tensor(0).shape
-    if shape is not None and len(shape) not in (2, 3):
-        raise SpecViolation(f"input must have rank 2 or 3, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (2, 3), "input")
     skip = op.tensor(1).shape
     if shape is not None and skip is not None:
         shape = _with_skip(op, shape, skip)
@@ -111,8 +115,7 @@ def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
 
     Raises SpecViolation when it does not.
     """
-    if len(skip) not in (2, 3) or len(skip) > len(shape):
-        raise SpecViolation(f"skip must have rank 2 or {len(shape)}, has rank {len(skip)}: {format_shape(skip)}")
+    require_rank(skip, tuple(sorted({2, len(shape)})), "skip")
     if len(skip) < len(shape):
         return (shape[0], *_same(op, shape[1:], skip))
     if (
@@ -153,8 +156,7 @@ def skip_group_norm(op: OpCall) -> Inferred:
     shape = _grouped(op, "bias")
     skip = op.tensor(3).shape
     if shape is not None and skip is not None:
-        if len(skip) not in (2, 4):
-            raise SpecViolation(f"skip must have rank 2 or 4, has rank {len(skip)}: {format_shape(skip)}")
+        require_rank(skip, (2, 4), "skip")
         wide = (skip[0], 1, 1, skip[1]) if len(skip) == 2 else skip
         if op.attr("channels_last", 1):
             shape = require_broadcast_to(op, wide, shape, "skip")
@@ -183,8 +185,7 @@ def gated_rms_norm(op: OpCall) -> Inferred:
     """X, gate [..., H * C], scale [C] -> shape of X"""
     shape = same_shape(op, op.tensor(0).shape, op.tensor(2).shape)
     scale = require_rank(op.tensor(1).shape, 1, "scale")
-    if shape is not None and not shape:
-        raise SpecViolation("X must have rank 1 or more, has rank 0: []")
+    require_min_rank(shape, 1, "X")
     if shape and scale is not None and isinstance(scale[0], int) and scale[0] > 0:
         require_divisible(op, shape[-1], scale[0], "the last dim of X")
     return [shape]

@@ -21,7 +21,7 @@ from gather_infer.ops.vocabulary.guards import (
 from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, product
-from gather_infer.tensor import DType, Shape, format_shape
+from gather_infer.tensor import DType, Shape
 
 rules = RuleSet("com.microsoft")
 
@@ -64,8 +64,7 @@ def multimodal_rotary_embedding(op: OpCall) -> Inferred:
 
 def _rotated(op: OpCall) -> Shape | None:
     x = op.tensor(0).shape
-    if x is not None and len(x) not in (3, 4):
-        raise SpecViolation(f"input must have rank 3 or 4, has rank {len(x)}: {format_shape(x)}")
+    require_rank(x, (3, 4), "input")
     width: Dim | None = None
     rows: Dim | None = None
     for index, name in ((2, "cos_cache"), (3, "sin_cache")):

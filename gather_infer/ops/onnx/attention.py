@@ -20,7 +20,7 @@ from gather_infer.ops.vocabulary.guards import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
-from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
 
@@ -36,8 +36,7 @@ def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> Parti
         return None, op.attr(heads), None, None
     if len(shape) == 4:
         return shape
-    if len(shape) != 3:
-        raise SpecViolation(f"{name} must have rank 3 or 4, has rank {len(shape)}: {format_shape(shape)}")
+    require_rank(shape, (3, 4), name)
     count = op.attr(heads, 0)
     if count < 1:
         raise SpecViolation(f"attribute {heads} must be given and 1 or more with a {name} of rank 3, is {count}")
@@ -73,7 +72,7 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     value_type = require_same_dtype("V and past_value", v, past_value)
     ranks = {len(t.shape) for t in (q, k, v) if t.shape is not None}
     if len(ranks) > 1:
-        raise SpecViolation(f"Q, K and V must have the same rank, have ranks {sorted(ranks)}")
+        raise SpecViolation(f"Q, K and V must have the same rank, have ranks {sorted(ranks)}", "GI305")
     b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "Q")
     b, hk, t, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "K"), (b, None, None, e), "K")
     b, hk, t, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "V"), (b, hk, t, None), "V")

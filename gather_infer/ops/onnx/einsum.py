@@ -69,7 +69,8 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
         axes = len(shape) - len(term)  # the ellipsis counts as one label
         if (ELLIPSIS not in term and axes != 0) or axes < -1:
             raise SpecViolation(
-                f"input {number} must have rank {len(term)} for term {''.join(term)!r}, has {format_shape(shape)}"
+                f"input {number} must have rank {len(term)} for term {''.join(term)!r}, has {format_shape(shape)}",
+                "GI305",
             )
         position = 0
         own: dict[str, Dim] = {}

@@ -9,10 +9,10 @@ import numpy as np
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
 from gather_infer.ops.vocabulary.indices import (
     INDEX_TYPES,
-    Numbers,
+    Array,
     check_bounds,
     describe,
     known_numbers,
@@ -22,7 +22,6 @@ from gather_infer.ops.vocabulary.indices import (
     pick,
     picked_span,
     reached,
-    require_least_rank,
     require_type,
     result,
     value_shape,
@@ -59,7 +58,7 @@ def gather(
     numbers = known_numbers(op, 1)
     if data.shape is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
-    require_least_rank(data, 1, "data")
+    require_min_rank(data.shape, 1, "data")
     axis = normalize_axis(axis, len(data.shape))
     size = data.shape[axis]
     if indices.shape is None:
@@ -116,8 +115,8 @@ def gather_elements(
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
         ranks = f"{len(data.shape)} and {len(indices.shape)}"
         raise SpecViolation(f"data and indices must have the same rank, have ranks {ranks}", "GI305")
-    require_least_rank(data, 1, "data")
-    require_least_rank(indices, 1, "indices")
+    require_min_rank(data.shape, 1, "data")
+    require_min_rank(indices.shape, 1, "indices")
     numbers = known_numbers(op, 1)
     if data.shape is None:
         if indices.shape is not None:
@@ -167,8 +166,8 @@ def gather_nd(
     Raises SpecViolation on a scalar input, batch_dims or k out of range, batch dims that differ.
     Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
     """
-    require_least_rank(data, 1, "data")
-    require_least_rank(indices, 1, "indices")
+    require_min_rank(data.shape, 1, "data")
+    require_min_rank(indices.shape, 1, "indices")
     b = batch_dims
     ranks = {name: len(t.shape) for name, t in (("data", data), ("indices", indices)) if t.shape is not None}
     if b < 0 or any(b >= rank for rank in ranks.values()):
@@ -199,14 +198,14 @@ def gather_nd(
         values = _nd_values(table, numbers, sizes, b, indexing)
 
     def span() -> Span | None:
-        by_column: list[Numbers | None] = [None if numbers is None else numbers[..., j] for j in columns]
+        by_column: list[Array | None] = [None if numbers is None else numbers[..., j] for j in columns]
         reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
         return picked_span(op, data, reach)
 
     return result(data, shape, values, span)
 
 
-def _nd_values(table: Numbers, numbers: Numbers, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Numbers:
+def _nd_values(table: Array, numbers: Array, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Array:
     lead, k = numbers.shape[:-1], numbers.shape[-1]
     picked = [pick(numbers[..., j], table.shape[b + j], indexing) for j in range(k)]
     at = [*np.indices(lead)[:b], *(p.positions for p in picked)]

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import gather
-from gather_infer.ops.vocabulary.guards import require_min_rank
-from gather_infer.ops.vocabulary.indices import check_call, require_least_rank, require_type
+from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank
+from gather_infer.ops.vocabulary.indices import check_call, require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_eq, product, total
-from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value, format_shape
+from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value
 
 rules = RuleSet("ai.onnx.ml")
 
@@ -38,7 +38,7 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
     require_type(data, FEATURES, "X")
-    require_least_rank(data, 1, "X")
+    require_min_rank(data.shape, 1, "X")
     require_type(indices, frozenset({DType.INT64}), "Y", code="GI308")
     taken = gather(op, data, indices, axis=-1, indexing=Indexing(from_end=False))
     if data.shape is None:
@@ -325,8 +325,7 @@ def zip_map(op: OpCall) -> list[Value]:
     x = op.tensor(0)
     count = _exactly_one(op, "classlabels_int64s", "classlabels_strings")
     shape: Shape | None = x.shape
-    if shape is not None and len(shape) not in (1, 2):
-        raise SpecViolation(f"X must have rank 1 or 2, has {format_shape(shape)}", "GI305")
+    require_rank(shape, (1, 2), "X")
     if shape is not None and known_eq(shape[-1], count, op.scope) is False:
         raise SpecViolation(f"there must be {shape[-1]} class labels, as many as scores in a row, found {count}")
     key = DType.STRING if op.attr("classlabels_strings") is not None else DType.INT64

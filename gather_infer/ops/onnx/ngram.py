@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.tensor import DType, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, SymbolicTensor
 
 rules = RuleSet("")
 
@@ -22,6 +23,5 @@ def tf_idf_vectorizer(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"ngram_indexes must have elements, all 0 or more, is {list(indexes)}")
     if x.shape is None:
         return [SymbolicTensor(DType.FLOAT32)]
-    if len(x.shape) not in (1, 2):
-        raise SpecViolation(f"X must have rank 1 or 2, has rank {len(x.shape)}: {format_shape(x.shape)}")
+    require_rank(x.shape, (1, 2), "X")
     return [SymbolicTensor(DType.FLOAT32, (*x.shape[:-1], max(indexes) + 1))]

@@ -14,7 +14,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
 from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, needs_span, tensor_of
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
+from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_min_rank
 from gather_infer.ops.vocabulary.indices import INDEX_TYPES, is_nonempty
 from gather_infer.ops.vocabulary.operands import all_ints, elements_of
 from gather_infer.rules import OpCall, Rule, RuleSet
@@ -339,8 +339,7 @@ def _axis_of(op: OpCall) -> int | None:
         raise SpecViolation(f"axis must be int32 or int64, is {axis.dtype}", "GI211")
     if axis.shape is not None and axis.shape not in ((), (1,)) and all(known_eq(d, 1) is False for d in axis.shape):
         raise SpecViolation(f"axis must be a scalar, has rank {len(axis.shape)}", "GI305")
-    if x.shape == ():
-        raise SpecViolation("x must have rank >= 1, is a scalar", "GI305")
+    require_min_rank(x.shape, 1, "x")
     number = known_value(axis)
     if x.shape is None or not isinstance(number, int):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gather_infer import spans
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.cast import dtype_of
+from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
 
@@ -58,8 +59,7 @@ def multinomial(op: OpCall) -> list[SymbolicTensor]:
     output  [batch_size, sample_size], class numbers
     """
     x = op.tensor(0)
-    if x.rank is not None and x.rank != 2:
-        raise SpecViolation(f"input must have rank 2, has rank {x.rank}", "GI305")
+    require_rank(x.shape, 2, "input")
     dtype = dtype_of(op.attr("dtype", DType.INT32), "dtype")
     samples = op.attr("sample_size", 1)
     if samples < 0:

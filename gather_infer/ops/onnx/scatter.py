@@ -12,8 +12,8 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.ops.vocabulary.elementwise import Values, same_dtype, tensor_of
-from gather_infer.ops.vocabulary.guards import normalize_axis
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_bounds, known_numbers, pick, require_least_rank
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
+from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_bounds, known_numbers, pick
 from gather_infer.ops.vocabulary.operands import joint_span, static_shape, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, known_le
@@ -46,8 +46,8 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
     """
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
     dtype = same_dtype(data, updates, ("data", "updates"))
-    require_least_rank(data, 1, "data")
-    require_least_rank(indices, 1, "indices")
+    require_min_rank(data.shape, 1, "data")
+    require_min_rank(indices.shape, 1, "indices")
     if indices.dtype is not None and indices.dtype is not DType.INT64:
         raise SpecViolation(f"indices must be int64, is {indices.dtype}", "GI308")
     span = _span(op, data, updates)
@@ -101,7 +101,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
     dtype = same_dtype(data, updates, ("data", "updates"))
     for tensor, name in ((data, "data"), (indices, "indices"), (updates, "updates")):
-        require_least_rank(tensor, 1, name)
+        require_min_rank(tensor.shape, 1, name)
     if indices.dtype is not None and indices.dtype not in INDEX_TYPES:
         raise SpecViolation(f"indices must be int32 or int64, is {indices.dtype}", "GI308")
     if indices.shape is not None and updates.shape is not None:

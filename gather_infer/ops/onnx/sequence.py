@@ -29,6 +29,8 @@ DIFFERS = "the members of the sequence differ here"
 """The cause of a symbol that stands for another number in every member; a member that is taken out gets a new one."""
 
 
+# Not the join of two paths, where a dim is one number that is not known: here it is another one in each member, and its
+# symbol stays what it is when more members come.
 def join(op: OpCall, a: Value | None, b: Value | None) -> Value | None:
     """What holds for both `a` and `b`; None when they are of different kinds or nothing is known."""
     if a is b or a == b:

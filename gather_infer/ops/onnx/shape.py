@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gather_infer.errors import SpecViolation
@@ -10,7 +12,6 @@ from gather_infer.ops.vocabulary.operands import (
     element_dim,
     element_type,
     elements_of,
-    size_of,
     static_shape,
     useful,
     vector,
@@ -133,8 +134,8 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
         return SymbolicTensor(fill.dtype, span=_span_of_fill(fill))
     dims = tuple(element_dim(op, e, f"element {i} of the input") for i, e in enumerate(elements))
     static = static_shape(dims)
-    if static is not None and size_of(static) >= _ADDRESSES:
-        raise SpecViolation(f"a tensor has fewer than 2^62 elements, {format_shape(dims)} has {size_of(static)}")
+    if static is not None and math.prod(static) >= _ADDRESSES:
+        raise SpecViolation(f"a tensor has fewer than 2^62 elements, {format_shape(dims)} has {math.prod(static)}")
     return _filled(fill, dims)
 
 

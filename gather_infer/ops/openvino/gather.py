@@ -8,14 +8,13 @@ from __future__ import annotations
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import agreed_batch, gather, gather_elements, gather_nd
-from gather_infer.ops.vocabulary.guards import normalize_axis
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank, require_rank
 from gather_infer.ops.vocabulary.indices import (
     INDEX_TYPES,
     check_call,
     integer,
     known_numbers,
     picked_span,
-    require_least_rank,
     require_type,
 )
 from gather_infer.rules import OpCall, RuleSet
@@ -70,7 +69,7 @@ def _gather(op: OpCall, indexing: Indexing) -> SymbolicTensor:
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     require_type(axis_input, INTEGER_RANGE, "axis", code="GI308")
     _require_one_element(axis_input)
-    require_least_rank(data, 1, "data")
+    require_min_rank(data.shape, 1, "data")
     span = picked_span(op, data, (), filled=True)
     axes = [] if data.rank is None else _possible_axes(op, axis_input, data.rank)
     b = _batch_dims(op, data.rank, indices.rank)
@@ -189,8 +188,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
         require_type(tensor, NUMERIC, name)
         if dtype is not None:
             require_type(tensor, (dtype,), name)
-        if tensor.shape is not None and len(tensor.shape) != rank:
-            raise SpecViolation(f"{name} must have rank {rank}, has rank {len(tensor.shape)}", "GI305")
+        require_rank(tensor.shape, rank, name)
     steps, parents, lengths, end = inputs
     span = None
     if dtype in INTEGER_RANGE:

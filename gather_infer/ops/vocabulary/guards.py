@@ -1,7 +1,8 @@
-"""What the rules of neural-network operators demand of their inputs: ranks, agreeing dims, agreeing element types."""
+"""What rules demand of their inputs: ranks, agreeing dims, agreeing element types."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from gather_infer.errors import SpecViolation
@@ -12,30 +13,39 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
 PartialShape: TypeAlias = "tuple[Dim | None, ...]"
 
 
-def require_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
+def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) -> Shape | None:
     """`shape` itself.
 
-    Raises SpecViolation when the rank is known and differs from `rank`.
+    Raises SpecViolation (GI305) when the rank is known and differs from `rank`, from each one of several.
     """
-    if shape is not None and len(shape) != rank:
-        raise SpecViolation(f"{name} must have rank {rank}, has rank {len(shape)}: {format_shape(shape)}")
+    ranks = (rank,) if isinstance(rank, int) else rank
+    if shape is not None and len(shape) not in ranks:
+        found = f"has rank {len(shape)}: {format_shape(shape)}"
+        raise SpecViolation(f"{name} must have rank {alternatives(ranks)}, {found}", "GI305")
     return shape
+
+
+def alternatives(allowed: Iterable[object]) -> str:
+    """`a, b or c`"""
+    *others, last = map(str, allowed)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
     """`shape` itself.
 
-    Raises SpecViolation when the rank is known and below `rank`.
+    Raises SpecViolation (GI305) when the rank is known and below `rank`.
     """
     if shape is not None and len(shape) < rank:
-        raise SpecViolation(f"{name} must have rank {rank} or more, has rank {len(shape)}: {format_shape(shape)}")
+        found = f"has rank {len(shape)}: {format_shape(shape)}"
+        raise SpecViolation(f"{name} must have rank {rank} or more, {found}", "GI305")
     return shape
 
 
 def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> Shape:
     """`wanted`, with numbers where `shape` knows them: the two must be equal, dim for dim.
 
-    Raises SpecViolation when the ranks differ or two dims can never be equal (GI212).
+    Raises SpecViolation when the ranks differ (GI305) or two dims can never be equal (GI212).
     """
     if shape is None or shape is wanted:
         return wanted
@@ -51,7 +61,7 @@ def merge_shape(op: OpCall, shape: PartialShape | None, wanted: PartialShape, na
     if shape is None:
         return wanted
     if len(shape) != len(wanted):
-        raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}")
+        raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}", "GI305")
     return tuple(
         w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its demand")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gather_infer.access import Addressing, Indexing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import alternatives
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, of_elements, span_of
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt
@@ -31,7 +32,7 @@ from gather_infer.tensor import (
     holds_values,
 )
 
-Numbers: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
 
 INDEX_TYPES = frozenset({DType.INT32, DType.INT64})
 TABLE_LIMIT = 65536
@@ -68,15 +69,8 @@ def require_type(
     """Raises SpecViolation when the element type of input `name` is known and not allowed."""
     if tensor.dtype is None or tensor.dtype in allowed:
         return
-    listed = sorted(map(str, allowed))
-    choice = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+    choice = alternatives(sorted(map(str, allowed)))
     raise SpecViolation(f"{name} must be {choice}, is {tensor.dtype}", code, detail=detail)
-
-
-def require_least_rank(tensor: SymbolicTensor, least: int, name: str) -> None:
-    """Raises SpecViolation when input `name` is known to have fewer than `least` dims."""
-    if tensor.shape is not None and len(tensor.shape) < least:
-        raise SpecViolation(f"{name} must have rank >= {least}, has rank {len(tensor.shape)}", "GI305")
 
 
 def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
@@ -84,13 +78,13 @@ def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
     return shape is not None and all(d >= 1 if isinstance(d, int) else known_le(1, d, op.scope) is True for d in shape)
 
 
-def known_numbers(op: OpCall, position: int) -> Numbers | None:
+def known_numbers(op: OpCall, position: int) -> Array | None:
     """The elements of input `position`: its (partly) known values, or the numbers of a large constant."""
     tensor = op.tensor(position)
     return tensor.values if tensor.values is not None else op.constant(position)
 
 
-def known_table(op: OpCall, data: SymbolicTensor, numbers: Numbers | None) -> Numbers | None:
+def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Array | None:
     """The elements of input 0; of a larger integer constant only when the index is known."""
     if data.values is not None or numbers is None or data.shape is None or data.dtype not in INTEGER_RANGE:
         return data.values
@@ -104,7 +98,7 @@ def known_table(op: OpCall, data: SymbolicTensor, numbers: Numbers | None) -> Nu
 def check_bounds(
     op: OpCall,
     indices: SymbolicTensor,
-    numbers: Numbers | None,
+    numbers: Array | None,
     size: Dim,
     indexing: Indexing,
     *,
@@ -151,7 +145,7 @@ def check_bounds(
                   _element(first, column))  # fmt: skip
 
 
-def _distinct(numbers: Numbers | None) -> list[Dim]:
+def _distinct(numbers: Array | None) -> list[Dim]:
     """What has to be looked at: of integers only the least and the greatest decide, and every symbolic element."""
     if numbers is None or numbers.size == 0:
         return []
@@ -162,9 +156,7 @@ def _distinct(numbers: Numbers | None) -> list[Dim]:
     return list(dict.fromkeys([*ends, *(e for e in numbers.flat if isinstance(e, Expr))]))
 
 
-def _report_outside(
-    op: OpCall, numbers: Numbers, size: Dim, indexing: Indexing, place: str, column: int | None
-) -> None:
+def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, place: str, column: int | None) -> None:
     least = indexing.least(size)
     elements = dict.fromkeys(numbers.reshape(-1).tolist())
     outside = {e for e in elements if isinstance(e, (int, Expr)) and _is_outside(op, e, size, least)}
@@ -186,13 +178,13 @@ def _is_outside(op: OpCall, index: Dim, size: Dim, least: Dim) -> bool:
     return known_lt(index, size, op.scope) is False or known_le(least, index, op.scope) is False
 
 
-def _find(numbers: Numbers, wanted: set[Dim]) -> list[tuple[int, ...]]:
+def _find(numbers: Array, wanted: set[Dim]) -> list[tuple[int, ...]]:
     """The positions of the elements that are among `wanted`, in order."""
     flat = [i for i, e in enumerate(numbers.reshape(-1).tolist()) if e in wanted]
     return [tuple(map(int, np.unravel_index(i, numbers.shape))) for i in flat]
 
 
-def _at(numbers: Numbers, position: tuple[int, ...]) -> Dim:
+def _at(numbers: Array, position: tuple[int, ...]) -> Dim:
     found: Dim = numbers[position] if numbers.dtype == object else int(numbers[position])
     return found
 
@@ -216,7 +208,7 @@ class Picked:
     outside: npt.NDArray[np.bool_]
 
 
-def pick(numbers: Numbers, size: int, indexing: Indexing) -> Picked:
+def pick(numbers: Array, size: int, indexing: Indexing) -> Picked:
     """The positions that `numbers` address on an axis of length `size`."""
     least = indexing.least(size)
     assert isinstance(least, int), "the least index on an axis of static length is a number"
@@ -233,7 +225,7 @@ def pick(numbers: Numbers, size: int, indexing: Indexing) -> Picked:
 
 
 def look_up(
-    values: Numbers,
+    values: Array,
     at: Sequence[npt.NDArray[np.intp]],
     shape: tuple[int, ...],
     known: npt.NDArray[np.bool_],
@@ -249,7 +241,7 @@ def look_up(
     return out
 
 
-def reached(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size: int, indexing: Indexing) -> list[int]:
+def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: int, indexing: Indexing) -> list[int]:
     """Every position of an axis of length `size` that a legal run may read."""
     found: set[int] = set()
     elements: Iterable[object] = ()
@@ -272,7 +264,7 @@ def reached(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size: 
     return sorted(found)
 
 
-def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Numbers | None, size: Dim, indexing: Indexing) -> bool:
+def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
     """False when every index is known to be in bounds (of an operator that fills, i.e. of a legal run of any kind)."""
     if indexing.strict:
         return False
@@ -332,7 +324,7 @@ def result(
     return out
 
 
-def value_shape(shape: Shape | None, numbers: Numbers | None) -> tuple[int, ...] | None:
+def value_shape(shape: Shape | None, numbers: Array | None) -> tuple[int, ...] | None:
     """The dims as numbers when the index is known and there are few enough elements for values; else None."""
     if shape is None or numbers is None or not holds_values(numbers.shape):
         return None

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_rank
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, span_of
 from gather_infer.symbolic import Dim, Expr
-from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
+from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, holds_values, make_values
 
 Values = npt.NDArray[np.object_]
 
@@ -22,12 +22,12 @@ def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
 
     A scalar counts as one element, as in the runtimes.
 
-    Raises SpecViolation when `tensor` has rank 2 or more.
+    Raises SpecViolation (GI305) when `tensor` has rank 2 or more.
     """
     if tensor.shape is None:
         return None
     if len(tensor.shape) > 1:
-        raise SpecViolation(f"{name} must have rank 1, has rank {len(tensor.shape)}: {format_shape(tensor.shape)}")
+        require_rank(tensor.shape, 1, name)
     if tensor.values is not None:
         return [element if _is_dim(element) else None for element in tensor.values.flat]
     length = tensor.shape[0] if tensor.shape else 1
@@ -107,14 +107,6 @@ def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
     if shape is None or not holds_values(shape):
         return None
     return np.full(shape, None, dtype=object)
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    """The number of elements of a static shape."""
-    size = 1
-    for dim in shape:
-        size *= dim
-    return size
 
 
 def vector(elements: Sequence[Dim]) -> Values:

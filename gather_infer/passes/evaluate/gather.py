@@ -76,7 +76,7 @@ def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Cons
     index = _indices(indices)
     shape = data.bits.shape
     if not shape or not index.ndim:
-        raise SpecViolation("data and indices must have rank >= 1", "GI305")
+        raise SpecViolation("data and indices must have rank 1 or more", "GI305")
     b, k = batch_dims, index.shape[-1]
     if not 0 <= b < min(len(shape), index.ndim) or shape[:b] != index.shape[:b]:
         raise SpecViolation(f"batch_dims = {b} does not fit {list(shape)} and {list(index.shape)}", "GI306")
@@ -100,7 +100,7 @@ def array_feature_extractor(data: Constant, indices: Constant) -> Constant:
     """
     index = _indices(indices).reshape(-1)
     if not data.bits.ndim:
-        raise SpecViolation("data must have rank >= 1, has rank 0", "GI305")
+        raise SpecViolation("data must have rank 1 or more, has rank 0", "GI305")
     size = data.bits.shape[-1]
     if index.size and index.min() < 0:
         raise SpecViolation(f"index {index.min()} is outside [0, {size - 1}]", "GI301")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -196,11 +197,9 @@ def _least_bytes(fact: SymbolicTensor) -> int:
     """Bytes of a tensor of static shape; a string takes at least a byte here."""
     assert fact.shape is not None, "a static shape"
     dtype = None if fact.dtype is None else bits_dtype(fact.dtype)
-    size = 1 if dtype is None or dtype.hasobject else dtype.itemsize
-    for dim in fact.shape:
-        assert isinstance(dim, int), "a static shape"
-        size *= dim
-    return size
+    sizes = [dim for dim in fact.shape if isinstance(dim, int)]
+    assert len(sizes) == len(fact.shape), "a static shape"
+    return math.prod(sizes) * (1 if dtype is None or dtype.hasobject else dtype.itemsize)
 
 
 def _in_functions(known: Subject) -> Iterator[Diagnostic]:

@@ -45,7 +45,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Link:
     """A tensor, what made it, and the inputs that its shape or values come from.
 
     asked     the dims or elements that matter; empty when all do
@@ -69,7 +69,7 @@ class Step:
     op_type: str = ""
     domain: str = ""
     operands: tuple[Operand, ...] = ()
-    sources: tuple[Step, ...] = ()
+    sources: tuple[Link, ...] = ()
     passed: int = 0
     repeated: bool = False
     cut: bool = False
@@ -100,7 +100,7 @@ class Explanation:
     scope: str
     name: str
     value: Value
-    step: Step
+    step: Link
     unknowns: tuple[Unknown, ...]
     remedies: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
