@@ -49,8 +49,8 @@ class Quotient:
         return spans.trunc_div(self.span, Span(self.den, self.den), scope)
 
 
-Numbers: TypeAlias = tuple[float, float]
-Floats: TypeAlias = Numbers | Quotient
+Ends: TypeAlias = tuple[float, float]
+Floats: TypeAlias = Ends | Quotient
 """The least and the greatest of some floats; or what they are, where these are not numbers."""
 
 
@@ -90,7 +90,7 @@ def follow_float(
         frame.floats[node.output[0]] = found
 
 
-def _next_numbers(op_type: str, ends: Numbers, factor: float | None, kind: Kind) -> Numbers | None:
+def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) -> Ends | None:
     if op_type in ("Floor", "Ceil"):
         step = math.floor if op_type == "Floor" else math.ceil
         ends = float(step(ends[0])), float(step(ends[1]))
@@ -132,7 +132,7 @@ def truncated(found: Floats, source: DType | None, target: DType, context: Conte
     return Span(least, greatest) if low <= least and greatest <= high else None
 
 
-def _integers(span: Span, scope: Scope) -> Numbers | None:
+def _integers(span: Span, scope: Scope) -> Ends | None:
     if span.lo is None or span.hi is None:
         return None
     lo, hi = scope.bounds(span.lo).lo, scope.bounds(span.hi).hi

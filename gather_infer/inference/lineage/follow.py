@@ -41,7 +41,7 @@ class Lineage:
 
 
 @dataclass(slots=True)
-class Step:
+class Visit:
     """One node while the traces of its outputs are worked out."""
 
     node: NodeProto
@@ -114,7 +114,7 @@ def follow(
         return
     if result.dtype is DType.BOOL:
         if own in _TESTING:
-            _test(Step(node, inputs, frame, scope, result))
+            _test(Visit(node, inputs, frame, scope, result))
         return
     if own == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
         source = inputs[0]
@@ -123,17 +123,17 @@ def follow(
         if span is not None:
             sharpen(outputs[0], span, frame)
         return
-    step = Step(node, inputs, frame, scope, result)
+    visit = Visit(node, inputs, frame, scope, result)
     if own == "Split":
-        _split(step, outputs)
+        _split(visit, outputs)
         return
     trace_of = _TRACES.get(own)
     if trace_of is not None:
-        found = trace_of(step)
+        found = trace_of(visit)
     elif moves is None:
         return
     else:
-        found = _some(step.trace(moves)) if permuted is None else _moved(step, moves)
+        found = _some(visit.trace(moves)) if permuted is None else _moved(visit, moves)
     if found is None or len(found.parts) > MAX_PARTS:
         return
     frame.traces[outputs[0]] = found
@@ -157,34 +157,34 @@ def sharpen(name: str, span: Span, frame: Frame) -> None:
         frame.values[name] = value.with_(span=new)
 
 
-def _moved(step: Step, index: int = 0) -> Trace | None:
+def _moved(visit: Visit, index: int = 0) -> Trace | None:
     """Every element of an input, elsewhere."""
-    trace = step.trace(index)
+    trace = visit.trace(index)
     return None if trace is None else Trace(tuple(replace(p, direct=False) for p in trace.parts))
 
 
-def _repeated(step: Step) -> Trace | None:
+def _repeated(visit: Visit) -> Trace | None:
     """Every element of the input, any number of times; none of them where the result alone is empty."""
-    trace, given, shape = _moved(step), step.tensor(0).shape, step.result.shape
+    trace, given, shape = _moved(visit), visit.tensor(0).shape, visit.result.shape
     if trace is None or (
         given is not None
         and shape is not None
-        and all(dim in given or known_le(1, dim, step.scope) is True for dim in shape)
+        and all(dim in given or known_le(1, dim, visit.scope) is True for dim in shape)
     ):
         return trace
     return Trace(tuple(replace(p, whole=False) for p in trace.parts))
 
 
-def _same(step: Step) -> Trace | None:
-    return step.trace(0)
+def _same(visit: Visit) -> Trace | None:
+    return visit.trace(0)
 
 
-def _transposed(step: Step) -> Trace | None:
-    trace, rank = step.trace(0), step.tensor(0).rank
-    moved = _moved(step)
+def _transposed(visit: Visit) -> Trace | None:
+    trace, rank = visit.trace(0), visit.tensor(0).rank
+    moved = _moved(visit)
     if trace is None or moved is None or trace.axis is None or rank is None:
         return moved
-    order = next((list(a.ints) for a in step.node.attribute if a.name == "perm"), list(range(rank))[::-1])
+    order = next((list(a.ints) for a in visit.node.attribute if a.name == "perm"), list(range(rank))[::-1])
     return replace(moved, axis=order.index(trace.axis) if trace.axis in order else None)
 
 
@@ -204,13 +204,13 @@ def _is_point(part: Part) -> bool:
     return part.exact and part.span.lo is not None and part.span.lo == part.span.hi
 
 
-def _picked(step: Step) -> Trace | None:
-    trace = step.trace(0)
-    index = step.number(1)
+def _picked(visit: Visit) -> Trace | None:
+    trace = visit.trace(0)
+    index = visit.number(1)
     if (
         trace is not None
         and trace.axis is not None
-        and trace.axis == step.axis(step.tensor(0).rank)
+        and trace.axis == visit.axis(visit.tensor(0).rank)
         and isinstance(index, int)
         and -len(trace.parts) <= index < len(trace.parts)
     ):
@@ -218,15 +218,15 @@ def _picked(step: Step) -> Trace | None:
     return _some(trace)
 
 
-def _sliced(step: Step) -> Trace | None:
-    trace = step.trace(0)
-    if step.tensor(0).shape is not None and step.tensor(0).shape == step.result.shape:
-        return _moved(step)  # all of it, in whatever order
+def _sliced(visit: Visit) -> Trace | None:
+    trace = visit.trace(0)
+    if visit.tensor(0).shape is not None and visit.tensor(0).shape == visit.result.shape:
+        return _moved(visit)  # all of it, in whatever order
     if trace is None or trace.axis is None:
         return _some(trace)
-    start, end, axis = step.number(1), step.number(2), step.number(3)
-    stride = step.number(4) if len(step.inputs) > 4 and step.inputs[4] is not None else 1
-    rank = step.tensor(0).rank
+    start, end, axis = visit.number(1), visit.number(2), visit.number(3)
+    stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
+    rank = visit.tensor(0).rank
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
         return _some(trace)
     if axis % rank != trace.axis:
@@ -236,13 +236,13 @@ def _sliced(step: Step) -> Trace | None:
     return Trace(parts, trace.axis) if parts else None
 
 
-def _split(step: Step, outputs: Sequence[str]) -> None:
-    trace, rank = step.trace(0), step.tensor(0).rank
+def _split(visit: Visit, outputs: Sequence[str]) -> None:
+    trace, rank = visit.trace(0), visit.tensor(0).rank
     if trace is None:
         return
-    axis, at = step.axis(rank), 0
+    axis, at = visit.axis(rank), 0
     for name in outputs:
-        value = step.frame.values.get(name) if name else None
+        value = visit.frame.values.get(name) if name else None
         found = _some(trace)
         if trace.axis is not None and trace.axis == axis:
             length = value.shape[axis] if isinstance(value, SymbolicTensor) and value.shape is not None else None
@@ -251,29 +251,29 @@ def _split(step: Step, outputs: Sequence[str]) -> None:
             found = Trace(trace.parts[at : at + length], trace.axis)
             at += length
         if name and found is not None and found.parts:
-            step.frame.traces[name] = found
+            visit.frame.traces[name] = found
             if len(found.parts) == 1:
-                sharpen(name, found.parts[0].span, step.frame)
+                sharpen(name, found.parts[0].span, visit.frame)
 
 
-def _concat(step: Step) -> Trace | None:
-    count = len(step.node.input)
+def _concat(visit: Visit) -> Trace | None:
+    count = len(visit.node.input)
     if count > MAX_PARTS:
         return None
-    axis = step.axis(step.result.rank)
+    axis = visit.axis(visit.result.rank)
     stacked = axis is not None
     parts: list[Part] = []
     for i in range(count):
-        shape = step.tensor(i).shape
+        shape = visit.tensor(i).shape
         if shape is not None and 0 in shape:
             continue
-        own = step.parts(i)
-        open_dims = None if shape is None else tuple(d for d in shape if known_le(1, d, step.scope) is not True)
+        own = visit.parts(i)
+        open_dims = None if shape is None else tuple(d for d in shape if known_le(1, d, visit.scope) is not True)
         # Stacked single rows are empty together; else one part may be empty where another is not.
         is_row = shape is not None and axis is not None and shape[axis] == 1
         stacked &= is_row
         if is_row and len(own) > 1:
-            own = (_merged(own, step.scope),)
+            own = (_merged(own, visit.scope),)
         for p in own:
             needs = None if p.needs is None or open_dims is None else (*p.needs, *open_dims)
             parts.append(replace(p, direct=False, needs=p.needs if is_row else needs))
@@ -290,14 +290,14 @@ def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
     )
 
 
-def _cast(step: Step) -> Trace | None:
-    source, target = step.tensor(0).dtype, step.result.dtype
-    trace = step.trace(0)
+def _cast(visit: Visit) -> Trace | None:
+    source, target = visit.tensor(0).dtype, visit.result.dtype
+    trace = visit.trace(0)
     if trace is None or source is None or not source.is_integer or target not in (DType.INT32, DType.INT64):
         return None
     parts: list[Part] = []
     for part in trace.parts:
-        span = _fitting(step, part.span)
+        span = _fitting(visit, part.span)
         widens = source is not DType.UINT64 and (target is DType.INT64 or source not in (DType.INT64, DType.UINT32))
         if widens or (span == part.span and span.lo is not None and span.hi is not None):
             parts.append(part)
@@ -308,28 +308,28 @@ def _cast(step: Step) -> Trace | None:
     return Trace(tuple(parts), trace.axis)
 
 
-def _added(step: Step) -> Trace | None:
+def _added(visit: Visit) -> Trace | None:
     """x + d, d + x or x - d, with the one number d."""
-    negative = step.node.op_type == "Sub"
+    negative = visit.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
-        number = step.number(d)
+        number = visit.number(d)
         if number is None or (isinstance(number, int) and not -spans.HUGE <= number <= spans.HUGE):
             continue
         offset = -number if negative else number
-        step.frame.shifts[step.node.output[0]] = (step.node.input[x], offset)
-        trace = step.trace(x)
+        visit.frame.shifts[visit.node.output[0]] = (visit.node.input[x], offset)
+        trace = visit.trace(x)
         if trace is None:
             return None
-        parts = tuple(_shifted(step, p, offset) for p in trace.parts)
-        return Trace(parts, trace.axis if step.tensor(x).rank == step.result.rank else None)
-    step.frame.sums[step.node.output[0]] = (step.node.op_type, step.node.input[0], step.node.input[1])
+        parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
+        return Trace(parts, trace.axis if visit.tensor(x).rank == visit.result.rank else None)
+    visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
     return None
 
 
-def _shifted(step: Step, part: Part, offset: Dim) -> Part:
-    dtype = step.result.dtype
-    moved = spans.add(part.span, Span(offset, offset), step.scope)
-    span = _fitting(step, moved)
+def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
+    dtype = visit.result.dtype
+    moved = spans.add(part.span, Span(offset, offset), visit.scope)
+    span = _fitting(visit, moved)
     if part.wrap is not None or part.wraps not in (None, dtype):
         return Part(span, needs=part.needs, whole=False)
     is_closed = span == moved and span.lo is not None and span.hi is not None
@@ -343,38 +343,38 @@ def _shifted(step: Step, part: Part, offset: Dim) -> Part:
     )
 
 
-def _fitting(step: Step, span: Span) -> Span:
+def _fitting(visit: Visit, span: Span) -> Span:
     """The span of a sum; what may pass the end of the element type tells nothing."""
-    if step.result.dtype is DType.INT64:
+    if visit.result.dtype is DType.INT64:
         least, most = INTEGER_RANGE[DType.INT64]
         fits = all(not isinstance(end, int) or least <= end <= most for end in (span.lo, span.hi))
         return span if fits else spans.ANY
-    limits = spans.type_span(step.result.dtype)
+    limits = spans.type_span(visit.result.dtype)
     ends = ((limits.lo, span.lo), (span.lo, span.hi), (span.hi, limits.hi))
-    fits = all(a is not None and b is not None and known_le(a, b, step.scope) is True for a, b in ends)
+    fits = all(a is not None and b is not None and known_le(a, b, visit.scope) is True for a, b in ends)
     return span if fits else limits
 
 
-def _limited(step: Step) -> Trace | None:
+def _limited(visit: Visit) -> Trace | None:
     """Clip, or Min and Max of a tensor and a number."""
-    trace = step.trace(0)
+    trace = visit.trace(0)
     limits: list[Limit] = []
-    if step.node.op_type == "Clip":
+    if visit.node.op_type == "Clip":
         for index in (1, 2):
-            if index < len(step.inputs) and step.inputs[index] is not None:
-                number = step.number(index)
+            if index < len(visit.inputs) and visit.inputs[index] is not None:
+                number = visit.number(index)
                 if number is None:
                     return None
                 limits.append(Limit(number, is_upper=index == 2))
     else:
-        if len(step.inputs) != 2:
+        if len(visit.inputs) != 2:
             return None
-        number = step.number(1)
+        number = visit.number(1)
         if number is None:
-            trace, number = step.trace(1), step.number(0)
+            trace, number = visit.trace(1), visit.number(0)
         if number is None:
             return None
-        limits.append(Limit(number, is_upper=step.node.op_type == "Min"))
+        limits.append(Limit(number, is_upper=visit.node.op_type == "Min"))
     if trace is None:
         return None
     parts: list[Part] = []
@@ -382,7 +382,7 @@ def _limited(step: Step) -> Trace | None:
         span = part.span
         for limit in limits:
             nearer = spans.least if limit.is_upper else spans.most
-            span = nearer(span, Span(limit.end, limit.end), step.scope)
+            span = nearer(span, Span(limit.end, limit.end), visit.scope)
         if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
             parts.append(Part(span, needs=part.needs, whole=False))
             continue
@@ -390,24 +390,24 @@ def _limited(step: Step) -> Trace | None:
     return Trace(tuple(parts))
 
 
-def _range(step: Step) -> Trace | None:
+def _range(visit: Visit) -> Trace | None:
     """All integers from start on, before limit; only with steps of 1 it is plain what the last one is."""
-    start, limit, delta = (step.number(i) for i in range(3))
+    start, limit, delta = (visit.number(i) for i in range(3))
     if start is None or limit is None or delta not in (1, -1):
         return None
     span = Span(start, limit - 1) if delta == 1 else Span(limit + 1, start)
-    return Trace((Part(_fitting(step, span), exact=_fitting(step, span) == span),))
+    return Trace((Part(_fitting(visit, span), exact=_fitting(visit, span) == span),))
 
 
-def _non_zero(step: Step) -> Trace | None:
-    shape = step.tensor(0).shape
+def _non_zero(visit: Visit) -> Trace | None:
+    shape = visit.tensor(0).shape
     if shape is None or not shape or len(shape) > MAX_PARTS:
         return None
     return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=0)
 
 
-def _boxes(step: Step) -> Trace | None:
-    shape = step.tensor(1).shape
+def _boxes(visit: Visit) -> Trace | None:
+    shape = visit.tensor(1).shape
     if shape is None or len(shape) != 3:
         return None
     return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=1)
@@ -429,25 +429,25 @@ _MIRRORED: Final = {
 _TESTING: Final = _TESTS.keys() | {"Not"}
 
 
-def _test(step: Step) -> None:
-    node, out = step.node, step.node.output[0]
+def _test(visit: Visit) -> None:
+    node, out = visit.node, visit.node.output[0]
     if node.op_type == "Not":
-        found = step.frame.tests.get(node.input[0])
+        found = visit.frame.tests.get(node.input[0])
         if found is not None:
-            step.frame.tests[out] = replace(found, negated=not found.negated)
+            visit.frame.tests[out] = replace(found, negated=not found.negated)
         return
     for x, d, op_type in ((0, 1, node.op_type), (1, 0, _MIRRORED[node.op_type])):
-        number = step.number(d)
-        dtype = step.tensor(x).dtype
+        number = visit.number(d)
+        dtype = visit.tensor(x).dtype
         if number is not None and dtype is not None and dtype.is_integer:
             more, negated = _TESTS[op_type]
-            step.frame.tests[out] = Test(node.input[x], number + more, negated)
+            visit.frame.tests[out] = Test(node.input[x], number + more, negated)
             return
 
 
-def _chosen(step: Step) -> Trace | None:
+def _chosen(visit: Visit) -> Trace | None:
     """Where: the parts of both branches; under a test of the same tensor each sees the half that it is used for."""
-    node, frame, scope = step.node, step.frame, step.scope
+    node, frame, scope = visit.node, visit.frame, visit.scope
     test = frame.tests.get(node.input[0])
     used: dict[int, Span] = {}
     if test is not None:
@@ -459,16 +459,16 @@ def _chosen(step: Step) -> Trace | None:
             below: Span(span.lo, spans.least(span, Span(test.limit - 1, test.limit - 1), scope).hi),
             above: Span(spans.most(span, Span(test.limit, test.limit), scope).lo, span.hi),
         }
-        used = {branch: _half(step, branch, test.base, half) for branch, half in halves.items()}
-        sharpen(node.output[0], _fitting(step, spans.hull(*used.values(), scope=scope)), frame)
-        wrapped = _wrapped(step, test, below, above)
+        used = {branch: _half(visit, branch, test.base, half) for branch, half in halves.items()}
+        sharpen(node.output[0], _fitting(visit, spans.hull(*used.values(), scope=scope)), frame)
+        wrapped = _wrapped(visit, test, below, above)
         if wrapped is not None:
             return wrapped
-    if step.trace(1) is None and step.trace(2) is None:
+    if visit.trace(1) is None and visit.trace(2) is None:
         return None
     parts: list[Part] = []
     for branch in (1, 2):
-        own = step.parts(branch)
+        own = visit.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span) if len(own) == 1 else part.span
             exact = _is_point(part) and narrow == part.span
@@ -476,55 +476,55 @@ def _chosen(step: Step) -> Trace | None:
     return Trace(tuple(parts))
 
 
-def _half(step: Step, branch: int, base: str, half: Span) -> Span:
+def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
     """The span of a branch where `base` is in `half`."""
-    name, known = step.node.input[branch], spans.span_of(step.tensor(branch), step.scope)
+    name, known = visit.node.input[branch], spans.span_of(visit.tensor(branch), visit.scope)
     if name == base:
         return half
-    shifted, offset = step.frame.shifts.get(name, ("", 0))
+    shifted, offset = visit.frame.shifts.get(name, ("", 0))
     if shifted == base:
-        moved = spans.add(half, Span(offset, offset), step.scope)
-        return moved if _fitting(step, moved) == moved else known
-    total = _total(step, name, base, half)
+        moved = spans.add(half, Span(offset, offset), visit.scope)
+        return moved if _fitting(visit, moved) == moved else known
+    total = _total(visit, name, base, half)
     if total is not None:
         return total
-    function, value = step.frame.growth.get(name), step.frame.find(base)
+    function, value = visit.frame.growth.get(name), visit.frame.find(base)
     if function is None or function.base != base or not isinstance(value, SymbolicTensor) or value.dtype is None:
         return known
-    grown = growth.grown(function, half, value.dtype, step.scope)
-    return Span(spans.most(grown, known, step.scope).lo, spans.least(grown, known, step.scope).hi)
+    grown = growth.grown(function, half, value.dtype, visit.scope)
+    return Span(spans.most(grown, known, visit.scope).lo, spans.least(grown, known, visit.scope).hi)
 
 
-def _total(step: Step, name: str, base: str, half: Span) -> Span | None:
+def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
     """The span of a sum or difference of `base` and another tensor where `base` is in `half`; None if it is open."""
-    op_type, *operands = step.frame.sums.get(name, ("",))
+    op_type, *operands = visit.frame.sums.get(name, ("",))
     if base not in operands:
         return None
     given: list[Span] = []
     for operand in operands:
-        value = step.frame.find(operand)
-        known = spans.span_of(value, step.scope) if isinstance(value, SymbolicTensor) else spans.ANY
+        value = visit.frame.find(operand)
+        known = spans.span_of(value, visit.scope) if isinstance(value, SymbolicTensor) else spans.ANY
         given.append(half if operand == base else known)
-    found = (spans.add if op_type == "Add" else spans.sub)(given[0], given[1], step.scope)
-    return None if found.lo is None or found.hi is None or _fitting(step, found) != found else found
+    found = (spans.add if op_type == "Add" else spans.sub)(given[0], given[1], visit.scope)
+    return None if found.lo is None or found.hi is None or _fitting(visit, found) != found else found
 
 
-def _wrapped(step: Step, test: Test, below: int, above: int) -> Trace | None:
+def _wrapped(visit: Visit, test: Test, below: int, above: int) -> Trace | None:
     """The trace of `Where(x < 0, x + n, x)` for an input x as it is."""
-    names = step.node.input
-    shifted, offset = step.frame.shifts.get(names[below], ("", 0))
-    trace = step.frame.trace(test.base)
+    names = visit.node.input
+    shifted, offset = visit.frame.shifts.get(names[below], ("", 0))
+    trace = visit.frame.trace(test.base)
     if test.limit != 0 or names[above] != test.base or shifted != test.base or trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]
     if not part.input or part.offset != 0 or part.limits or part.wrap is not None or part.wraps is not None:
         return None
-    result = step.frame.values[step.node.output[0]]
+    result = visit.frame.values[visit.node.output[0]]
     assert isinstance(result, SymbolicTensor), "only tensors are followed"
-    return Trace((replace(part, wrap=offset, span=spans.span_of(result, step.scope)),))
+    return Trace((replace(part, wrap=offset, span=spans.span_of(result, visit.scope)),))
 
 
-_TRACES: Final[dict[str, Callable[[Step], Trace | None]]] = {
+_TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
     **dict.fromkeys(("Expand", "Tile"), _repeated),
     **dict.fromkeys(("Add", "Sub"), _added),
     **dict.fromkeys(("Clip", "Min", "Max"), _limited),
