@@ -338,6 +338,8 @@ class Walker(State):
                     pass  # a runtime that takes it for this one fails
             self.context.addressed.clear()
             self.forget_conditional(mark, is_dead=False)
+        for output in outputs:
+            frame.traces.pop(output, None)  # they rest on the function
         if not found:
             raise SpecViolation(f"{name} fails as an operator and as a function of the model")
         first, *others = found

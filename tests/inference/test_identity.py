@@ -198,6 +198,17 @@ def test_what_holds_whichever_of_operator_and_function_runs(case: str) -> None:
     assert [d.code for d in inference.diagnostics] == ([] if domain == "com.mine" else ["GI109"])
 
 
+def test_where_indices_come_from_is_not_told_by_a_function_that_may_not_run() -> None:
+    made = overriding("com.microsoft", "Trilu", helper.make_node("Identity", ["a"], ["b"]))
+    made.graph.input[0].CopyFrom(info("x", I64, 2, 2))
+    made.graph.node.append(helper.make_node("Gather", ["t", "y"], ["z"]))
+    made.graph.initializer.append(tensor("t", np.arange(9, dtype=np.float32)))
+    made.graph.output[0].CopyFrom(info("z", F, 2, 2))
+    below = np.array([[0, 0], [99, 0]])  # onnxruntime runs the operator, which puts 0 there: in bounds
+    assert run(made, x=below)[0].shape == (2, 2)
+    assert verdicts(infer(made))[-1].kind is Kind.UNDECIDED
+
+
 # accesses are what rules say
 
 

@@ -158,9 +158,9 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only accepts model Path"):
         infer_shapes_path(onnx.load(good))
     with pytest.raises(TypeError, match="incorrect model path type"):
-        infer_shapes_path(3)  # type: ignore[arg-type]
+        infer_shapes_path(3)  # type: ignore[arg-type]  # what callers without types may say
     with pytest.raises(TypeError, match="incorrect output path type"):
-        infer_shapes_path(good, 3)  # type: ignore[arg-type]
+        infer_shapes_path(good, 3)  # type: ignore[arg-type]  # as above
 
 
 def test_outputs_of_a_node() -> None:

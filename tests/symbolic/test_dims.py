@@ -51,7 +51,7 @@ def test_truth_and_order_are_refused() -> None:
     with pytest.raises(TypeError, match=r"order of the symbolic dim N is not known"):
         _ = N < 3
     with pytest.raises(TypeError):
-        _ = N + 1.5  # type: ignore[operator]
+        _ = N + 1.5  # type: ignore[operator]  # it has to be refused at run time too
     assert N != 1
     assert N != "N"
 
