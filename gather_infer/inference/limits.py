@@ -118,10 +118,13 @@ def limited(value: Value, context: Context) -> Value:
     if values is not None and values.ndim > MAX_VALUES_RANK:
         value, values = value.with_(values=None), None
     if shape is not None:
-        too_large = next((d for d in shape if isinstance(d, int) and d > MAX_SIZE), None)
-        if too_large is not None:
-            raise SpecViolation(f"a size must be <= 2^63 - 1, is {too_large}")
-        if any(map(_is_long, shape)):
+        is_long = False
+        for dim in shape:
+            if isinstance(dim, Expr):
+                is_long |= _is_long(dim)
+            elif dim > MAX_SIZE:
+                raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}")
+        if is_long:
             value = value.with_(shape=tuple(_capped(d, context) for d in shape))
     if values is not None and any(map(_is_long, values.flat)):
         value = value.with_(values=make_values([None if _is_long(e) else e for e in values.flat], values.shape))

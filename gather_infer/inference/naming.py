@@ -9,7 +9,7 @@ from typing import Any
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.inference.join import symbols_of
-from gather_infer.inference.proto.types import to_dim_param, to_type
+from gather_infer.inference.proto.types import has_type, to_dim_param
 from gather_infer.model.paths import bodies, subgraphs
 from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols
@@ -69,7 +69,9 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
 def mentions_generated(model: ModelProto, scopes: Scopes, generated: Iterable[str]) -> bool:
     """True when a dim that stays in the file has a generated symbol's name, and that symbol is not what it means."""
     names = set(generated)
-    return bool(names) and not names.isdisjoint(names_in(foreign(model, scopes)))
+    if not names or names.isdisjoint(names_of_dims(model)):  # as nearly always
+        return False
+    return not names.isdisjoint(names_in(foreign(model, scopes)))
 
 
 def foreign(model: ModelProto, scopes: Scopes) -> set[str]:
@@ -101,7 +103,7 @@ def _kept_below(graph: GraphProto, scopes: Scopes) -> Iterator[tuple[str, bool]]
 
 def _kept_in(graph: GraphProto, values: Mapping[str, Value]) -> Iterator[tuple[str, bool]]:
     made = {name for node in graph.node for name in node.output} - {v.name for v in graph.output}
-    written = {name for name in made if name in values and to_type(values[name]) is not None}
+    written = {name for name in made if name in values and has_type(values[name])}
     for info in (*graph.input, *graph.output, *(v for v in graph.value_info if v.name not in written)):
         value = values.get(info.name)
         facts: tuple[Dim | None, ...] = ()

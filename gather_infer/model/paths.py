@@ -101,7 +101,7 @@ def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
     while pending:
         path, body = pending.pop()
         yield path, body
-        inner = [found for position, node in enumerate(body.node) for found in subgraphs(node, position)]
+        inner = [found for at, node in enumerate(body.node) if node.attribute for found in subgraphs(node, at)]
         pending += [(path.below(step), graph) for step, graph in reversed(inner)]
 
 

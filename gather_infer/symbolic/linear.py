@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import gcd
+from operator import itemgetter
 
 from gather_infer.symbolic.interval import Interval
 
@@ -17,6 +18,8 @@ Row = tuple[Mapping[int, int], int]  # {variable: coefficient}, constant
 
 _Key = tuple[tuple[int, int], ...]  # ((variable, coefficient), ...), by variable, with no common divisor
 _Table = dict[_Key, int]  # row without its constant: the least constant it is known with
+
+_variable = itemgetter(0)
 
 _MAX_ROWS = 64
 _MAX_LENGTH = 8  # variables of a combined row
@@ -76,21 +79,32 @@ def _learn(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool:
 
 
 def _cheapest(known: _Table, goal: int) -> int | None:
-    above: dict[int, int] = {}
-    below: dict[int, int] = {}
-    for key in known:
-        for variable, c in key:
-            side = below if c > 0 else above
-            side[variable] = side.get(variable, 0) + 1
-    variables = (set(above) | set(below)) - {goal}
-    if not variables:
-        return None
+    """The variable whose elimination leaves the fewest rows; None when only the goal is left.
 
-    def cost(variable: int) -> tuple[int, int]:
-        lower, upper = below.get(variable, 0), above.get(variable, 0)
-        return lower * upper - lower - upper, variable
-
-    return min(variables, key=cost)
+    A row with a variable that is bounded from one side only implies nothing: such rows are dropped from `known`.
+    """
+    while True:
+        above: dict[int, int] = {goal: 1}
+        below: dict[int, int] = {goal: 1}
+        for key in known:
+            for variable, c in key:
+                if c > 0:
+                    below[variable] = below.get(variable, 0) + 1
+                else:
+                    above[variable] = above.get(variable, 0) + 1
+        one_sided = above.keys() ^ below.keys()
+        if not one_sided:
+            break
+        for key in [key for key in known if not one_sided.isdisjoint(map(_variable, key))]:
+            del known[key]
+    best: tuple[int, int] | None = None
+    for variable, lower in below.items():
+        if variable != goal:
+            upper = above[variable]
+            cost = (lower * upper - lower - upper, variable)
+            if best is None or cost < best:
+                best = cost
+    return None if best is None else best[1]
 
 
 def _eliminate(known: _Table, variable: int) -> _Table | None:
@@ -104,8 +118,6 @@ def _eliminate(known: _Table, variable: int) -> _Table | None:
                 break
         else:
             result[key] = shift
-    if not lower or not upper:
-        return result
     # Short rows first: they are worth most when the cap is reached.
     lower.sort(key=_length_first)
     upper.sort(key=_length_first)
@@ -113,9 +125,13 @@ def _eliminate(known: _Table, variable: int) -> _Table | None:
         for m, right, right_shift in upper:
             if len(result) > _MAX_ROWS:
                 return result
-            g = gcd(k, m)
-            p, q = m // g, k // g
-            combined = {v: c * p for v, c in left}
+            if k == m:
+                p = q = 1
+                combined = dict(left)
+            else:
+                g = gcd(k, m)
+                p, q = m // g, k // g
+                combined = {v: c * p for v, c in left}
             for v, c in right:
                 combined[v] = combined.get(v, 0) + c * q
             if len(combined) <= _MAX_LENGTH and not _learn(result, combined, left_shift * p + right_shift * q):

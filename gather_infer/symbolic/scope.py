@@ -51,6 +51,7 @@ class Scope:
         "_contradictory",
         "_defined",
         "_facts",
+        "_inner",
         "_intervals",
         "_memo",
         "_memo_version",
@@ -68,6 +69,7 @@ class Scope:
         self._facts: dict[Expr, None] = {}
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
+        self._inner: dict[Dim, Interval] = {}
         self._memo_version = 0
         self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
@@ -206,6 +208,7 @@ class Scope:
 
     def _forget(self) -> None:
         self._memo = {}
+        self._inner = {}
         self._results = {}
         self._memo_version = self.version
 
@@ -253,18 +256,30 @@ class Scope:
         return interval if narrowed.is_empty else narrowed
 
     def _atom_bounds(self, dim: Dim) -> Interval:
-        """Bounds of a part: without facts, which the whole looks at itself."""
-        if isinstance(dim, Symbol):
-            return self.symbol_bounds(dim.name)
+        """Bounds of a part: without facts, which the whole looks at itself. Asked while nothing is learnt."""
         if isinstance(dim, int):
             return Interval(dim, dim)
-        if isinstance(dim, FloorDiv):
-            return self._atom_bounds(dim.num) // self._atom_bounds(dim.den)
-        if isinstance(dim, Min):
-            return Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
-        if isinstance(dim, Max):
-            return Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
-        return self._sum_of_terms(dim, self._atom_bounds)
+        found = self._inner.get(dim)
+        if found is not None:
+            return found
+        if isinstance(dim, Symbol):
+            found = self.symbol_bounds(dim.name)
+        elif isinstance(dim, FloorDiv):
+            found = self._atom_bounds(dim.num) // self._atom_bounds(dim.den)
+        elif isinstance(dim, Min):
+            found = Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
+        elif isinstance(dim, Max):
+            found = Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
+        else:
+            found = self._sum_of_terms(dim, self._atom_bounds)
+        self._inner[dim] = found
+        return found
+
+    def _bounds_now(self, atom: Atom) -> Interval:
+        """Bounds of a part, of which more may have been learnt since they were asked last."""
+        if self._memo_version != self.version:
+            self._forget()
+        return self._atom_bounds(atom)
 
     def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval], *, but: Monomial | None = None) -> Interval:
         """The sum of the intervals of the terms, `but` left out."""
@@ -315,7 +330,7 @@ class Scope:
             if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
                 continue
             name = monomial[0].name
-            highest = self._sum_of_terms(fact, self._atom_bounds, but=monomial).hi
+            highest = self._sum_of_terms(fact, self._bounds_now, but=monomial).hi
             if highest is None:
                 continue
             if coefficient > 0:
@@ -369,7 +384,7 @@ class Scope:
     def _without_factor(self, fact: Expr) -> list[Dim] | None:
         # s*x >= 0  is  x >= 0                                                              s >= 1
         for atom in dict.fromkeys(fact.terms[0][0]):
-            lo = self._atom_bounds(atom).lo
+            lo = self._bounds_now(atom).lo
             if lo is not None and lo >= 1 and all(atom in monomial for monomial, _ in fact.terms):
                 reduced: dict[Monomial, int] = {}
                 for monomial, coefficient in terms_of(fact):

@@ -48,20 +48,24 @@ class Schema:
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
         """What is wrong with the element types of the inputs, None when nothing is; an unknown type fits."""
-        bound: dict[str, tuple[DType, str]] = {}
+        bound: dict[str, tuple[DType, int]] = {}
         for index, dtype in enumerate(dtypes):
             if dtype is None or (index >= len(self.types) and not self.variadic):
                 continue
             formal = min(index, len(self.types) - 1)
             letter, allowed = self.types[formal]
-            name = self.raw.inputs[formal].name
             if allowed and dtype not in allowed:
-                return f"{self.op_type}-{self.since} allows no {dtype} for {name}, allowed are {_names(allowed)}"
+                found = f"{dtype} for {self._name(formal)}"
+                return f"{self.op_type}-{self.since} allows no {found}, allowed are {_names(allowed)}"
             if letter in self.letters:
-                first, other = bound.setdefault(letter, (dtype, name))
+                first, other = bound.setdefault(letter, (dtype, formal))
                 if first is not dtype:
-                    return f"{name} is {dtype} and {other} is {first}, they must have the same element type"
+                    found = f"{self._name(formal)} is {dtype} and {self._name(other)} is {first}"
+                    return f"{found}, they must have the same element type"
         return None
+
+    def _name(self, formal: int) -> str:
+        return str(self.raw.inputs[formal].name)
 
 
 def _names(dtypes: frozenset[DType]) -> str:

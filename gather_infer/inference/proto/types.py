@@ -148,6 +148,18 @@ def to_type(value: Value, spell: Callable[[Expr], str] = to_dim_param) -> TypePr
     return proto if _fill(proto, value, spell) else None
 
 
+def has_type(value: Value | None) -> bool:
+    """Whether `to_type` has a type for it."""
+    match value:
+        case SymbolicTensor(dtype=dtype) | SparseTensor(dtype=dtype):
+            return dtype is not None
+        case SequenceType(element=element) | OptionalType(element=element):
+            return has_type(element)
+        case MapType(key=key, value=element):
+            return key is not None and has_type(element)
+    return False
+
+
 def _fill(proto: TypeProto, value: Value | None, spell: Callable[[Expr], str]) -> bool:
     match value:
         case SymbolicTensor(dtype=DType() as dtype, shape=shape):
