@@ -48,7 +48,9 @@ class Subject:
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
         self._kept = _bound_by_training(self.model)
         self._scopes = inference.scopes
-        self._versions = {plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)}
+        self._versions: dict[str, int] = {
+            plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)
+        }
         self._functions = {(plain_domain(f.domain), f.name, f.overload) for f in proto.functions}
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
@@ -106,6 +108,10 @@ class Subject:
         if (domain, node.op_type, node.overload) in self._functions:
             return None
         return evaluator_of(domain, node.op_type, self._versions.get(domain, 0))
+
+    def version(self, node: NodeProto) -> int:
+        """The opset version in force for a node of the main graph or a subgraph; 0 when its domain is not imported."""
+        return self._versions.get(plain_domain(node.domain), 0)
 
     def traits(self, node: NodeProto) -> Traits:
         """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""

@@ -16,11 +16,13 @@ from gather_infer.passes.evaluate.constant import Constant
 class Evaluation:
     """One node with the constants that it is given.
 
-    inputs  a constant per input; None for one that is left out
+    inputs   a constant per input; None for one that is left out
+    version  the opset version in force for the node's domain
     """
 
     node: NodeProto
     inputs: Sequence[Constant | None]
+    version: int
 
     def two(self) -> tuple[Constant, Constant]:
         """Data and indices. Raises SpecViolation unless there are just these."""
@@ -28,14 +30,45 @@ class Evaluation:
             raise SpecViolation(f"{self.node.op_type} takes 2 inputs, has {len(self.inputs)}", "GI107")
         return self.inputs[0], self.inputs[1]
 
+    def input(self, position: int) -> Constant:
+        """An input that has to be there. Raises SpecViolation when it is left out."""
+        found = self.optional(position)
+        if found is None:
+            raise SpecViolation(f"input {position} of {self.node.op_type} is missing", "GI107")
+        return found
+
+    def optional(self, position: int) -> Constant | None:
+        """An input, None when it is left out."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute is given."""
+        return any(a.name == name for a in self.node.attribute)
+
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
         found = (int(a.i) for a in self.node.attribute if a.name == name and a.type == AttributeProto.INT)
         return next(found, default)
 
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """An attribute that is a list of integers, None when it is not given."""
+        found = (tuple(map(int, a.ints)) for a in self.node.attribute if a.name == name)
+        return next(found, None)
 
-Evaluator: TypeAlias = Callable[[Evaluation], list[Constant]]
-"""The results of a node, in order. Raises SpecViolation when the node fails in every run."""
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        found = (a.s.decode() for a in self.node.attribute if a.name == name and a.type == AttributeProto.STRING)
+        return next(found, default)
+
+    def attribute(self, name: str) -> AttributeProto | None:
+        """An attribute of any kind, None when it is not given."""
+        return next((a for a in self.node.attribute if a.name == name), None)
+
+
+Evaluator: TypeAlias = Callable[[Evaluation], list[Constant] | None]
+"""The results of a node, in order; None when they are not known exactly, or runtimes differ.
+
+Raises SpecViolation when the node fails in every run."""
 
 
 class EvaluatorSet:

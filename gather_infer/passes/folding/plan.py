@@ -171,8 +171,8 @@ class _Search:
                 return None
             inputs.append(constant)
         try:
-            (found,) = evaluator(Evaluation(node, inputs))
-            return found
+            found = evaluator(Evaluation(node, inputs, self.known.version(node)))
+            return None if found is None else found[0]
         except SpecViolation as violation:
             location = Location(where, node.op_type, plain_domain(node.domain))
             self.plan.left.append(diagnostic(violation.code, violation.message, location, detail=violation.detail))
