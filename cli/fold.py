@@ -18,12 +18,12 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 @facts_options
 @output_options("Where to write the folded model.")
 @dry_run_option
-@option("--max-bytes", section="Folding", type=click.IntRange(min=0), default=1 << 20, show_default=True,
-        metavar="N", help="Size of a new constant at most.")  # fmt: skip
+@option("--max-growth", section="Folding", type=click.IntRange(min=0), default=1 << 20, show_default=True,
+        metavar="N", help="Bytes by which a node may let the constants grow.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(FOLD, verbose="Print each folded node, and why others were left alone.")
 def command(
-    model: str, facts: Facts, target: Target | None, dry_run: bool, max_bytes: int, strict: bool, console: Console
+    model: str, facts: Facts, target: Target | None, dry_run: bool, max_growth: int, strict: bool, console: Console
 ) -> int:
     """Replace the Gathers whose result is known by constants.
 
@@ -34,12 +34,12 @@ def command(
 
     from gather_infer.passes import fold
 
-    result = fold(model, max_bytes=max_bytes, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
+    result = fold(model, max_growth=max_growth, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
     return finish(
         console.lines_of(FOLD, FoldReport(result, edits=dry_run)),
         result.save,
         None if dry_run else target,
         console,
         refused=strict and has_faults(result.diagnostics),
-        caveat=facts.caveat("what was folded") if result.folded else "",
+        caveat=facts.caveat("what was folded") if result.done else "",
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gather_infer.inference import Access, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
-    from gather_infer.passes import FoldResult, fold
+    from gather_infer.passes import OptimizeResult, fold, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -46,7 +46,7 @@ _HOME = {
     "inference": ("Access", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
-    "passes": ("FoldResult", "fold"),
+    "passes": ("OptimizeResult", "fold", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
@@ -61,7 +61,6 @@ __all__ = [
     "Dim",
     "Explanation",
     "Expr",
-    "FoldResult",
     "GatherInferError",
     "Inference",
     "Location",
@@ -70,6 +69,7 @@ __all__ = [
     "ModelStructureError",
     "ModelWriteError",
     "OpCall",
+    "OptimizeResult",
     "OptionalType",
     "RuleSet",
     "SequenceType",
@@ -83,6 +83,7 @@ __all__ = [
     "fold",
     "infer",
     "open_model",
+    "optimize",
     "parse_dim",
     "symbol",
 ]

@@ -85,6 +85,12 @@ INTEGER_RANGE: dict[DType, tuple[int, int]] = {
     DType.INT2: (-2, 1),
 }
 FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
+_WIDTHS = {
+    **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.INT16, DType.UINT16), 2),
+    **dict.fromkeys((DType.FLOAT32, DType.INT32, DType.UINT32), 4),
+    **dict.fromkeys((DType.FLOAT64, DType.INT64, DType.UINT64, DType.COMPLEX64), 8),
+    DType.COMPLEX128: 16,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +238,11 @@ Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | Spar
 
 MAX_NESTING: Final = 16
 """Sequences, optionals and maps inside each other, of which something is said."""
+
+
+def element_bytes(dtype: DType) -> int:
+    """Bytes of an element; one for strings and for types of less than a byte."""
+    return _WIDTHS.get(dtype, 1)
 
 
 def is_nested_too_deep(value: Value) -> bool:

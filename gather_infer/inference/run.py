@@ -316,6 +316,7 @@ class _Run:
             causes=causes_of(facts, constraints, assumptions, context.causes),
             accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
+            known=context.scope,
         )
 
     def _declared_outputs(

@@ -70,8 +70,7 @@ def convert(
         hint = f"; --gather-oob assume-valid converts {which}" if plan.unproved else ""
         raise ConversionRefused("\n  ".join([f"{source.name}: {nodes} cannot be converted{hint}", *plan.refused]))
     journal = Journal()
-    for rewrite in plan.rewrites:
-        journal.add(*rewrite.edits)
+    journal.add(*plan.edits)
     journal.add(*plan.dead)
     if plan.converted and not imported:
         journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))

@@ -17,7 +17,6 @@ from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype
-from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.subject import Subject
 from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, known_le
@@ -25,7 +24,7 @@ from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, combined, verdict
 
 _BY = "openvino.gather"
-_LAW = "OpenVINO's Gather whose indices are all in bounds, with batch_dims 0, is ONNX's with the same axis"
+# OpenVINO's Gather whose indices are all in bounds, with batch_dims 0, is ONNX's with the same axis.
 _CASTABLE = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64})
 _BFLOAT16_SINCE = 13
 _NEGATIVE_SINCE = 11
@@ -47,7 +46,7 @@ class Converted:
 
 @dataclass(slots=True)
 class GatherPlan:
-    """The rewrites, and the reasons against them; `unproved` of the refusals could be lifted by assuming.
+    """The edits, and the reasons against them; `unproved` of the refusals could be lifted by assuming.
 
     dead   removals of constants that were only an axis
     """
@@ -55,7 +54,7 @@ class GatherPlan:
     converted: list[Converted] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     unproved: int = 0
-    rewrites: list[Rewrite] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
     dead: list[Edit] = field(default_factory=list)
 
 
@@ -135,7 +134,7 @@ class _Planner:
             InsertNodes(by=_BY, reason=reason, path=path, nodes=nodes, before=position),
             RemoveNode(by=_BY, reason=reason, path=path, node=position),
         )
-        self.plan.rewrites.append(Rewrite(_LAW, edits, cost=Cost(nodes=len(nodes) - 1)))
+        self.plan.edits += edits
         self.plan.converted.append(Converted(where, axis, found, needs_cast))
 
     def fact(self, path: GraphPath, name: str) -> SymbolicTensor:

@@ -1,7 +1,7 @@
-"""Passes over a model: exact evaluation of known nodes, and the pass that replaces them by constants."""
+"""Passes over a model: exact evaluation of known nodes, and rewrites that keep what the model computes."""
 
-from gather_infer.passes.folding.plan import DEFAULT_MAX_BYTES, Folded
-from gather_infer.passes.folding.run import FoldResult, fold
+from gather_infer.passes.engine import Done
+from gather_infer.passes.run import DEFAULT_MAX_GROWTH, OptimizeResult, fold, optimize
 from gather_infer.passes.result import PassResult, Size
 
-__all__ = ["DEFAULT_MAX_BYTES", "FoldResult", "Folded", "PassResult", "Size", "fold"]
+__all__ = ["DEFAULT_MAX_GROWTH", "Done", "OptimizeResult", "PassResult", "Size", "fold", "optimize"]

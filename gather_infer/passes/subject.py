@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, defs
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelStructureError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.paths import bodies, roots
+from gather_infer.model.paths import Body, bodies, roots
 from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
@@ -42,8 +42,9 @@ class Subject:
         for finding in self.index.findings:
             if finding.code in ("GI101", "GI102"):
                 raise ModelStructureError(f"{self.model.name}: {finding.message}")
+        self.bodies: dict[GraphPath, Body] = dict(bodies(proto))
         self.graphs: dict[GraphPath, GraphProto] = {
-            path: body for path, body in bodies(proto) if path.root is Root.GRAPH and isinstance(body, GraphProto)
+            path: body for path, body in self.bodies.items() if path.root is Root.GRAPH and isinstance(body, GraphProto)
         }
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
         self._kept = _bound_by_training(self.model)
@@ -51,6 +52,7 @@ class Subject:
         self._versions: dict[str, int] = {
             plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)
         }
+        self._pure: dict[tuple[str, str, int], bool] = {}
         self._functions = {(plain_domain(f.domain), f.name, f.overload) for f in proto.functions}
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
@@ -68,6 +70,57 @@ class Subject:
             ):
                 held[node.output[0]] = node.attribute[0]
         return held
+
+    def constants_of(self, path: GraphPath) -> dict[str, Held]:
+        """The constants that a graph or function body defines; of a Constant node the attribute that it holds."""
+        if path in self._constants:
+            return dict(self._constants[path])
+        return {
+            node.output[0]: node.attribute[0]
+            for node in self.bodies[path].node
+            if is_constant(node)
+            and len(node.output) == len(node.attribute) == 1
+            and not node.attribute[0].ref_attr_name  # else the call says what it is
+        }
+
+    def fixed(self, path: GraphPath) -> set[str]:
+        """Values that have to stay under their names, beside inputs and outputs of graphs."""
+        return {*self._annotated.get(path, ()), *(self._kept if path == MAIN else ())}
+
+    def read(self, held: Held) -> Constant | None:
+        """The bits of a constant; None when they are not known one by one. Raises ModelReadError."""
+        if isinstance(held, Constant):
+            return held
+        return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
+
+    def is_ours(self, node: NodeProto) -> bool:
+        """Whether the node is the operator that its name says, and no function of the model."""
+        return (plain_domain(node.domain), node.op_type, node.overload) not in self._functions
+
+    def is_pure(self, node: NodeProto, version: int) -> bool:
+        """Whether a node is an operator that is known to do nothing but compute its outputs."""
+        domain = plain_domain(node.domain)
+        key = domain, node.op_type, version
+        found = self._pure.get(key)
+        if found is None:
+            rules = standard_rules().get(domain)
+            is_known = rules is not None and rules.lookup(node.op_type, version) is not None
+            found = self._pure[key] = is_known or defs.has(node.op_type, domain)
+        return found and self.is_ours(node)
+
+    @property
+    def has_free_initializers(self) -> bool:
+        """Whether an initializer need not be an input too; else constants are nodes."""
+        return self.model.proto.ir_version >= 4
+
+    def is_constant_type(self, data_type: int, version: int) -> bool:
+        """Whether a Constant node of an opset version of ai.onnx may have elements of this type."""
+        name = f"tensor({TensorProto.DataType.Name(data_type).lower()})"
+        try:
+            schema = defs.get_schema("Constant", version, "")
+        except defs.SchemaError:
+            return False
+        return any(name in output.types for output in schema.outputs)
 
     @property
     def is_trained(self) -> bool:
@@ -92,9 +145,7 @@ class Subject:
         Raises ModelReadError when external data is missing.
         """
         held = self.find(path, name)
-        if held is None or isinstance(held, Constant):
-            return held
-        return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
+        return None if held is None else self.read(held)
 
     def is_kept(self, path: GraphPath, name: str) -> bool:
         """Whether a value has to stay although no node reads it."""

@@ -10,7 +10,7 @@ from gather_infer.report.layout import Column, count, size, table
 from gather_infer.report.text import findings_text
 
 if TYPE_CHECKING:
-    from gather_infer.passes import FoldResult
+    from gather_infer.passes import OptimizeResult
     from gather_infer.passes.result import Size
 
 
@@ -21,9 +21,9 @@ def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to fold"]
         return [*edits, *findings_text(found, result.source.name)]
-    lines = [*_before_and_after(result, view.width), f"  folded {count(len(result.folded), 'node')}"]
+    lines = [*_before_and_after(result, view.width), f"  folded {count(len(result.done), 'node')}"]
     if view.verbose:
-        lines += [f"    {f.node}: {f.reason}" for f in result.folded]
+        lines += [f"    {f.node}: {f.law}" for f in result.done]
         return [*lines, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
@@ -31,10 +31,10 @@ def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
     return [*lines, *findings_text(found, result.source.name)]
 
 
-def _before_and_after(result: FoldResult, width: int | None) -> list[str]:
+def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:
     before, after = result.before, result.after
     changed = [op for op, n in before.operators.most_common() if after.operators[op] != n or "Gather" in op]
-    largest = max((f.value.nbytes for f in result.folded), default=None)
+    largest = max((f.nbytes for f in result.done), default=None)
     remark = "" if largest is None else f"largest folded {size(largest)}"
     rows = [
         ("nodes", str(before.nodes), str(after.nodes), ""),
@@ -52,8 +52,8 @@ def fold_json(report: FoldReport) -> dict[str, Json]:
         "before": _size_json(result.before),
         "after": _size_json(result.after),
         "folded": [
-            {"node": str(f.node), "op_type": f.op_type, "name": f.name, "bytes": f.value.nbytes, "reason": f.reason}
-            for f in result.folded
+            {"node": str(f.node), "op_type": f.op_type, "name": f.name, "bytes": f.nbytes, "reason": f.law}
+            for f in result.done
         ],
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gather_infer.explanation.chain import Explanation
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
-    from gather_infer.passes import FoldResult
+    from gather_infer.passes import OptimizeResult
     from gather_infer.report.summary import ModelSummary
 
 R = TypeVar("R")
@@ -97,7 +97,7 @@ class ExplanationReport:
 class FoldReport:
     """A fold; `edits` tells what would be edited, in place of how large the model was and is."""
 
-    result: FoldResult
+    result: OptimizeResult
     edits: bool = False
 
 

@@ -33,7 +33,7 @@ def test_constant_inputs() -> None:
     result = fold(made)
     assert ops(result.proto.graph) == ["Add"]
     assert names(result.proto) == ["row"]
-    assert [(str(f.node), f.name, f.reason) for f in result.folded] == [("make_row", "row", "all inputs are constant")]
+    assert [(str(f.node), f.name, f.law) for f in result.done] == [("make_row", "row", "all inputs are constant")]
     assert_same_outputs(made, result.proto, {"x": np.ones(3, np.float32)})
 
 
@@ -59,7 +59,7 @@ def test_a_dim_that_is_static() -> None:
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (F, [7])}, {"one": i64(1)})
     result = fold(made)
     assert ops(result.proto.graph) == ["ConstantOfShape"]
-    assert [f.reason for f in result.folded] == ["stands for int64[1] = [7]"]
+    assert [f.law for f in result.done] == ["stands for int64[1] = [7]"]
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 7), np.float32)})
 
 
@@ -67,7 +67,7 @@ def test_a_symbolic_dim_stays() -> None:
     nodes = [helper.make_node("Shape", ["x"], ["shape"]), gather("shape", "zero", "y")]
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (I64, [1])}, {"zero": i64(0)})
     result = fold(made)
-    assert not result.folded
+    assert not result.done
     assert result.proto == made
 
 
@@ -76,10 +76,10 @@ def test_a_symbolic_dim_that_is_declared_folds() -> None:
     made = model(nodes, {"x": (F, ["N", "M"])}, {"n": (I64, [])}, {"one": np.array(1)})
     for given in ({"dims": ["M=3"]}, {"dims": {"M": (3, 3)}}, {"inputs": ["x=[N, 3]"]}):
         result = fold(made, **given)
-        assert [f.value.bits.tolist() for f in result.folded] == [3]
+        assert [f.law for f in result.done] == [3]
         assert result.proto.graph.input[0] == made.graph.input[0]
         assert_same_outputs(made, result.proto, {"x": np.zeros((2, 3), np.float32)})
-    assert not fold(made, dims=["M=3..4"]).folded
+    assert not fold(made, dims=["M=3..4"]).done
 
 
 def test_an_assumed_answer_is_not_folded_under() -> None:
@@ -94,7 +94,7 @@ def test_an_assumed_answer_is_not_folded_under() -> None:
     ]
     held = {"zero": i64(0), "seven": i64(7)}
     made = model(nodes, {"x": (F, ["N", 7]), "v": (F, ["M", 7])}, {"y": (I64, [1])}, held)
-    assert not fold(made).folded
+    assert not fold(made).done
 
 
 def test_a_chain_leaves_only_its_end() -> None:
@@ -102,7 +102,7 @@ def test_a_chain_leaves_only_its_end() -> None:
     made = model(nodes, {}, {"y": (F, None)}, {"table": TABLE, "index": i64(3, 1), "second": i64(-1)})
     result = fold(made)
     assert names(result.proto) == ["b"]
-    assert len(result.folded) == 2
+    assert len(result.done) == 2
     assert_same_outputs(made, result.proto, {})
 
 
@@ -123,7 +123,7 @@ def test_an_output_keeps_its_name() -> None:
 def test_an_initializer_that_is_an_input_is_no_constant() -> None:
     held = {"table": TABLE, "index": i64(2)}
     made = model([gather("table", "index", "y")], {"index": (I64, [1])}, {"y": (F, None)}, held)
-    assert not fold(made).folded
+    assert not fold(made).done
     assert run(made, {"index": i64(1)})[0].tolist() == [TABLE[1].tolist()]
 
 
@@ -154,10 +154,10 @@ def test_an_index_out_of_bounds_is_reported_and_left_alone() -> None:
 
 def test_past_the_budget_a_node_is_left_alone() -> None:
     made = model([gather("table", "index", "y")], {}, {"y": (F, None)}, {"table": TABLE, "index": i64(0, 1)})
-    result = fold(made, max_bytes=23)
+    result = fold(made, max_growth=23)
     assert [d.code for d in result.diagnostics] == ["GI401"]
     assert "is past the budget of 23 bytes" in result.diagnostics[0].message
-    assert len(fold(made, max_bytes=24).folded) == 1
+    assert len(fold(made, max_growth=24).done) == 1
 
 
 def test_function_bodies_are_left_alone_with_a_note() -> None:
@@ -186,7 +186,7 @@ def test_in_the_branches_of_an_if(flag: bool) -> None:
     node = helper.make_node("If", ["flag"], ["y"], "branch", then_branch=then, else_branch=other)
     made = model([node], {"flag": (BOOL, [])}, {"y": (F, [1, 3])}, {"table": TABLE, "index": i64(2)})
     result = fold(made)
-    assert {str(f.node) for f in result.folded} == {"branch/then_branch/make_a", "branch/else_branch/make_b"}
+    assert {str(f.node) for f in result.done} == {"branch/then_branch/make_a", "branch/else_branch/make_b"}
     branches = [a.g for a in result.proto.graph.node[0].attribute]
     assert sorted((ops(g), [t.name for t in g.initializer]) for g in branches) == [([], ["a"]), (["Neg"], ["b"])]
     assert names(result.proto) == []
@@ -208,7 +208,7 @@ def test_in_the_body_of_a_loop() -> None:
     node = helper.make_node("Loop", ["trips", "", "x"], ["y"], "loop", body=inner)
     made = model([node], {"trips": (I64, []), "x": (F, [3])}, {"y": (F, [3])}, {"table": TABLE})
     result = fold(made)
-    assert [str(f.node) for f in result.folded] == ["loop/body/make_row"]
+    assert [str(f.node) for f in result.done] == ["loop/body/make_row"]
     assert_same_outputs(made, result.proto, {"trips": np.array(3), "x": np.ones(3, np.float32)})
 
 
@@ -234,7 +234,7 @@ def test_an_inner_name_hides_an_outer_constant() -> None:
     node = helper.make_node("If", ["flag"], ["y"], "branch", then_branch=then, else_branch=other)
     types: Any = {"flag": (BOOL, []), "dynamic": (I64, [1])}
     made = model([node], types, {"y": (F, None)}, {"table": TABLE, "outer": i64(2)})
-    assert [str(f.node) for f in fold(made).folded] == ["branch/else_branch/make_b"]
+    assert [str(f.node) for f in fold(made).done] == ["branch/else_branch/make_b"]
 
 
 def test_two_subgraphs_of_one_path_share_no_facts() -> None:
@@ -322,7 +322,7 @@ def test_what_training_writes_is_no_constant() -> None:
     info.algorithm.CopyFrom(body([helper.make_node("Neg", ["table"], ["step"])], {}, {"step": (F, None)}))
     info.update_binding.add(key="table", value="step")
     result = fold(made)
-    assert not result.folded
+    assert not result.done
     assert result.proto == made
 
 
@@ -331,7 +331,7 @@ def test_integers_that_training_writes_are_no_constant() -> None:
     info = made.training_info.add()
     info.algorithm.CopyFrom(body([helper.make_node("Neg", ["steps"], ["next"])], {}, {"next": (I64, None)}))
     info.update_binding.add(key="steps", value="next")
-    assert not fold(made).folded
+    assert not fold(made).done
 
 
 def test_nothing_to_fold_copies_the_file(tmp_path: Path) -> None:
@@ -383,5 +383,5 @@ def test_a_cycle_is_refused() -> None:
 
 
 def test_a_negative_budget_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="max_bytes must be >= 0, is -1"):
-        fold(model([], {}, {}), max_bytes=-1)
+    with pytest.raises(UsageError, match="max_growth must be >= 0, is -1"):
+        fold(model([], {}, {}), max_growth=-1)

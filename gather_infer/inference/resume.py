@@ -1,0 +1,74 @@
+"""Facts of nodes that a pass adds to a model whose facts are known: nothing is inferred anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from onnx import NodeProto, OperatorSetIdProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.limits import effort_of
+from gather_infer.inference.proto.types import DimReader
+from gather_infer.inference.result import Inference
+from gather_infer.inference.settle import Settling
+from gather_infer.inference.walk import Walker
+from gather_infer.ops import standard_rules
+from gather_infer.rules import Context
+from gather_infer.symbolic import DimTooLarge, free_symbols
+from gather_infer.tensor import UNKNOWN, Value
+
+
+class Resumed:
+    """The rules, asked about single nodes under what a run has learnt.
+
+    What a new node implies or constrains is forgotten: it computes what nodes of the model compute, which have said it.
+    Rules of a caller are not asked: passes add operators that the package knows.
+    """
+
+    def __init__(self, inference: Inference) -> None:
+        self.scope = inference.known.child()
+        self.scope.efforts = (effort_of(inference.model.proto),)
+        taken = set(inference.causes)
+        for values in inference.scopes.values():
+            for value in values.values():
+                for dim in getattr(value, "shape", None) or ():
+                    taken |= free_symbols(dim)
+        self._context = Context(self.scope, reserved=taken, may_assume=False)
+        self._walker = Walker(
+            inference.model, self._context, DimReader(frozenset(), {}), [standard_rules()], constants={}
+        )
+        self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
+
+    def facts(self, node: NodeProto, inputs: Sequence[Value | None], versions: Mapping[str, int]) -> list[Value]:
+        """A fact for each output of a node that reads these; unknown where the rules have none, or an error."""
+        key = tuple(versions.items())
+        opsets = self._opsets.get(key)
+        if opsets is None:
+            imports = [OperatorSetIdProto(domain=domain, version=version) for domain, version in versions.items()]
+            opsets = self._opsets[key] = self._walker.opsets(imports)
+        frame = Frame(opsets)
+        frame.labels = [node.op_type]
+        frame.values = {
+            name: value for name, value in zip(node.input, inputs, strict=True) if name and value is not None
+        }
+        context = self._context
+        outputs = list(node.output)
+        mark = self._walker.mark()
+        found: Sequence[Value | None] = ()
+        with context.kept():
+            context.scope = self.scope.child()
+            context.graph, context.labels, context.position = frame.path, frame.labels, 0
+            context.op_type = node.op_type
+            entry = opsets.entry(node.domain, node.op_type, node.overload)
+            with suppress(SpecViolation, DimTooLarge):
+                found = self._walker.infer_node(node, entry, list(node.input), list(inputs), outputs, frame)
+        context.findings.clear()
+        context.addressed.clear()
+        self._walker.rollback(mark)
+        settled = Settling(context)
+        return [UNKNOWN if value is None else settled.value(value) for value in (*found, *[None] * len(outputs))][
+            : len(outputs)
+        ]

@@ -1,0 +1,400 @@
+"""A model while it is being rewritten: nodes, who makes and who reads each value, facts and constants, kept in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from onnx import FunctionProto, NodeProto, TensorProto
+
+from gather_infer.domains import plain_domain
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
+from gather_infer.model.order import topological_order
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.subject import Held, Subject
+from gather_infer.places import GraphPath, NodePath, Root
+from gather_infer.tensor import UNKNOWN, Value
+
+_PLENTY: Final = 1 << 40
+"""More than there are new nodes: they stand before the node of the file at their position, in their order."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node of a draft.
+
+    proto     as it stands in the file, or as a rewrite has made it; `inputs` and `outputs` say what it reads by now
+    place     where it goes among the nodes of its graph: the position of a node of the file, and a count of new ones
+    origin    its position in the file, None for a new node
+    bodies    the graphs that it holds
+    why       the law of the rewrite that has made or changed it
+    """
+
+    proto: NodeProto
+    graph: Graph
+    place: tuple[int, int]
+    inputs: list[str]
+    outputs: list[str]
+    domain: str
+    version: int
+    origin: int | None = None
+    bodies: list[Graph] = field(default_factory=list)
+    why: str = ""
+    is_gone: bool = False
+
+    @property
+    def op_type(self) -> str:
+        return str(self.proto.op_type)
+
+    @property
+    def is_constant(self) -> bool:
+        """True for a Constant of ai.onnx."""
+        return self.proto.op_type == "Constant" and not self.domain
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether it differs from the node of the file."""
+        return self.origin is None or bool(self.why)
+
+    def message(self) -> NodeProto:
+        """The node as it is now; the message of the file itself where nothing has changed."""
+        if not self.why:
+            return self.proto
+        copy = NodeProto()
+        copy.CopyFrom(self.proto)
+        del copy.input[:]
+        del copy.output[:]
+        copy.input.extend(self.inputs)
+        copy.output.extend(self.outputs)
+        return copy
+
+
+@dataclass(slots=True, eq=False)
+class Graph:
+    """The main graph, a subgraph or the body of a function.
+
+    outer       the graph whose values it sees; `owner` is the node there that holds it
+    nodes       in the order in which they were added
+    producers   value -> the node that writes it, and which of its outputs
+    readers     value defined here -> the nodes that read it, in subgraphs too
+    constants   value -> what holds its elements, the same in every run
+    initializers  those of the file; `sparse` are not among the constants
+    added       new constants
+    dropped     initializers that go
+    facts       what is known of the values that are visible by name here
+    fixed       values that keep their name and are never removed
+    """
+
+    path: GraphPath
+    outer: Graph | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    versions: Mapping[str, int]
+    facts: dict[str, Value]
+    initializers: dict[str, TensorProto]
+    sparse: frozenset[str]
+    fixed: set[str]
+    constants: dict[str, Held]
+    owner: Node | None = None
+    nodes: dict[Node, None] = field(default_factory=dict)
+    producers: dict[str, tuple[Node, int]] = field(default_factory=dict)
+    readers: dict[str, dict[Node, None]] = field(default_factory=dict)
+    added: dict[str, tuple[Constant, str]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    def defines(self, name: str) -> bool:
+        return (
+            name in self.producers
+            or name in self.added
+            or (name in self.initializers and name not in self.dropped)
+            or name in self.inputs
+            or name in self.sparse
+        )
+
+    def home(self, name: str) -> Graph | None:
+        """The graph that defines what `name` means here; None when none does."""
+        graph: Graph | None = self
+        while graph is not None and not graph.defines(name):
+            graph = graph.outer
+        return graph
+
+    def fact(self, name: str) -> Value:
+        """What is known of the value that `name` means here."""
+        home = self.home(name)
+        return UNKNOWN if home is None else home.facts.get(name, UNKNOWN)
+
+    def producer(self, name: str) -> tuple[Node, int] | None:
+        """The node that writes what `name` means here, and which of its outputs that is."""
+        home = self.home(name)
+        return None if home is None else home.producers.get(name)
+
+    def held(self, name: str) -> Held | None:
+        """What holds the elements of a constant; None when `name` is none here."""
+        home = self.home(name) if name else None
+        return None if home is None else home.constants.get(name)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether the value that is called so here has to be there under this name, whoever reads it."""
+        return name in self.fixed or name in self.outputs
+
+
+class Draft:
+    """A model with the changes that rewrites make to it. The messages of the file are only read.
+
+    Raises ModelStructureError as `Subject`.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.graphs: dict[GraphPath, Graph] = {}
+        self._serial = 0
+        self._removed: dict[GraphPath, dict[int, str]] = {}
+        proto = subject.model.proto
+        for path, scope in subject.index.scopes.items():  # outer ones first
+            if path.root not in (Root.GRAPH, Root.FUNCTION):
+                continue
+            body = subject.bodies[path]
+            outer = self.graphs[scope.outer] if scope.outer is not None else None
+            imports = body.opset_import if isinstance(body, FunctionProto) else proto.opset_import
+            graph = Graph(
+                path,
+                outer,
+                scope.inputs,
+                scope.outputs,
+                {plain_domain(o.domain): o.version for o in reversed(imports)} if outer is None else outer.versions,
+                dict(subject.facts(path)),
+                {} if isinstance(body, FunctionProto) else {t.name: t for t in body.initializer},
+                frozenset(scope.sparse),
+                set(subject.fixed(path)),
+                subject.constants_of(path),
+            )
+            self.graphs[path] = graph
+            for position in scope.order:
+                self._enter(graph, body.node[position], (position, 0), position)
+        self._own()
+        for graph in self.graphs.values():
+            for name in graph.outputs:
+                home = graph.home(name)
+                if home is not None and home is not graph:
+                    home.fixed.add(name)  # a subgraph passes it on under this name
+            for node in graph.nodes:
+                self._read(node)
+
+    def _own(self) -> None:
+        """Note which node holds each subgraph."""
+        at = {(graph.path, node.origin): node for graph in self.graphs.values() for node in graph.nodes}
+        for path, graph in self.graphs.items():
+            if path.steps and graph.outer is not None:
+                graph.owner = at[graph.outer.path, path.steps[-1].node]
+                graph.owner.bodies.append(graph)
+
+    def _enter(self, graph: Graph, proto: NodeProto, place: tuple[int, int], origin: int | None, why: str = "") -> Node:
+        domain = plain_domain(proto.domain)
+        version = graph.versions.get(domain, 0)
+        node = Node(proto, graph, place, proto.input[:], proto.output[:], domain, version, origin, why=why)
+        graph.nodes[node] = None
+        for at, name in enumerate(node.outputs):
+            if name:
+                graph.producers[name] = node, at
+        return node
+
+    def _read(self, node: Node) -> None:
+        for name in node.inputs:
+            home = node.graph.home(name) if name else None
+            if home is not None:
+                home.readers.setdefault(name, {})[node] = None
+
+    # questions
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """Every node, outer graphs first, producers before readers as far as the file goes."""
+        for graph in self.graphs.values():
+            yield from list(graph.nodes)
+
+    def readers(self, graph: Graph, name: str) -> Sequence[Node]:
+        """The nodes that read what `name` means in a graph, those in subgraphs too."""
+        home = graph.home(name)
+        return () if home is None else tuple(home.readers.get(name, ()))
+
+    def is_needed(self, graph: Graph, name: str) -> bool:
+        """Whether somebody needs a value that the graph defines."""
+        return bool(graph.readers.get(name)) or graph.is_fixed(name)
+
+    def is_removable(self, node: Node) -> bool:
+        """Whether a node may go when nobody reads it: it is known to do nothing else."""
+        return self.subject.is_pure(node.proto, node.version)
+
+    def is_droppable(self, graph: Graph, name: str) -> bool:
+        """Whether a constant that is no node may go when nobody reads it."""
+        return name in graph.constants and name not in graph.inputs and not graph.is_fixed(name)
+
+    def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
+        """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""
+        return (graph.path.root is Root.GRAPH and self.subject.has_free_initializers) or self.subject.is_constant_type(
+            constant.data_type, graph.versions.get("", 0)
+        )
+
+    def label(self, node: Node) -> NodePath:
+        """What a node is called; a new one by what it writes."""
+        if node.origin is not None:
+            return self.subject.node(node.graph.path, node.origin)
+        return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
+
+    # changes
+
+    def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
+        """A new node, right before another one."""
+        self._serial += 1
+        node = self._enter(graph, proto, (before.place[0], self._serial - _PLENTY), None, why)
+        for name, fact in zip(node.outputs, facts, strict=False):
+            if name:
+                graph.facts[name] = fact
+        if node.is_constant and len(proto.attribute) == 1:
+            graph.constants[node.outputs[0]] = proto.attribute[0]
+        self._read(node)
+        return node
+
+    def add_constant(self, graph: Graph, name: str, constant: Constant, fact: Value, why: str) -> None:
+        """A new constant of a graph."""
+        graph.added[name] = constant, why
+        graph.constants[name] = constant
+        graph.facts[name] = fact
+
+    def redirect(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
+        """Whoever reads `old`, which the graph defines, reads `new` instead; the nodes that do."""
+        readers = list(graph.readers.pop(old, ()))
+        for node in readers:
+            node.inputs = [new if name == old else name for name in node.inputs]
+            node.why = node.why or why
+            self._read(node)
+        return readers
+
+    def detach(self, node: Node, at: int, name: str) -> None:
+        """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
+        del node.graph.producers[node.outputs[at]]
+        node.graph.constants.pop(node.outputs[at], None)
+        node.outputs[at] = name
+        node.graph.producers[name] = node, at
+
+    def rename(self, graph: Graph, old: str, new: str, why: str) -> None:
+        """A value that a node of the graph writes, or a new constant, is called `new`, also where it is read."""
+        if old in graph.added:
+            graph.added[new] = graph.added.pop(old)
+        else:
+            node, at = graph.producers.pop(old)
+            node.outputs[at] = new
+            node.why = node.why or why
+            graph.producers[new] = node, at
+        graph.facts[new] = graph.facts.pop(old, UNKNOWN)
+        if old in graph.constants:
+            graph.constants[new] = graph.constants.pop(old)
+        for reader in list(graph.readers.pop(old, ())):
+            reader.inputs = [new if name == old else name for name in reader.inputs]
+            reader.why = reader.why or why
+            graph.readers.setdefault(new, {})[reader] = None
+
+    def remove(self, node: Node, why: str) -> list[str]:
+        """Take a node out, with the graphs that it holds; the names that it had read."""
+        node.is_gone = True
+        if node.origin is not None:
+            self._removed.setdefault(node.graph.path, {})[node.origin] = why
+        graph = node.graph
+        del graph.nodes[node]
+        for name in node.outputs:
+            if name and graph.producers.get(name, (None, 0))[0] is node:
+                del graph.producers[name]
+                graph.constants.pop(name, None)
+        lost = self._unread(node)
+        for body in node.bodies:
+            for inner in list(body.nodes):
+                lost += self.remove(inner, why)
+            self.graphs.pop(body.path, None)
+        return lost
+
+    def _unread(self, node: Node) -> list[str]:
+        lost = []
+        for name in dict.fromkeys(node.inputs):
+            graph: Graph | None = node.graph
+            while graph is not None and node not in graph.readers.get(name, ()):
+                graph = graph.outer
+            if graph is not None:
+                del graph.readers[name][node]
+                lost.append(name)
+        return lost
+
+    def drop(self, graph: Graph, name: str, why: str) -> None:
+        """Take out a constant that is no node."""
+        if name in graph.added:
+            del graph.added[name]
+        else:
+            graph.dropped[name] = why
+        graph.constants.pop(name, None)
+
+    # what has changed
+
+    def journal(self, by: str) -> Journal:
+        """The edits that make the file what the draft is."""
+        journal = Journal()
+        for path, graph in self.graphs.items():
+            journal.add(*self._edits(path, graph, by))
+        return journal
+
+    def _edits(self, path: GraphPath, graph: Graph, by: str) -> Iterator[Edit]:
+        body = self.subject.bodies[path]
+        for name, (constant, why) in graph.added.items():
+            tensor = constant.to_tensor(name)
+            yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
+        for name, why in graph.dropped.items():
+            yield RemoveInitializer(by=by, reason=why, path=path, name=name)
+        sequence = self._sequence(graph)
+        # A node of the file that stands after a later one has to move, as does one that has changed.
+        stays: dict[int, Node] = {}
+        for node in sequence:
+            if node.origin is not None and not node.is_edited and node.origin > next(reversed(stays), -1):
+                stays[node.origin] = node
+        reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
+        reasons |= self._removed.get(path, {})
+        for position in range(len(body.node)):
+            if position not in stays:
+                yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
+        group: list[Node] = []
+        for node in sequence:
+            if node.origin is None or stays.get(node.origin) is not node:
+                group.append(node)
+            elif group:
+                yield self._insert(path, group, node.origin, by)
+                group = []
+        if group:
+            yield self._insert(path, group, len(body.node), by)
+
+    def _insert(self, path: GraphPath, group: Sequence[Node], before: int, by: str) -> Edit:
+        whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
+        messages = tuple(node.message() for node in group)
+        return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
+
+    def _sequence(self, graph: Graph) -> list[Node]:
+        """The nodes of a graph, producers first, else in their places."""
+        nodes = sorted(graph.nodes, key=lambda node: node.place)
+        at = {node: position for position, node in enumerate(nodes)}
+        reads: list[set[int]] = [set() for _ in nodes]
+        for name, (producer, _) in graph.producers.items():
+            for reader in graph.readers.get(name, ()):
+                inner = reader
+                while inner.graph is not graph:
+                    assert inner.graph.owner is not None, "a value is read in its graph or below"
+                    inner = inner.graph.owner
+                reads[at[inner]].add(at[producer])
+        for body in self.graphs.values():  # a subgraph may pass a value on without a node
+            for name in body.outputs:
+                home = body.home(name)
+                if home is graph and body is not graph and name in graph.producers:
+                    owner = body.owner
+                    while owner is not None and owner.graph is not graph:
+                        owner = owner.graph.owner
+                    if owner is not None:
+                        reads[at[owner]].add(at[graph.producers[name][0]])
+        order, cyclic = topological_order(reads)
+        assert not cyclic, "no rewrite makes a cycle"
+        return [nodes[position] for position in order]

@@ -1,1 +1,0 @@
-"""The folding pass: nodes with a known result become constants."""

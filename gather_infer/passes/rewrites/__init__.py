@@ -1,0 +1,11 @@
+"""The tables of rewriting rules. Every set is listed here, with the command that asks it."""
+
+from __future__ import annotations
+
+from gather_infer.passes.rewrites import folding
+
+FOLDING = (folding.rewrites,)
+"""What `fold` does."""
+
+ALL = (*FOLDING,)
+"""What `optimize` does."""

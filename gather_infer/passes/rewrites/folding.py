@@ -1,0 +1,99 @@
+"""Nodes that give the same in every run become constants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gather_infer.errors import SpecViolation
+from gather_infer.passes.evaluate import Evaluation
+from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
+from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.site import Site
+from gather_infer.tensor import DType, SymbolicTensor
+
+rewrites = RewriteSet()
+
+MAX_OPERATIONS: Final = 1 << 28
+"""Elements that an evaluation reads and writes at most."""
+
+
+@rewrites.rewrites(name="fold-constants")
+def evaluated(site: Site) -> Rewrite | None:
+    """A node whose inputs are constants is the constants that it computes."""
+    node = site.node
+    if node.is_constant or not node.inputs or site.is_faulty or site.has_reference:
+        return None
+    evaluator = site.evaluator()
+    if evaluator is None or not all(site.is_constant(at) for at, name in enumerate(node.inputs) if name):
+        return None
+    if not _is_affordable(site):
+        return None
+    inputs: list[Constant | None] = []
+    for at, name in enumerate(node.inputs):
+        constant = site.constant(at) if name else None
+        if name and constant is None:
+            site.leave(f"the elements of {name} are not known one by one")
+            return None
+        inputs.append(constant)
+    try:
+        results = evaluator(Evaluation(node.proto, inputs, node.version))
+    except SpecViolation as violation:
+        site.report(violation)
+        return None
+    if results is None:
+        return None
+    return site.folded("all inputs are constant", results)
+
+
+@rewrites.rewrites(name="fold-known")
+def known(site: Site) -> Rewrite | None:
+    """A node whose results are known number by number is the constants that it computes, whatever it reads."""
+    node = site.node
+    if node.is_constant or site.is_faulty or site.rests_on_training:
+        return None
+    results: list[Constant] = []
+    for at, name in enumerate(node.outputs):
+        fact = site.result(at) if name else None
+        if fact is not None and not site.is_needed(at):
+            fact = None
+        constant = None if fact is None else _integers(fact)
+        if fact is not None and constant is None:
+            return None
+        results.append(_NOTHING if constant is None else constant)
+    if not any(result is not _NOTHING for result in results):
+        return None
+    return site.folded(f"stands for {site.result(0)}", results, needed_only=True)
+
+
+_NOTHING: Final = Constant(1, np.empty(0, "<u4"))
+
+
+def _integers(fact: SymbolicTensor) -> Constant | None:
+    """The elements of a tensor of integers or bools when all of them are known."""
+    if fact.values is None or fact.dtype is None or bits_dtype(fact.dtype) is None:
+        return None
+    kind = bool if fact.dtype is DType.BOOL else int if fact.dtype.is_integer else None
+    if not all(type(v) is kind for v in fact.values.ravel().tolist()):
+        return None
+    return from_integers(fact.dtype, fact.values)
+
+
+def _is_affordable(site: Site) -> bool:
+    """Whether the results fit the budgets of bytes and work, as far as they are known before."""
+    work = sum(site.count(site.fact(at)) or 0 for at in range(len(site.node.inputs)))
+    for at, name in enumerate(site.node.outputs):
+        fact = site.result(at)
+        count = site.count(fact) if name else 0
+        if count is None:
+            continue
+        work += count
+        size = site.nbytes(fact)
+        if size is not None and size > site.growth_limit:
+            site.leave(f"its result {fact.with_(values=None)} is past the budget of {site.max_growth} bytes")
+            return False
+    if work > MAX_OPERATIONS:
+        site.leave(f"it takes {work} steps, the budget is {MAX_OPERATIONS}")
+        return False
+    return True
