@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .options import Function, option, with_options
-from .rule_files import load_rules
+from .rule_files import load_sets
 
 if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
@@ -33,8 +33,10 @@ class Facts:
         return f"{what} holds for {given} only; the inputs are declared as before" if given else ""
 
     def rules(self) -> list[RuleSet]:
-        """Runs the files. Raises as `load_rules`."""
-        return load_rules(self.rule_files)
+        """Runs the files. Raises as `load_sets`."""
+        from gather_infer.rules import RuleSet
+
+        return load_sets(self.rule_files, RuleSet, "--rules")
 
 
 def facts_options(function: Function) -> Function:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gather_infer.diagnostic import has_faults
-from gather_infer.report.forms import FOLD, FoldReport
+from gather_infer.report.forms import REWRITING, RewriteReport
 
 from .console import Console
 from .facts import Facts, facts_options
@@ -21,11 +21,11 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 @option("--max-growth", section="Folding", type=click.IntRange(min=0), default=1 << 20, show_default=True,
         metavar="N", help="Bytes by which a node may let the constants grow.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
-@common_options(FOLD, verbose="Print each folded node, and why others were left alone.")
+@common_options(REWRITING, verbose="Print each folded node, and why others were left alone.")
 def command(
     model: str, facts: Facts, target: Target | None, dry_run: bool, max_growth: int, strict: bool, console: Console
 ) -> int:
-    """Replace the Gathers whose result is known by constants.
+    """Replace nodes whose results are known by constants.
 
     MODEL is an ONNX file; - is standard input.
     """
@@ -36,7 +36,7 @@ def command(
 
     result = fold(model, max_growth=max_growth, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
     return finish(
-        console.lines_of(FOLD, FoldReport(result, edits=dry_run)),
+        console.lines_of(REWRITING, RewriteReport(result, edits=dry_run)),
         result.save,
         None if dry_run else target,
         console,

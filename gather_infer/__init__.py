@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gather_infer.inference import Access, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
-    from gather_infer.passes import OptimizeResult, fold, optimize
+    from gather_infer.passes import OptimizeResult, Rewrite, RewriteSet, Site, fold, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -46,7 +46,7 @@ _HOME = {
     "inference": ("Access", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
-    "passes": ("OptimizeResult", "fold", "optimize"),
+    "passes": ("OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
@@ -71,9 +71,12 @@ __all__ = [
     "OpCall",
     "OptimizeResult",
     "OptionalType",
+    "Rewrite",
+    "RewriteSet",
     "RuleSet",
     "SequenceType",
     "Severity",
+    "Site",
     "Span",
     "SpecViolation",
     "SymbolicTensor",

@@ -2,6 +2,19 @@
 
 from gather_infer.passes.engine import Done
 from gather_infer.passes.result import PassResult, Size
+from gather_infer.passes.rewrite import Rewrite, RewriteSet
 from gather_infer.passes.run import DEFAULT_MAX_GROWTH, OptimizeResult, fold, optimize
+from gather_infer.passes.site import Site
 
-__all__ = ["DEFAULT_MAX_GROWTH", "Done", "OptimizeResult", "PassResult", "Size", "fold", "optimize"]
+__all__ = [
+    "DEFAULT_MAX_GROWTH",
+    "Done",
+    "OptimizeResult",
+    "PassResult",
+    "Rewrite",
+    "RewriteSet",
+    "Site",
+    "Size",
+    "fold",
+    "optimize",
+]

@@ -12,20 +12,20 @@ from gather_infer.lazy import lazy
 if TYPE_CHECKING:
     from gather_infer.report.convert import conversion_json, conversion_text, unmended
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-    from gather_infer.report.fold import fold_json, fold_text
-    from gather_infer.report.forms import PLAIN, ExplanationReport, FoldReport, Form, InferenceReport, View
+    from gather_infer.report.forms import PLAIN, ExplanationReport, Form, InferenceReport, RewriteReport, View
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
+    from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
     from gather_infer.report.text import inference_text, summaries_text
 
 _HOME = {
     "convert": ("conversion_json", "conversion_text", "unmended"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
-    "fold": ("fold_json", "fold_text"),
-    "forms": ("PLAIN", "ExplanationReport", "FoldReport", "Form", "InferenceReport", "View"),
+    "forms": ("PLAIN", "ExplanationReport", "RewriteReport", "Form", "InferenceReport", "View"),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
+    "rewriting": ("rewriting_json", "rewriting_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summaries_text"),
 }
@@ -35,10 +35,10 @@ __all__ = [
     "SCHEMA",
     "ExplanationReport",
     "ExternalFile",
-    "FoldReport",
     "Form",
     "InferenceReport",
     "ModelSummary",
+    "RewriteReport",
     "View",
     "code_json",
     "code_text",
@@ -46,14 +46,14 @@ __all__ = [
     "conversion_text",
     "explanation_json",
     "explanation_text",
-    "fold_json",
-    "fold_text",
     "inference_json",
     "inference_text",
     "operator_text",
     "operators_json",
     "operators_markdown",
     "operators_text",
+    "rewriting_json",
+    "rewriting_text",
     "summaries_json",
     "summaries_text",
     "summarize",

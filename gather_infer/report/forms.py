@@ -94,8 +94,8 @@ class ExplanationReport:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldReport:
-    """A fold; `edits` tells what would be edited, in place of how large the model was and is."""
+class RewriteReport:
+    """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is."""
 
     result: OptimizeResult
     edits: bool = False
@@ -119,8 +119,8 @@ OPERATORS: ResultKind[Sequence[Operator]] = ResultKind(
 OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
     {Form.TEXT: "operators:operator_text", Form.JSON: "operators:operators_json"},
 )
-FOLD: ResultKind[FoldReport] = ResultKind(
-    {Form.TEXT: "fold:fold_text", Form.JSON: "fold:fold_json"},
+REWRITING: ResultKind[RewriteReport] = ResultKind(
+    {Form.TEXT: "rewriting:rewriting_text", Form.JSON: "rewriting:rewriting_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

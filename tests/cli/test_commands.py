@@ -82,7 +82,7 @@ def test_all_rows(run: Run) -> None:
 
 def test_nodes_left_alone_are_counted_and_listed_on_request(run: Run) -> None:
     onnx.save(in_bounds(), "constant.onnx")
-    command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-bytes", "8")
+    command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-growth", "8")
     assert "left alone: 1, --verbose lists them" in run(*command).stdout
     assert "note[GI401]: not folded: its result float32[2, 4] is past" in run(*command, "-v").stdout
 

@@ -98,7 +98,7 @@ USAGE = {
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-bytes -1": "-1 is not in the range",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "-1 is not in the range",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",

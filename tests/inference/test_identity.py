@@ -142,7 +142,7 @@ def test_a_finding_about_nodes_of_one_name_is_given_once_each() -> None:
     made = model(nodes, {}, {"y0": (I64, [1]), "y1": (I64, [1])}, constants)
     result = gather_infer.fold(made)
     assert [(d.code, d.location.node.position) for d in result.diagnostics if d.location.node] == [("GI301", 0)]
-    assert [f.name for f in result.folded] == ["y1"]
+    assert [f.name for f in result.done] == ["y1"]
 
 
 def test_labels_tell_every_node_of_a_graph_from_the_others() -> None:

@@ -1,12 +1,13 @@
-"""A fold as text and JSON: the model before and after, or the edits."""
+"""What `fold` and `optimize` have done as text and JSON: the model before and after, or the edits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from gather_infer.report.forms import PLAIN, FoldReport, View
+from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
-from gather_infer.report.layout import Column, count, size, table
+from gather_infer.report.layout import Column, size, table
 from gather_infer.report.text import findings_text
 
 if TYPE_CHECKING:
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     from gather_infer.passes.result import Size
 
 
-def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer fold` prints."""
+def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer fold` and `gather-infer optimize` print."""
     result = report.result
     found = [d for d in result.diagnostics if d.code != "GI401"]
     if report.edits:
-        edits = result.journal.describe(result.source.proto) or ["nothing to fold"]
+        edits = result.journal.describe(result.source.proto) or ["nothing to do"]
         return [*edits, *findings_text(found, result.source.name)]
-    lines = [*_before_and_after(result, view.width), f"  folded {count(len(result.done), 'node')}"]
+    lines = [*_before_and_after(result, view.width), *_done(result)]
     if view.verbose:
         lines += [f"    {f.node}: {f.law}" for f in result.done]
         return [*lines, *findings_text(result.diagnostics, result.source.name)]
@@ -31,11 +32,21 @@ def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
     return [*lines, *findings_text(found, result.source.name)]
 
 
+def _done(result: OptimizeResult) -> list[str]:
+    """How often each rule has rewritten something."""
+    by_rule = Counter(done.rule for done in result.done)
+    if not by_rule:
+        return ["  nothing to do"]
+    width = max(map(len, by_rule))
+    return [f"  {rule:<{width}}  {number:>5}" for rule, number in by_rule.most_common()]
+
+
 def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:
     before, after = result.before, result.after
-    changed = [op for op, n in before.operators.most_common() if after.operators[op] != n or "Gather" in op]
+    operators = before.operators | after.operators
+    changed = [op for op, n in operators.most_common() if after.operators[op] != before.operators[op] or "Gather" in op]
     largest = max((f.nbytes for f in result.done), default=None)
-    remark = "" if largest is None else f"largest folded {size(largest)}"
+    remark = "" if not largest else f"largest new constant {size(largest)}"
     rows = [
         ("nodes", str(before.nodes), str(after.nodes), ""),
         *((op, str(before.operators[op]), str(after.operators[op]), "") for op in changed),
@@ -45,15 +56,22 @@ def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:
     return table((Column(""), Column("before", right=True), Column("after", right=True), Column("")), rows, width=width)
 
 
-def fold_json(report: FoldReport) -> dict[str, Json]:
+def rewriting_json(report: RewriteReport) -> dict[str, Json]:
     result = report.result
     return {
         "schema": SCHEMA,
         "before": _size_json(result.before),
         "after": _size_json(result.after),
-        "folded": [
-            {"node": str(f.node), "op_type": f.op_type, "name": f.name, "bytes": f.nbytes, "reason": f.law}
-            for f in result.done
+        "done": [
+            {
+                "node": str(d.node),
+                "op_type": d.op_type,
+                "name": d.name,
+                "rule": d.rule,
+                "law": d.law,
+                "bytes": d.nbytes,
+            }
+            for d in result.done
         ],
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
