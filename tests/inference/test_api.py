@@ -140,6 +140,14 @@ def test_an_anonymous_dim_has_an_address() -> None:
     assert shapes(proto, dims=["ids.1=2*ids.0"])["y"] == "float32[ids.0, 2*ids.0]"
 
 
+def test_a_number_has_no_address() -> None:
+    """0 is a size like any other."""
+    proto = model("(float[0, 3] x, float[M] y) => (z) { z = Neg(x) }")
+    for axis in (0, 1):
+        with pytest.raises(UsageError, match=f"x.{axis}"):
+            infer(proto, dims=[f"x.{axis}=5"])
+
+
 def test_a_symbol_inside_a_declared_expression() -> None:
     proto = model("(float[past, seq] x, float[N] z) => (float[b] y) { y = Abs(z) }")
     proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "past + seq"

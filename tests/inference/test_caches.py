@@ -140,7 +140,8 @@ def test_a_function_has_constants_of_its_own_version() -> None:
 TRIALS = """(float[N, 2] x) => (y) {
     most = Constant<value_int = 5>() go = Constant<value = bool {1}>()
     y = Loop(most, go, x) <body = b (int64 i, bool c, float[p, q] s) => (bool c2, float[r, t] s2) {
-        c2 = Identity(c) k = Shape(s) l = local.Count(s) s2 = Concat<axis = 0>(l, s) }> }"""
+        c2 = Identity(c) k = Shape(s) l = local.Count(s) m = f.same(l) s2 = Concat<axis = 0>(m, s) }> }"""
+SAME = '<domain: "f", opset_import: ["" : 17]> same (v) => (w) { w = Identity(v) }'
 
 
 def test_what_was_found_in_a_trial_is_let_go() -> None:
@@ -155,6 +156,6 @@ def test_what_was_found_in_a_trial_is_let_go() -> None:
         op.fresh("each call is made anew")
         return [op.tensor(0)]
 
-    infer(model(TRIALS, domains=', "local": 1'), rules=[rules])
+    infer(model(TRIALS, domains=', "local": 1, "f": 1', functions=SAME), rules=[rules])
     assert len(alive) > 2
     assert max(alive) == alive[0]

@@ -96,6 +96,8 @@ TABLE = {
     "in a row, out with one": ("c = Constant<value_ints = [9]>() y = Concat<axis = 0>(a, c)", "0, 9", "violated"),
     "in a row, in with one": ("c = Constant<value_ints = [8]>() y = Concat<axis = 0>(a, c)", "0, 8", "proved"),
     "in a row, nothing": ("c = Slice(a, v0, v0, v0) y = Concat<axis = 0>(a, c)", "0, 8", "proved"),
+    "in a row, no rows": ("o = Unsqueeze(x, v0) q = Unsqueeze(k, v0) e = Slice(q, v0, v0, v0) y = Concat<axis = 0>(o, e)", "", "-9 <= x < 9"),
+    "in a row, alone": ("e = Shape(x) s = Squeeze(e) l = Mul(s, ten) r = Range(zero, l, one) y = Concat<axis = 0>(r)", "0, 10*N - 1", "violated"),
     "some of two": ("q = Add(a, nine) c = Concat<axis = 0>(q, a) sh = Shape(a) n = Squeeze(sh) h = Mod(k, two) j = Mul(h, n) y = Gather(c, j)", "0, 17", "undecided"),
     "some of two, out both": ("r = Add(p, nine) q = Add(a, nine) c = Concat<axis = 0>(r, q) j = Mod(k, two) y = Gather(c, j)", "9, 17", "violated"),
     "some of one": ("j = Mod(k, one) q = Add(a, nine) y = Gather(q, j)", "9, 17", "violated"),
