@@ -112,6 +112,7 @@ TABLE = {
     "nonzero rows": ("n = NonZero(mask) y = Gather(n, zero)", "0, 8", "proved"),
     "nonzero columns": ("n = NonZero(mask) y = Gather(n, one)", "0, 3", "proved"),
     "nonzero columns from the end": ("n = NonZero(mask) y = Gather(n, neg)", "0, 3", "proved"),
+    "nonzero rows from the end": ("n = NonZero(mask) i = Neg(two) y = Gather(n, i)", "0, 8", "proved"),
     "nonzero": ("y = NonZero(mask)", "0, 8", "proved"),
     "nonzero of one": ("e = Constant<value_float = 3.0>() t = Mod<fmod = 1>(e, five) n = NonZero(t) c = Flatten<axis = 0>(n) y = Clip(x, zero, eight)", "0, 8", "proved"),
     "nonzero transposed": ("n = NonZero(mask) t = Transpose(n) y = Gather<axis = 1>(t, one)", "0, 3", "proved"),
@@ -174,6 +175,8 @@ TABLE = {
     "grows by log": ("m = Max(x, one) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Log(f) r = Mul(q, five) j = Cast<to = 7>(r) e = Min(j, eight) y = Where(t, e, zero)", "0, 8", "proved"),
     "grows by log from zero": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Log(f) j = Cast<to = 7>(q) e = Min(j, two) y = Where(t, e, zero)", "..., 2", "undecided"),
     "grows and more": ("m = Max(x, zero) t = Less(m, ten) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, eight) y = Where(t, e, eight)", "8, 9", "undecided"),
+    "grows by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, p) y = Where(t, e, zero)", "", "undecided"),
+    "grows, limited by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) n = Neg(p) e = Min(j, n) y = Where(t, e, zero)", "..., 0", "undecided (proved)"),
     "grows, limited": ("t = Less(x, ten) f = Cast<to = 1>(x) q = Div(f, five) j = Cast<to = 7>(q) e = Max(j, zero) y = Where(t, e, eight)", "0, 8", "proved"),
     "grows, limited, number first": ("t = Less(x, ten) f = Cast<to = 1>(x) q = Div(f, five) j = Cast<to = 7>(q) e = Max(zero, j) y = Where(t, e, eight)", "0, 8", "proved"),
     "grows, limited above": ("t = GreaterOrEqual(x, far) f = Cast<to = 1>(x) q = Div(f, five) j = Cast<to = 7>(q) e = Min(j, eight) y = Where(t, e, eight)", "3, 8", "proved"),
@@ -244,6 +247,11 @@ LOOSE = {
 }  # fmt: skip
 """Rows whose span has an end that is no element."""
 
+READ = {
+    "tiled", "split", "wrapped the wrong way", "two inputs chosen", "compressed", "different ones", "different ones of rows",
+}  # fmt: skip
+"""Rows that are said to read some elements of an input, nobody knows which, and read all that matter in every run."""
+
 
 def proto_of(nodes: str, *, with_table: bool) -> Any:
     used = {name: kind for name, kind in INPUTS.items() if f"({name}" in HEAD + nodes or f" {name}" in HEAD + nodes}
@@ -311,11 +319,15 @@ def outcomes(nodes: str) -> Iterator[bool]:
             yield bool(np.all((values["y"] >= -ROWS) & (values["y"] < ROWS)))
 
 
-def check_conditions(verdict: Verdict, nodes: str) -> None:
+def check_conditions(verdict: Verdict, nodes: str) -> bool:
+    """The conditions are exact; of elements of which only some are read, as far as these go. Whether some are not read."""
     is_exact = all(c.left.whole for c in verdict.conditions if isinstance(c.left, Elements))
+    passed_unmet = False
     for (sizes, feeds, _), passes in zip((r for r in runs(nodes) if r[2]["y"].size), outcomes(nodes), strict=True):
         met = all(holds(c, sizes, feeds) for c in verdict.conditions)
         assert passes if met else not (is_exact and passes), (sizes, feeds)
+        passed_unmet |= passes and not met
+    return is_exact or passed_unmet
 
 
 def ends(span: Span | None) -> str:
@@ -346,7 +358,7 @@ def test_what_is_said_holds(name: str) -> None:
     expected = {"proved": {True}, "violated": {False}}.get(is_.rstrip(")") or said, {True, False})
     assert seen == expected
     if found.kind is Kind.CONDITIONAL:
-        check_conditions(found, nodes)
+        assert check_conditions(found, nodes) or name in READ
 
 
 def test_an_operator_of_another_domain_is_not_followed() -> None:
