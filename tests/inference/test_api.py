@@ -182,6 +182,7 @@ def test_bounds_are_facts() -> None:
 INPUTS: dict[str, tuple[Any, str]] = {
     "names": (["x=float[n, m]"], "float32[n, m]"),
     "sizes": (["x=[2, 3]"], "float32[2, 3]"),
+    "the least and the greatest size": ([f"x=[0, {2**63 - 1}]"], f"float32[0, {2**63 - 1}]"),
     "an expression": (["x=float32[n, 2*n]"], "float32[n, 2*n]"),
     "a scalar": (["x=float32[]"], "float32[]"),
     "a mapping": ({"x": "[n, n]"}, "float32[n, n]"),
@@ -202,6 +203,7 @@ REFUSED_INPUTS: dict[str, tuple[Any, str]] = {
     "no shape": (["x=float"], "input 'x' must read NAME=TYPE[DIM, ...] or NAME=[DIM, ...], found 'float'"),
     "no element type": (["x=flaot[1, 2]"], "no element type 'flaot'; did you mean 'float'?"),
     "a negative size": (["x=[-1, 2]"], "input 'x': a dim must be in [0, 2^63 - 1], is -1"),
+    "a size that no file can say": ([f"x=[{2**63}, 2]"], f"input 'x': a dim must be in [0, 2^63 - 1], is {2**63}"),
     "another rank": (["x=[1]"], "input 'x' is declared float32[batch, seq], which float32[1] contradicts"),
     "another element type": (["x=int64[1, 2]"], "input 'x' is declared float32, not int64"),
     "half an expression": (["x=[n +, 2]"], "input 'x'"),

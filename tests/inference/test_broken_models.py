@@ -192,6 +192,15 @@ def test_ir_versions_out_of_range(version: int) -> None:
     assert found(proto) == [("GI109", f"IR version {version} is outside [1, {onnx.IR_VERSION}]")]
 
 
+@pytest.mark.parametrize("version", [1, onnx.IR_VERSION])
+def test_the_oldest_and_the_newest_ir_version(version: int) -> None:
+    proto = graph([node("Abs", "x", "y")])
+    if version == 1:
+        del proto.opset_import[:]
+    proto.ir_version = version
+    assert found(proto) == []
+
+
 INITIALIZERS: dict[str, Any] = {
     # id: (tensor, message)
     "too few bytes": (tensor([2, 2]), "int64[2, 2] needs 32 bytes of data, found 0"),

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import Inference, OpCall, RuleSet, infer
 from gather_infer.symbolic import evaluate
@@ -47,6 +48,7 @@ TABLE = {
     "an input": ("y = Identity(x)", "", "-9 <= x < 9"),
     "an input, moved": ("r = Reshape(x, all) e = Unsqueeze(r, v0) q = Squeeze(e, v0) y = Flatten<axis = 0>(q)", "", "-9 <= x < 9"),
     "an input, repeated": ("e = Unsqueeze(x, v0) sh = Concat<axis = 0>(v2, v1) t = Expand(e, sh) y = Transpose(t)", "", "-9 <= x < 9"),
+    "repeated at times": ("e = Shape(x) s = Squeeze(e) d = Sub(s, eight) l = Max(d, zero) i = Unsqueeze(l, v0) sh = Concat<axis = 0>(i, e) o = Unsqueeze(x, v0) t = Expand(o, sh) r = Reshape(t, all) y = Concat<axis = 0>(r, a)", "", "-9 <= x < 9"),
     "tiled": ("y = Tile(x, v2)", "", "-9 <= x < 9"),
     "limited": ("y = Clip(x, zero, eight)", "0, 8", "proved"),
     "limited below": ("y = Clip(x, zero)", "0, ...", "x < 9"),
@@ -164,6 +166,7 @@ TABLE = {
     "quotient by negative": ("f = Cast<to = 1>(p) m = Neg(five) q = Div(f, m) y = Cast<to = 7>(q)", "", "undecided (proved)"),
     "number by quotient": ("f = Cast<to = 1>(p) q = Div(five, f) y = Cast<to = 7>(q)", "", "undecided"),
     "quotient of sizes": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) q = Div(f, five) g = Floor(q) y = Cast<to = 7>(g)", "0, max(0, (N + 4)//5 - 1)", "undecided"),
+    "quotient of sizes by 2^24": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) d = Constant<value_float = 16777216.0>() q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 16777215)//16777216 - 1)", "undecided (proved)"),
     "quotient of sizes double": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 4)//5 - 1)", "undecided"),
     "quotients of sizes twice": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) g = Floor(q) h = Div(g, d) y = Cast<to = 7>(h)", "0, max(0, (N + 4)//5 - 1)//5", "undecided"),
     "floats wide": ("b = Constant<value_int = 33554432>() c = Clip(x, zero, b) f = Cast<to = 1>(c) g = Floor(f) y = Cast<to = 7>(g)", "", "undecided"),
@@ -175,6 +178,8 @@ TABLE = {
     "grows by log": ("m = Max(x, one) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Log(f) r = Mul(q, five) j = Cast<to = 7>(r) e = Min(j, eight) y = Where(t, e, zero)", "0, 8", "proved"),
     "grows by log from zero": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Log(f) j = Cast<to = 7>(q) e = Min(j, two) y = Where(t, e, zero)", "..., 2", "undecided"),
     "grows and more": ("m = Max(x, zero) t = Less(m, ten) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, eight) y = Where(t, e, eight)", "8, 9", "undecided"),
+    "grows, in half floats": ("c = Constant<value_int = 2051>() m = Clip(x, zero, c) t = LessOrEqual(m, c) f = Cast<to = 10>(m) j = Cast<to = 7>(f) y = Where(t, j, zero)", "", "undecided"),
+    "grows past what floats hold": ("b = Constant<value_float = 1e30>() m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Mul(f, b) r = Mul(q, b) h = Div(r, b) i = Div(h, b) j = Cast<to = 7>(i) y = Where(t, j, zero)", "", "undecided"),
     "grows by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, p) y = Where(t, e, zero)", "", "undecided"),
     "grows, limited by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) n = Neg(p) e = Min(j, n) y = Where(t, e, zero)", "..., 0", "undecided (proved)"),
     "grows, limited": ("t = Less(x, ten) f = Cast<to = 1>(x) q = Div(f, five) j = Cast<to = 7>(q) e = Max(j, zero) y = Where(t, e, eight)", "0, 8", "proved"),
@@ -395,6 +400,14 @@ def test_an_operator_of_another_domain_is_followed_where_it_moves(moves: int | N
     assert whole == ([permutes, permutes] if moves == 1 else [])
 
 
+@pytest.mark.parametrize("dtype", [DType.INT64, DType.FLOAT32, DType.BOOL])
+def test_what_moves_may_be_left_out(dtype: DType) -> None:
+    rules = RuleSet("local")
+    rules.rule("Turn", moves=1, permutes=True)(lambda op: [SymbolicTensor(dtype, op.tensor(0).shape)])
+    inference = infer(model("(int64[N] x) => (y) { y = local.Turn(x) }", domains=', "local": 1'), rules=[rules])
+    assert inference["y"] == SymbolicTensor(dtype, inference["x"].shape)
+
+
 def test_floats_are_followed_through_an_operator_of_another_domain() -> None:
     rules = RuleSet("local")
     rules.rule("Turn", moves=0, permutes=True)(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
@@ -424,3 +437,17 @@ def test_counts_are_kept_by_what_permutes_only() -> None:
         n, s = inference["n"], inference["s"]
         assert isinstance(n, SymbolicTensor) and isinstance(s, SymbolicTensor) and n.shape is not None
         assert (s.only_element == n.shape[1]) is permutes
+
+
+def test_a_column_of_an_index_is_an_input_of_its_own() -> None:
+    """Both have one column, so neither has a column 1 of which something could be demanded."""
+    proto = model("(float[9, 7] table, int64[N, 1] u, int64[N, 1] v) => (y) { i = Concat<axis = -1>(u, v) y = GatherND(table, i) }")
+    assert [found.condition for found in verdicts(infer(proto))] == ["-9 <= u < 9", "-7 <= v < 7"]
+    runtime, table = Runtime(proto), np.zeros((9, 7), np.float32)
+    for u, v, passes in ((8, 6, True), (-9, -7, True), (9, 0, False), (0, 7, False), (-10, 0, False), (0, -8, False)):
+        feeds = {"table": table, "u": np.array([[u]]), "v": np.array([[v]])}
+        if passes:
+            runtime.run(feeds)
+        else:
+            with pytest.raises(InvalidArgument, match="invalid index found"):
+                runtime.run(feeds)
