@@ -86,6 +86,7 @@ DIMS: dict[str, tuple[Any, str]] = {
     "nothing": ((), "float32[batch, past + seq]"),
     "a size": (["batch=4"], "float32[4, past + seq]"),
     "a size of 0": (["past=0"], "float32[batch, seq]"),
+    "the greatest size": ([f"batch={2**63 - 1}"], f"float32[{2**63 - 1}, past + seq]"),
     "a mapping": ({"batch": 4, "seq": "2*past"}, "float32[4, 3*past]"),
     "bounds": ({"seq": (1, 512)}, "float32[batch, past + seq]"),
     "open bounds": ({"seq": (1, None), "past": (None, 7)}, "float32[batch, past + seq]"),

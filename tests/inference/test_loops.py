@@ -78,6 +78,22 @@ def test_a_scan_of_opset_8_has_a_batch() -> None:
         assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
 
 
+def test_a_scan_of_opset_9_has_no_batch() -> None:
+    proto = untyped(
+        model(
+            """(float[3] a, float[T, 3] x) => (y, z) {
+                y, z = Scan<num_scan_inputs = 1, body = b (float[3] t, float[3] r) => (float[3] t2, float[3] o) {
+                    t2 = Add(t, r) o = Neg(r) }>(a, x) }""",
+            opset=9,
+        )
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    assert [str(inference[name]) for name in "yz"] == ["float32[3]", "float32[T, 3]"]
+    for t in (1, 2, 5):
+        feeds = {"a": np.ones(3, np.float32), "x": np.ones((t, 3), np.float32)}
+        assert compare(inference, runtime.run(feeds), {"T": t}).wrong == [], t
+
+
 def test_states_may_have_types_of_their_own() -> None:
     proto = untyped(
         model(f"""(float[N, 3] x, int64 k) => (y, z) {{ {HEAD}
