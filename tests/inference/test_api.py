@@ -11,7 +11,7 @@ import onnx
 import onnx_graphsurgeon as gs
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from gather_infer import (
     DType,
@@ -340,3 +340,31 @@ def test_the_result_is_a_mapping() -> None:
     assert inference.outputs == ("y",)
     assert inference.coverage().exact == inference.coverage().tensors == 3
     assert inference.scope("") is not None
+
+
+def test_a_rule_sees_attributes_of_every_kind() -> None:
+    k = numpy_helper.from_array(np.array([3, 4]), "k")
+    body = onnx.GraphProto(name="b")
+    sparse = helper.make_sparse_tensor(k, numpy_helper.from_array(np.array([0, 2])), [5])
+    given = {
+        "i": 7, "f": 0.5, "s": "text", "ints": [1, 2], "floats": [0.5, 1.5], "strings": ["a", "b"],
+        "t": k, "tensors": [k, k], "g": body, "graphs": [body, body], "sp": sparse,
+        "tp": helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 3]),
+    }  # fmt: skip
+    seen: dict[str, Any] = {}
+    rules = RuleSet("my")
+
+    @rules.rule("Op")
+    def op_rule(op: OpCall) -> list[SymbolicTensor]:
+        seen.update(op.attributes)
+        return [SymbolicTensor()]
+
+    proto = model("(float[N, 3] x) => (y) { y = my.Op(x) }", domains=', "my": 1')
+    proto.graph.node[0].CopyFrom(helper.make_node("Op", ["x"], ["y"], domain="my", **given))
+    assert infer(proto, rules=[rules]).errors == ()
+    scalars = {name: seen.pop(name) for name in ("i", "f", "s", "ints", "floats", "strings")}
+    assert scalars == {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if name in scalars}
+    assert (seen.pop("g"), seen.pop("graphs")) == (body, (body, body))
+    assert {name: str(v) if not isinstance(v, tuple) else [*map(str, v)] for name, v in seen.items()} == {
+        "t": "int64[2] = [3, 4]", "tensors": ["int64[2] = [3, 4]"] * 2, "sp": "sparse int64[5]", "tp": "float32[N, 3]",
+    }  # fmt: skip

@@ -17,7 +17,7 @@ from onnx import ModelProto
 from gather_infer import RuleSet, infer
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -159,3 +159,48 @@ def test_what_was_found_in_a_trial_is_let_go() -> None:
     infer(model(TRIALS, domains=', "local": 1, "f": 1', functions=SAME), rules=[rules])
     assert len(alive) > 2
     assert max(alive) == alive[0]
+
+
+FACTS = {
+    # what the inputs have in common:    (their type, nodes that make the argument `b` of an input `a`)
+    "a shape":                           ("float[N, 3]", "b = Identity(a)"),
+    "elements":                          ("float[N, 3]", "b = Shape(a)"),
+    "bounds":                            ("float[N, 3]", "b = ArgMax<axis = 1>(a)"),
+    "the kind of a sequence":            ("float[N, 3]", "b = SequenceConstruct(a, a)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("through", ["a node", "a function"])
+@pytest.mark.parametrize("name", FACTS)
+def test_a_layer_that_repeats_is_worked_out_once(name: str, through: str) -> None:
+    """Its rule is not asked again, whatever its tensors are called; the facts are those of a rule that is."""
+    kind, nodes = FACTS[name]
+    calls: list[object] = []
+    rules = RuleSet("local")
+    layers = 4
+
+    @rules.rule("Count")
+    def count(op: OpCall) -> list[Value | None]:
+        calls.append(op)
+        return [op.inputs[0]]
+
+    text = ""
+    for k in range(layers):
+        made = re.sub(r"\b([ab])\b", rf"\g<1>{k}", nodes)
+        text += f" {made} y{k} = {'local.Count' if through == 'a node' else 'f.layer'}(b{k})"
+    function = '<domain: "f", opset_import: ["" : 17, "local" : 1]> layer (v) => (w) { w = local.Count(v) }'
+    inputs = ", ".join(f"{kind} a{k}" for k in range(layers))
+    proto = model(f"({inputs}) => (y0) {{ {text} }}", domains=', "local": 1, "f": 1', functions=function)
+    inference = infer(proto, rules=[rules])
+    assert inference.errors == ()
+    assert len(calls) == 1
+    assert all(inference[f"y{k}"] == inference[f"b{k}"] for k in range(layers))
+
+
+def test_a_constant_of_the_callers_is_what_its_rule_says_each_time() -> None:
+    rules = RuleSet("")
+    rules.rule("Constant")(lambda op: [SymbolicTensor(None, (op.fresh("nobody knows"),))])
+    inference = infer(
+        model("(float x) => (a) { a = Constant<value_int = 3>() b = Constant<value_int = 3>() }"), rules=[rules]
+    )
+    assert inference["a"] != inference["b"]

@@ -49,6 +49,7 @@ TABLE = {
     "an input, moved": ("r = Reshape(x, all) e = Unsqueeze(r, v0) q = Squeeze(e, v0) y = Flatten<axis = 0>(q)", "", "-9 <= x < 9"),
     "an input, repeated": ("e = Unsqueeze(x, v0) sh = Concat<axis = 0>(v2, v1) t = Expand(e, sh) y = Transpose(t)", "", "-9 <= x < 9"),
     "repeated at times": ("e = Shape(x) s = Squeeze(e) d = Sub(s, eight) l = Max(d, zero) i = Unsqueeze(l, v0) sh = Concat<axis = 0>(i, e) o = Unsqueeze(x, v0) t = Expand(o, sh) r = Reshape(t, all) y = Concat<axis = 0>(r, a)", "", "-9 <= x < 9"),
+    "repeated once": ("e = Shape(x) sh = Concat<axis = 0>(v1, e) t = Expand(x, sh) y = Squeeze(t, v0)", "", "-9 <= x < 9"),
     "tiled": ("y = Tile(x, v2)", "", "-9 <= x < 9"),
     "limited": ("y = Clip(x, zero, eight)", "0, 8", "proved"),
     "limited below": ("y = Clip(x, zero)", "0, ...", "x < 9"),
@@ -180,6 +181,7 @@ TABLE = {
     "grows and more": ("m = Max(x, zero) t = Less(m, ten) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, eight) y = Where(t, e, eight)", "8, 9", "undecided"),
     "grows, in half floats": ("c = Constant<value_int = 2051>() m = Clip(x, zero, c) t = LessOrEqual(m, c) f = Cast<to = 10>(m) j = Cast<to = 7>(f) y = Where(t, j, zero)", "", "undecided"),
     "grows past what floats hold": ("b = Constant<value_float = 1e30>() m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Mul(f, b) r = Mul(q, b) h = Div(r, b) i = Div(h, b) j = Cast<to = 7>(i) y = Where(t, j, zero)", "", "undecided"),
+    "grows, broadcast": ("c = Constant<value = int64[1, 1] {8}>() m = Max(x, zero) t = LessOrEqual(m, nine) f = Cast<to = 1>(m) j = Cast<to = 7>(f) e = Min(j, c) d = Where(t, e, zero) y = Squeeze(d, v0)", "0, 8", "proved"),
     "grows by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Add(j, p) y = Where(t, e, zero)", "", "undecided"),
     "grows, limited by another": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) n = Neg(p) e = Min(j, n) y = Where(t, e, zero)", "..., 0", "undecided (proved)"),
     "grows, limited": ("t = Less(x, ten) f = Cast<to = 1>(x) q = Div(f, five) j = Cast<to = 7>(q) e = Max(j, zero) y = Where(t, e, eight)", "0, 8", "proved"),
@@ -441,7 +443,9 @@ def test_counts_are_kept_by_what_permutes_only() -> None:
 
 def test_a_column_of_an_index_is_an_input_of_its_own() -> None:
     """Both have one column, so neither has a column 1 of which something could be demanded."""
-    proto = model("(float[9, 7] table, int64[N, 1] u, int64[N, 1] v) => (y) { i = Concat<axis = -1>(u, v) y = GatherND(table, i) }")
+    proto = model(
+        "(float[9, 7] table, int64[N, 1] u, int64[N, 1] v) => (y) { i = Concat<axis = -1>(u, v) y = GatherND(table, i) }"
+    )
     assert [found.condition for found in verdicts(infer(proto))] == ["-9 <= u < 9", "-7 <= v < 7"]
     runtime, table = Runtime(proto), np.zeros((9, 7), np.float32)
     for u, v, passes in ((8, 6, True), (-9, -7, True), (9, 0, False), (0, 7, False), (-10, 0, False), (0, -8, False)):
@@ -451,3 +455,18 @@ def test_a_column_of_an_index_is_an_input_of_its_own() -> None:
         else:
             with pytest.raises(InvalidArgument, match="invalid index found"):
                 runtime.run(feeds)
+
+
+def test_a_column_that_an_input_does_not_have_is_not_spoken_of() -> None:
+    """Where repeats the one column of u, so that it is both the row and the column of an index."""
+    proto = model(
+        "(float[9, 7] table, bool[N, 1] t, int64[N, 1] u, int64[N, 2] v) => (y) { i = Where(t, u, v) y = GatherND(table, i) }"
+    )
+    runtime = Runtime(proto)
+    feeds = {"table": np.zeros((9, 7), np.float32), "t": np.array([[True]]), "v": np.array([[0, 0]])}
+    runtime.run({**feeds, "u": np.array([[6]])})
+    with pytest.raises(InvalidArgument, match="invalid index found"):
+        runtime.run({**feeds, "u": np.array([[8]])})
+    for verdict in verdicts(infer(proto)):
+        assert verdict.kind in (Kind.UNDECIDED, Kind.CONDITIONAL)
+        assert all(c.left.input == "v" for c in verdict.conditions if isinstance(c.left, Elements) and c.left.column)
