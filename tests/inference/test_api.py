@@ -346,7 +346,7 @@ def test_a_rule_sees_attributes_of_every_kind() -> None:
     k = numpy_helper.from_array(np.array([3, 4]), "k")
     body = onnx.GraphProto(name="b")
     sparse = helper.make_sparse_tensor(k, numpy_helper.from_array(np.array([0, 2])), [5])
-    given = {
+    given: dict[str, Any] = {
         "i": 7, "f": 0.5, "s": "text", "ints": [1, 2], "floats": [0.5, 1.5], "strings": ["a", "b"],
         "t": k, "tensors": [k, k], "g": body, "graphs": [body, body], "sp": sparse,
         "tp": helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 3]),
