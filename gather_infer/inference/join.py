@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from gather_infer.rules import Context
 from gather_infer.spans import hull, span_of, type_span
@@ -21,7 +22,7 @@ from gather_infer.tensor import (
     make_values,
 )
 
-FreshDim = Callable[[], Dim]
+FreshDim: TypeAlias = Callable[[], Dim]
 
 
 def fresh_dim(context: Context, reason: str) -> FreshDim:
