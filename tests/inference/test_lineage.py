@@ -426,7 +426,9 @@ def test_a_rule_of_the_caller_leaves_an_operator_what_it_is() -> None:
     rules = RuleSet("")
     rules.rule("Reshape")(lambda op: [SymbolicTensor(DType.INT64, (op.tensor(0).shape or (0,))[:1])])
     body = f"(float[{ROWS}, 2] table, int64[N] x) => (z) {{ {HEAD.partition('a = ')[0]} y = Reshape(x, all) z = Gather(table, y) }}"
-    assert verdicts(infer(model(body), rules=[rules]))[-1].condition == "-9 <= x < 9"
+    verdict = verdicts(infer(model(body), rules=[rules]))[-1]
+    assert verdict.condition == "-9 <= x < 9"
+    assert all(c.left.whole for c in verdict.conditions if isinstance(c.left, Elements))
 
 
 def test_counts_are_kept_by_what_permutes_only() -> None:

@@ -92,10 +92,8 @@ def follow(
     context: Context,
 ) -> None:
     """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
-    if not outputs or not outputs[0]:
-        return
     scope = context.scope
-    result = frame.values.get(outputs[0])
+    result = frame.values.get(outputs[0]) if outputs else None
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
     own, moves, permuted = lineage.own, lineage.moves, lineage.permuted
