@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gather_infer import Inference, infer
+from gather_infer.places import MAIN
 from gather_infer.symbolic import Expr, free_symbols
 from gather_infer.tensor import MapType, OptionalType, Ratio, SequenceType, SparseTensor, SymbolicTensor, Value
 from tests.documents import REPO
@@ -78,6 +79,19 @@ def test_a_symbol_has_a_cause_wherever_it_stands(name: str) -> None:
     inference = infer(proto)
     assert inference.errors == ()
     assert check(inference)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda p: p.stem)
+def test_an_access_has_the_facts_of_its_tensors(path: Path) -> None:
+    inference = infer(path)
+    for access in inference.accesses:
+        if access.node.graph == MAIN:
+            named = {
+                access.data: access.data_type,
+                access.indices: access.indices_type,
+                access.result: access.result_type,
+            }
+            assert named == {name: inference[name] for name in named}
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda p: p.stem)

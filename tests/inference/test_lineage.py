@@ -82,6 +82,7 @@ TABLE = {
     "wrapped, by greater": ("t = Greater(x, neg) q = Add(x, nine) y = Where(t, x, q)", "", "-18 <= x < 9"),
     "wrapped by less": ("t = Less(x, zero) q = Add(x, eight) y = Where(t, q, x)", "", "-17 <= x < 9"),
     "wrapped by more": ("t = Less(x, zero) q = Add(x, far) y = Where(t, q, x)", "", "undecided"),
+    "wrapped, moved before": ("b = Add(x, one) t = Less(b, zero) q = Add(b, nine) y = Where(t, q, b)", "", "-19 <= x < 8"),
     "wrapped at one": ("t = Less(x, one) q = Add(x, nine) y = Where(t, q, x)", "", "-18 <= x < 0 and x < 9"),
     "wrapped the wrong way": ("t = Less(x, zero) q = Add(x, nine) y = Where(t, x, q)", "", "-9 <= x < 0 and x >= -18"),
     "wrapped, another test": ("t = Less(k, zero) q = Add(x, nine) y = Where(t, q, x)", "", "-18 <= x < 0 and -9 <= x < 9"),

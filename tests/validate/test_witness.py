@@ -71,13 +71,13 @@ def test_an_access_to_data_of_unknown_rank_is_undecided() -> None:
 
 
 ALLOWED: dict[str, Any] = {
-    # id:                               (what is said of the sizes, more nodes, nodes that make the index, the witness)
-    "the other size where one is few":  (["M=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 9, M = 1"),
-    "none where both are few":          (["M=0..5", "N=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", ""),
-    "the least that is allowed":        (["M=4.."], "", "l = Add(n, m) i = Range(zero, l, one)", "M = 9, N = 1"),
-    "the other at its least":           (["M=4..7"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 6, M = 4"),
-    "none that a node forbids":         ([], "most, at = TopK(b, sa)", "l = Mul(n, two) k = Sub(l, m) i = Max(k, zero)", ""),
-    "one that a node allows":           ([], "most, at = TopK(b, sa)", "i = Sub(m, n)", "M = 10, N = 1"),
+    # id:                          (what is said of the sizes, more nodes, nodes that make the index, the witness)
+    "the other where one is few":  (["M=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 9, M = 1"),
+    "none where both are few":     (["M=0..5", "N=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", ""),
+    "the least that is allowed":   (["M=4.."], "", "l = Add(n, m) i = Range(zero, l, one)", "M = 9, N = 1"),
+    "the other at its least":      (["M=4..7"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 6, M = 4"),
+    "none that a node forbids":    ([], "most, at = TopK(b, sa)", "l = Mul(n, two) k = Sub(l, m) i = Max(k, zero)", ""),
+    "one that a node allows":      ([], "most, at = TopK(b, sa)", "i = Sub(m, n)", "M = 10, N = 1"),
 }  # fmt: skip
 
 
