@@ -146,6 +146,7 @@ TABLE = {
     "range from": ("e = Shape(x) s = Squeeze(e) l = Add(s, nine) y = Range(nine, l, one)", "9, N + 8", "violated"),
     "cast to int32": ("y = Cast<to = 6>(x)", "", "undecided"),
     "cast to int32 limited": ("y = Cast<to = 6>(p)", "0, 8", "proved"),
+    "cast to int32 limited below": ("c = Max(x, zero) y = Cast<to = 6>(c)", "", "undecided"),
     "cast from int32": ("y = Cast<to = 7>(w)", "-2147483648, 2147483647", "-9 <= w < 9"),
     "cast to int8": ("b = Cast<to = 3>(x) y = Cast<to = 7>(b)", "-128, 127", "undecided"),
     "cast from uint64": ("y = Cast<to = 7>(u)", "", "undecided"),
@@ -257,6 +258,7 @@ LOOSE = {
 
 READ = {
     "tiled", "split", "wrapped the wrong way", "two inputs chosen", "compressed", "different ones", "different ones of rows",
+    "wrapped, moved before",
 }  # fmt: skip
 """Rows that are said to read some elements of an input, nobody knows which, and read all that matter in every run."""
 
