@@ -186,6 +186,9 @@ INPUTS: dict[str, tuple[Any, str]] = {
     "the least and the greatest size": ([f"x=[0, {2**63 - 1}]"], f"float32[0, {2**63 - 1}]"),
     "an expression": (["x=float32[n, 2*n]"], "float32[n, 2*n]"),
     "a scalar": (["x=float32[]"], "float32[]"),
+    "a comma in a name": (["x=['a, b', n]"], "float32['a, b', n]"),
+    "a quote in a name": (["x=['it\\'s, so', n]"], "float32['it\\'s, so', n]"),
+    "a bracket in a name": (["x=['a]', n]"], "float32['a]', n]"),
     "a mapping": ({"x": "[n, n]"}, "float32[n, n]"),
 }
 

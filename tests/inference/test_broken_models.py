@@ -234,6 +234,8 @@ def test_initializers_that_contradict_themselves(name: str, where: str) -> None:
         proto.graph.initializer.append(broken)
         proto.graph.input.add(name="k")
     assert ("GI204", message) in found(proto)
+    places = {(d.location.graph, d.location.value) for d in infer(proto).diagnostics if d.code == "GI204"}
+    assert places == ({("If#0/then_branch", "k"), ("If#0/else_branch", "k")} if where == "subgraph" else {("", "k")})
 
 
 def test_an_axis_of_nothing_may_be_as_long_as_it_likes() -> None:

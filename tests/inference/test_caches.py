@@ -17,7 +17,7 @@ from onnx import ModelProto
 from gather_infer import RuleSet, infer
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import DType, SymbolicTensor, Value
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -204,3 +204,28 @@ def test_a_constant_of_the_callers_is_what_its_rule_says_each_time() -> None:
         model("(float x) => (a) { a = Constant<value_int = 3>() b = Constant<value_int = 3>() }"), rules=[rules]
     )
     assert inference["a"] != inference["b"]
+
+
+def test_numbers_that_are_equal_and_different_are_kept_apart() -> None:
+    """An attribute of an operator that no schema knows may be 1 or 1.0."""
+    rules = RuleSet("local")
+    rules.rule("Kind")(
+        lambda op: [SymbolicTensor(DType.INT64 if type(op.attributes["k"]) is int else DType.FLOAT32, ())]
+    )
+    proto = model("(float x) => (a) { a = local.Kind<k = 1>(x) b = local.Kind<k = 1.0>(x) }", domains=', "local": 1')
+    inference = infer(proto, rules=[rules])
+    assert [str(inference[name]) for name in "ab"] == ["int64[]", "float32[]"]
+
+
+def test_a_node_that_repeats_with_its_attributes_is_worked_out_once() -> None:
+    calls: list[OpCall] = []
+    rules = RuleSet("")
+
+    @rules.rule("Softmax")
+    def softmax(op: OpCall) -> list[SymbolicTensor]:
+        calls.append(op)
+        return [op.tensor(0)]
+
+    body = "(float[N, 3] x) => (d) { a = Softmax<axis = 0>(x) b = Softmax<axis = 0>(a) c = Softmax<axis = 1>(b) d = Softmax<axis = 1>(c) }"
+    assert str(infer(model(body), rules=[rules])["d"]) == "float32[N, 3]"
+    assert [op.attributes["axis"] for op in calls] == [0, 1]

@@ -475,3 +475,17 @@ def test_a_column_that_an_input_does_not_have_is_not_spoken_of() -> None:
     for verdict in verdicts(infer(proto)):
         assert verdict.kind in (Kind.UNDECIDED, Kind.CONDITIONAL)
         assert all(c.left.input == "v" for c in verdict.conditions if isinstance(c.left, Elements) and c.left.column)
+
+
+@pytest.mark.parametrize("pick", ["Gather<axis = 1>(v, j)", "GatherElements<axis = 1>(v, j2)"])
+def test_columns_that_are_picked_are_not_told_apart(pick: str) -> None:
+    """The index (8, 8) is made of the one column 0, whose 8 is in bounds of the rows alone."""
+    proto = model(
+        f"(float[9, 7] table, int64[N, 2] v, int64[2] j) => (y) {{ v0 = Constant<value_ints = [0]>() j2 = Unsqueeze(j, v0) i = {pick} y = GatherND(table, i) }}"
+    )
+    feeds = {"table": np.zeros((9, 7), np.float32), "v": np.array([[8, 6]])}
+    Runtime(proto).run({**feeds, "j": np.array([0, 1])})
+    with pytest.raises(InvalidArgument, match="invalid index found"):
+        Runtime(proto).run({**feeds, "j": np.array([0, 0])})
+    for verdict in verdicts(infer(proto))[-2:]:
+        assert verdict.kind is Kind.UNDECIDED

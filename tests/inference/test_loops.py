@@ -94,6 +94,17 @@ def test_a_scan_of_opset_9_has_no_batch() -> None:
         assert compare(inference, runtime.run(feeds), {"T": t}).wrong == [], t
 
 
+def test_a_scan_whose_state_gains_a_rank_does_not_stop_the_run() -> None:
+    """onnxruntime refuses it; what the rows become does not depend on that."""
+    proto = untyped(
+        model("""(float[3] a, float[T, 3] x) => (y, z) { v0 = Constant<value_ints = [0]>()
+            y, z = Scan<num_scan_inputs = 1, body = b (float[] t, float[3] r) => (float[] t2, float[3] o) {
+                t2 = Unsqueeze(t, v0) o = Neg(r) }>(a, x) }""")
+    )
+    inference = infer(proto)
+    assert str(inference["z"]) == "float32[T, 3]"
+
+
 def test_states_may_have_types_of_their_own() -> None:
     proto = untyped(
         model(f"""(float[N, 3] x, int64 k) => (y, z) {{ {HEAD}
