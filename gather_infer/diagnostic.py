@@ -87,7 +87,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
     "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
     "GI214": (Severity.WARNING, "the budget of work is spent: a body is not walked, or questions of sizes stay open"),
-    # the gather family
+    # axes, ranks and indices
     "GI301": (Severity.ERROR, "a constant index is out of bounds"),
     "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),
     "GI303": (Severity.WARNING, "a negative constant index where the operator's version does not define it"),
@@ -107,7 +107,7 @@ GROUPS: dict[str, str] = {
     "1": "The model as a whole",
     "20": "Declared against inferred",
     "21": "Operators",
-    "3": "The Gather family",
+    "3": "Axes, ranks and indices",
     "4": "Edits",
 }
 
@@ -139,7 +139,7 @@ ADVICE: dict[str, str] = {
     "GI305": "Add or remove axes with Unsqueeze, Squeeze or Reshape.",
     "GI306": "Set `batch_dims` in the range that the message gives; data and indices agree in that many first dims.",
     "GI307": "The last dim of `indices` has to be between 1 and the rank of data less `batch_dims`.",
-    "GI308": "Cast the indices to int64, which every operator of the family takes.",
+    "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
     "GI401": "Raise `--max-bytes` if the constant may be that large; otherwise the reason stands in the message.",
@@ -158,5 +158,5 @@ def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def group_of(code: str) -> str:
-    """What the codes of its kind are about: `The Gather family`."""
+    """What the codes of its kind are about: `Axes, ranks and indices`."""
     return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))

@@ -124,7 +124,7 @@ def _operand(value: Value) -> str:
 
 
 def _accesses(accesses: Sequence[Access], limit: int | None, width: int | None) -> list[str]:
-    columns = (Column("gather"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
+    columns = (Column("access"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
     grouped = [list(group) for _, group in groupby(accesses, key=lambda access: (access.node, access.input))]
     shown = grouped if limit is None or len(grouped) <= limit + 1 else grouped[:limit]
     rows = [
