@@ -18,11 +18,11 @@ from gather_infer.model.index import Use
 from gather_infer.model.paths import node_labels
 from gather_infer.passes.dead import Dead, find_dead
 from gather_infer.passes.evaluate import Evaluation, Evaluator
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
+from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers, raw_size
 from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor
 
 BY: Final = "fold"
 DEFAULT_MAX_BYTES = 1 << 20
@@ -196,10 +196,9 @@ def _integers(fact: SymbolicTensor) -> Constant | None:
 def _least_bytes(fact: SymbolicTensor) -> int:
     """Bytes of a tensor of static shape; a string takes at least a byte here."""
     assert fact.shape is not None, "a static shape"
-    dtype = None if fact.dtype is None else bits_dtype(fact.dtype)
     sizes = [dim for dim in fact.shape if isinstance(dim, int)]
     assert len(sizes) == len(fact.shape), "a static shape"
-    return math.prod(sizes) * (1 if dtype is None or dtype.hasobject else dtype.itemsize)
+    return raw_size(fact.dtype or DType.STRING, math.prod(sizes))
 
 
 def _in_functions(known: Subject) -> Iterator[Diagnostic]:
