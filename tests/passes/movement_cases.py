@@ -103,11 +103,12 @@ def ids(shape: tuple[int, ...], number: int, data_type: int = TensorProto.INT64)
 
 def as_array(constant: Constant) -> npt.NDArray[Any]:
     """For a runtime: int64, float32, bool and int32 only."""
-    dtype = {
-        TensorProto.INT64: "<i8", TensorProto.INT32: "<i4", TensorProto.FLOAT: "<f4", TensorProto.BOOL: "?",
-    }[constant.data_type]  # fmt: skip
-    return np.array(constant.plain, order="C").view(dtype)
+    return np.array(constant.plain, order="C").view(_NUMPY[constant.data_type])
 
+
+_NUMPY: dict[int, str] = {
+    TensorProto.INT64: "<i8", TensorProto.INT32: "<i4", TensorProto.FLOAT: "<f4", TensorProto.BOOL: "?",
+}  # fmt: skip
 
 A, B, C = Data((2, 3, 4)), Data((3, 1, 2)), Data((5,))
 ZERO, ONE, SCALAR = Data((2, 0, 3)), Data((1,)), Data(())

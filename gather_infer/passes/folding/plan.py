@@ -1,4 +1,4 @@
-"""Which nodes of the gather family have a known result, and what nobody needs any more once they are folded."""
+"""Which nodes have a known result, and what nobody needs any more once they are folded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folding pass: nodes of the gather family with a known result become constants."""
+"""The folding pass: nodes with a known result become constants."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fold(
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> FoldResult:
-    """Nodes of the gather family whose result is the same in every run, replaced by constants; `gather_infer.fold`.
+    """Nodes whose result is the same in every run, replaced by constants; `gather_infer.fold`.
 
     A result is known when all inputs are constant (an initializer that is also an input is not), or when the
     inference knows all elements as numbers: `Gather(Shape(x), 1)` of a static dim. Nothing is folded that rests on
