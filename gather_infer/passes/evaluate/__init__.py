@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.evaluate import gather
+from gather_infer.passes.evaluate import arithmetic, cast, gather, making, reduction
 from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
 
-TABLES: tuple[EvaluatorSet, ...] = (gather.evaluators, gather.ml, gather.microsoft)
+TABLES: tuple[EvaluatorSet, ...] = (
+    gather.evaluators, gather.ml, gather.microsoft,
+    arithmetic.evaluators, cast.evaluators, making.evaluators, reduction.evaluators,
+)  # fmt: skip
 
 
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
