@@ -25,7 +25,7 @@ Raw = tuple[int, tuple[int, ...], bytes | list[bytes]]
 """Element type, shape, bits."""
 
 
-SUB_BYTE = {
+SUB_BYTE: dict[int, int] = {
     # element type: bits
     T.INT4: 4, T.UINT4: 4, T.INT2: 2, T.UINT2: 2, T.FLOAT4E2M1: 4, T.FLOAT6E2M3: 6, T.FLOAT6E3M2: 6,
 }  # fmt: skip

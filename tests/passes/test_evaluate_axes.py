@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto as T
 
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.tensor import INTEGER_RANGE
+from gather_infer.tensor import INTEGER_RANGE, DType
 from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, raw, versions
 
 Inputs = list["Constant | None"]
@@ -30,7 +30,7 @@ def data(data_type: int, shape: tuple[int, ...]) -> Constant:
     size = int(np.prod(shape))
     numbers = np.random.default_rng(size).integers(0, 2 if data_type == T.BOOL else 5, size)
     values: Any = numbers.astype(np.float64)
-    if data_type in INTEGER_RANGE and INTEGER_RANGE[data_type][0] < 0:
+    if data_type in INTEGER_RANGE and INTEGER_RANGE[DType(data_type)][0] < 0:
         values = values - 2
     elif data_type not in INTEGER_RANGE and data_type != T.BOOL:
         values = np.array([-np.inf, -1.5, 0.25, 3.0, np.inf])[numbers]
@@ -119,7 +119,7 @@ def test_running_sums() -> None:
     judges: Counter[int] = Counter()
     for version in versions("CumSum", 11):
         for data_type in (t for t in admitted("CumSum", version) if t in INTEGER_RANGE):
-            high = INTEGER_RANGE[data_type][1]
+            high = INTEGER_RANGE[DType(data_type)][1]
             inputs_of = [data(data_type, shape) for shape in SHAPES] + [of(data_type, [high, high, 3, high])]
             for x in inputs_of:
                 for axis in (0, -1):

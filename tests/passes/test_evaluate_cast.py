@@ -19,8 +19,8 @@ from tests.passes.runtimes import SUB_BYTE, admitted, by_onnxruntime, by_referen
 HELD = [int(d) for d in DType if d not in (T.COMPLEX64, T.COMPLEX128) and bits_dtype(d) is not None]
 FLOATS = [
     -0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 7.0, 7.5, 127.5, 128.0, 255.0, 256.0, -128.9, -129.0, 448.0, 464.0,
-    465.0, 65504.0, 65519.0, 65520.0, 57344.0, 61440.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-11, 1 + 2**-11 + 2**-40, 1 + 2**-24,
-    1 + 2**-24 + 2**-50, 2.0**31, 2.0**31 - 1, -(2.0**31), 2.0**63, -(2.0**63), 2.0**64, 2.0**-9, 2.0**-10, 2.0**-25,
+    465.0, 65504.0, 65519.0, 65520.0, 57344.0, 61440.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-11, 1 + 2**-11 + 2**-40,
+    1 + 2**-24, 1 + 2**-24 + 2**-50, 2.0**31, 2.0**31 - 1, -(2.0**31), 2.0**63, -(2.0**63), 2.0**64, 2.0**-9, 2.0**-10, 2.0**-25,
     2.0**-24, 3 * 2.0**-26, 2.0**-133, 2.0**-134, 3 * 2.0**-135, 2.0**-149, 2.0**-150, 3e38, 3.4e38, 1e39, 1e308,
     float("inf"), float("-inf"), float("nan"),
 ]  # fmt: skip
@@ -129,7 +129,7 @@ def nearest(x: Fraction, digits: int, least: int, largest: Fraction) -> Fraction
     return None if rounded > largest else rounded
 
 
-FORMATS = {
+FORMATS: dict[int, tuple[int, int, Fraction]] = {
     # type: binary digits, exponent of the least number, largest number
     T.FLOAT16: (11, -24, Fraction(65504)),
     T.BFLOAT16: (8, -133, Fraction(2) ** 127 * Fraction(255, 128)),
@@ -160,7 +160,7 @@ def test_there_and_back(data_type: int) -> None:
     """Every number of a small type, and many of a large one, comes back from its numbers with its bits."""
     dtype = bits_dtype(data_type)
     assert dtype is not None
-    limit = 2 if data_type == T.BOOL else 1 << SUB_BYTE.get(DType(data_type), 8 * dtype.itemsize)
+    limit = 2 if data_type == T.BOOL else 1 << SUB_BYTE.get(data_type, 8 * dtype.itemsize)
     drawn = np.random.default_rng(limit & 0xFFFF).integers(0, limit - 1, 500, np.uint64, endpoint=True)
     bits = drawn.astype(dtype)
     numbers = to_numbers(Constant(data_type, bits))

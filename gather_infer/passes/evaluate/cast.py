@@ -95,7 +95,8 @@ def _to_integers(numbers: Numbers, to: int) -> Constant | None:
     """Integers lose their high bits; floats lose their fraction and have to be in range."""
     if numbers.dtype.kind == "f":
         low, high = integer_range(to)
-        whole = np.trunc(numbers.astype(np.float64))
+        with np.errstate(all="ignore"):
+            whole = np.trunc(numbers.astype(np.float64))
         # Both ends are powers of two: exact as floats, unlike the largest integer.
         if not ((whole >= low) & (whole < high + 1)).all():
             return None
