@@ -191,6 +191,7 @@ UNKNOWN: dict[str, Any] = {
     "crossed bounds": ("Clip", 13, {}, [of(T.INT32, [1]), of(T.INT32, 2), of(T.INT32, 1)]),
     "infinity without a bound": ("Clip", 13, {}, [of(T.FLOAT, [np.inf]), of(T.FLOAT, 0.5)]),
     "scalar to NonZero": ("NonZero", 13, {}, [of(T.INT32, 1)]),
+    "none of many": ("OneHot", 11, {}, [of(T.INT64, []), of(T.INT64, 2**40), of(T.INT64, [0, 1])]),
     "negative index at 9": ("OneHot", 9, {}, [of(T.INT64, [-1]), of(T.INT64, 3), of(T.INT64, [0, 1])]),
     "types differ": ("Add", 14, {}, [of(T.INT32, [1]), of(T.INT64, [1])]),
     "text": ("Add", 14, {}, [of(T.STRING, [b"a"]), of(T.STRING, [b"b"])]),

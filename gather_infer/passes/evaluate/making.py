@@ -57,7 +57,7 @@ def _one_hot(call: Evaluation) -> list[Constant] | None:
     if values.bits.shape != (2,):
         raise SpecViolation(f"values must have the shape [2], has {list(values.bits.shape)}", "GI210")
     count = int(depth.reshape(-1)[0])
-    if count <= 0 or index.size * count > MAX_ELEMENTS or (call.version < 11 and (index < 0).any()):
+    if count <= 0 or max(index.size, 1) * count > MAX_ELEMENTS or (call.version < 11 and (index < 0).any()):
         return None
     at = axis_of(call.integer("axis", -1), index.ndim + 1)
     counted = np.where((index < 0) & (index >= -count), index + count, index)
