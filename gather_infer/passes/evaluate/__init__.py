@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.evaluate import gather, movement, pad, reshape, scatter, shape, slice
+from gather_infer.passes.evaluate import (
+    arithmetic,
+    cast,
+    gather,
+    making,
+    movement,
+    pad,
+    reduction,
+    reshape,
+    scatter,
+    shape,
+    slice,
+)
 from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
 
 TABLES: tuple[EvaluatorSet, ...] = (
@@ -11,7 +23,11 @@ TABLES: tuple[EvaluatorSet, ...] = (
     gather.microsoft,
     movement.evaluators,
     movement.microsoft,
+    arithmetic.evaluators,
+    cast.evaluators,
+    making.evaluators,
     pad.evaluators,
+    reduction.evaluators,
     reshape.evaluators,
     scatter.evaluators,
     shape.evaluators,
