@@ -120,7 +120,8 @@ class Inference(Mapping[str, Value]):
 
     `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
-    `assumptions` listed, as far as the file is right about what is `believed`.
+    `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
+    the symbols of the inputs, and nothing else.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class Inference(Mapping[str, Value]):
         causes: Mapping[str, Cause],
         accesses: tuple[Access, ...],
         believed: tuple[Belief, ...] = (),
+        declared: Scope | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -149,6 +151,7 @@ class Inference(Mapping[str, Value]):
         self.causes = causes
         self.accesses = accesses
         self.believed = believed
+        self.declared = Scope() if declared is None else declared
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]

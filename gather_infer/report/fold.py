@@ -8,6 +8,7 @@ from gather_infer.report.forms import PLAIN, FoldReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 from gather_infer.report.layout import Column, count, size, table
 from gather_infer.report.text import findings_text
+from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
     from gather_infer.passes import FoldResult
@@ -20,15 +21,22 @@ def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
     found = [d for d in result.diagnostics if d.code != "GI401"]
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to fold"]
-        return [*edits, *findings_text(found, result.source.name)]
+        return [*edits, *_verified(report, view), *findings_text(found, result.source.name)]
     lines = [*_before_and_after(result, view.width), f"  folded {count(len(result.folded), 'node')}"]
     if view.verbose:
         lines += [f"    {f.node}: {f.reason}" for f in result.folded]
+        lines += _verified(report, view)
         return [*lines, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
-    return [*lines, *findings_text(found, result.source.name)]
+    return [*lines, *_verified(report, view), *findings_text(found, result.source.name)]
+
+
+def _verified(report: FoldReport, view: View) -> list[str]:
+    if report.verification is None:
+        return []
+    return [f"  {line}" for line in verification_text(report.verification, view)]
 
 
 def _before_and_after(result: FoldResult, width: int | None) -> list[str]:
@@ -55,6 +63,7 @@ def fold_json(report: FoldReport) -> dict[str, Json]:
             {"node": str(f.node), "op_type": f.op_type, "name": f.name, "bytes": f.value.nbytes, "reason": f.reason}
             for f in result.folded
         ],
+        "verification": None if report.verification is None else verification_members(report.verification),
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FoldResult
     from gather_infer.report.summary import ModelSummary
+    from gather_infer.verification.result import Verification
 
 R = TypeVar("R")
 
@@ -95,10 +96,14 @@ class ExplanationReport:
 
 @dataclass(frozen=True, slots=True)
 class FoldReport:
-    """A fold; `edits` tells what would be edited, in place of how large the model was and is."""
+    """A fold; `edits` tells what would be edited, in place of how large the model was and is.
+
+    verification   of the folded model, None when none was asked for
+    """
 
     result: FoldResult
     edits: bool = False
+    verification: Verification | None = None
 
 
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
@@ -121,6 +126,9 @@ OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
 )
 FOLD: ResultKind[FoldReport] = ResultKind(
     {Form.TEXT: "fold:fold_text", Form.JSON: "fold:fold_json"},
+)
+VERIFICATION: ResultKind[Verification] = ResultKind(
+    {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
