@@ -21,7 +21,7 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
         how = "bit-identical" if found.tolerance is None else f"within {found.tolerance:g}"
         lines = [f"verified   {_runs(found)}, {count(len(found.compared), 'output')}, {how}{_bindings(found, view)}"]
     else:
-        what = found.fault or count(len(found.mismatches), "mismatch").replace("mismatchs", "mismatches")
+        what = found.fault or count(len(found.mismatches), "difference")
         lines = [f"verification failed: {what}"]
         shown = found.mismatches if view.verbose else found.mismatches[:MAX_SHOWN]
         lines += [f"  {mismatch}" for mismatch in shown]
@@ -30,7 +30,7 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
         lines.append(f"  redrawn: {found.redrawn}, the model itself fails there: {found.why_redrawn}")
-    if found.runtime and view.verbose:
+    if found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
     return lines
 

@@ -114,7 +114,7 @@ class Drawer:
         shape = tuple(self._size(dim) for dim in dims)
         if prod(shape) > MAX_ELEMENTS and shape != dims:
             raise NotDrawable(f"input {name} has {prod(shape)} elements, {MAX_ELEMENTS} at most are drawn")
-        return self.tensor(name, value.dtype, shape)
+        return np.asarray(self.tensor(name, value.dtype, shape))
 
     def _size(self, dim: Dim) -> int:
         if free_symbols(dim) <= self.binding.keys():
@@ -125,7 +125,7 @@ class Drawer:
         if dtype in INTEGER_RANGE:
             return self._integers(name, dtype, shape).astype(helper.tensor_dtype_to_np_dtype(int(dtype)))
         if dtype is DType.BOOL:
-            drawn: Array = self.numbers.random(shape) < 0.5
+            drawn: Array = np.asarray(self.numbers.random(shape) < 0.5)
             if drawn.size:
                 drawn.flat[0] = self.turn % 2 == 0
             return drawn
@@ -142,7 +142,8 @@ class Drawer:
         if self.kind is Numbers.FINITE:
             return drawn
         pool = (0.0, -0.0) if self.kind is Numbers.ZEROS else (np.nan, np.inf, -np.inf, -0.0)
-        replaced = self.numbers.random(shape) < (0.4 if self.kind is Numbers.ZEROS else 0.2)
+        share = 0.4 if self.kind is Numbers.ZEROS else 0.2
+        replaced = np.asarray(self.numbers.random(shape) < share)
         if drawn.size:
             replaced.flat[self.numbers.integers(drawn.size)] = True
         return np.where(replaced, self.numbers.choice(pool, shape), drawn)

@@ -205,12 +205,13 @@ class _Draws:
             size = {Pattern.ZEROS: 0, Pattern.ONES: 1}.get(pattern, int(numbers.integers(2, 8)))
             pattern, scale = self.worked.sizes
             binding = self.sizes.changed(dict(self.worked.binding), run // len(_PLAN) + attempt - 1, size)
+        # Whether the model runs with a size of 0 is not left to what we think that it demands.
+        is_trusting = attempt > 0 or pattern is not Pattern.ZEROS
+        for trusting in (is_trusting, False):
+            if binding is None:
+                binding = self.sizes.draw(pattern, numbers, scale=scale, trusting=trusting)
         if binding is None:
-            # Whether the model runs with a size of 0 is not left to what we think that it demands.
-            is_trusting = attempt > 0 or pattern is not Pattern.ZEROS
-            binding = self.sizes.draw(pattern, numbers, scale=scale, trusting=is_trusting)
-        if binding is None:
-            raise NotDrawable("no sizes were found that meet what is known of them")
+            raise NotDrawable("no sizes were found that meet what is declared")
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         drawer = Drawer(self.limits, binding, kind, 0 if attempt < 2 else attempt % 5, run, numbers)
         feeds = drawer.feeds(self.inference, [*self.needed, *given])

@@ -123,7 +123,7 @@ def _raw(pattern: Pattern, count: int, scale: int, numbers: np.random.Generator)
     sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]
     if not count:
         return sizes
-    picked = numbers.random(count) < 0.3
+    picked = numbers.random(count) < 0.5
     picked[numbers.integers(count)] = True
     match pattern:
         case Pattern.PRIMES:

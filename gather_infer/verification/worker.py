@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-from onnx import TensorProto, helper
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "onnx's reference evaluator"
@@ -30,6 +29,7 @@ _FAILURES: tuple[type[Exception], ...] = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
+_STRING = 8  # TensorProto.STRING; onnx itself is imported only where it is needed, for the sake of a quick start
 _VIEWS = {1: np.uint8, 2: np.uint16}
 _PLAIN = {
     f"tensor({name})"
@@ -81,13 +81,17 @@ class OnnxRuntime:
         """An input in onnxruntime's own form, which has types that numpy lacks."""
         if not _is_foreign(array):
             return self.ort.OrtValue.ortvalue_from_numpy(array)
+        from onnx import helper
+
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         return self.ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(_VIEWS[array.itemsize]), kind)
 
     def _array(self, value: Any) -> Any:
+        from onnx import helper
+
         kind = value.element_type()
         dtype = helper.tensor_dtype_to_np_dtype(kind)
-        if kind == TensorProto.STRING or not _is_foreign(np.empty(0, dtype)):
+        if kind == _STRING or not _is_foreign(np.empty(0, dtype)):
             return value.numpy()
         raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
         return np.frombuffer(raw, dtype).reshape(value.shape())
