@@ -141,12 +141,11 @@ class Drawer:
         drawn = np.asarray(self.numbers.standard_normal(shape) * 2)
         if self.kind is Numbers.FINITE:
             return drawn
-        pool = (0.0, -0.0) if self.kind is Numbers.ZEROS else (np.nan, np.inf, -np.inf, -0.0)
-        share = 0.4 if self.kind is Numbers.ZEROS else 0.2
-        replaced = np.asarray(self.numbers.random(shape) < share)
-        if drawn.size:
-            replaced.flat[self.numbers.integers(drawn.size)] = True
-        return np.where(replaced, self.numbers.choice(pool, shape), drawn)
+        pool = (0.0, -0.0) if self.kind is Numbers.ZEROS else (np.nan, -0.0, np.inf, -np.inf)
+        count = max(min(drawn.size, len(pool)), drawn.size // 4)
+        places = self.numbers.permutation(drawn.size)[:count]
+        drawn.flat[places] = np.resize(pool, count)  # each of them, where there is room
+        return drawn
 
     def _integers(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
         limits = self.limits.get(name, [])
@@ -176,7 +175,7 @@ class Drawer:
         # the ends, and the last position from behind, more often than chance has them
         edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
         picked = self.numbers.choice(np.array(edges, drawn.dtype), shape)
-        return np.where(self.numbers.random(shape) < 0.3, picked, drawn)
+        return np.where(self.numbers.random(shape) < 0.5, picked, drawn)
 
     def _is_bound(self, dim: Dim) -> bool:
         return free_symbols(dim) <= self.binding.keys()

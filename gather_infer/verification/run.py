@@ -39,13 +39,13 @@ AGAIN: Final = 4
 
 _PLAN = (
     (Pattern.PRIMES, Numbers.FINITE),
-    (Pattern.ONES, Numbers.SPECIAL),
+    (Pattern.PRIMES, Numbers.SPECIAL),
     (Pattern.ZEROS, Numbers.FINITE),
-    (Pattern.EQUAL, Numbers.ZEROS),
-    (Pattern.LARGE, Numbers.FINITE),
-    (Pattern.MIXED, Numbers.SPECIAL),
-    (Pattern.PRIMES, Numbers.ZEROS),
-    (Pattern.MIXED, Numbers.FINITE),
+    (Pattern.ONES, Numbers.FINITE),
+    (Pattern.LARGE, Numbers.ZEROS),
+    (Pattern.EQUAL, Numbers.SPECIAL),
+    (Pattern.ONES, Numbers.ZEROS),
+    (Pattern.ZEROS, Numbers.SPECIAL),
 )
 """Of the runs in turn. A NaN hides what is wrong behind it, so finite numbers come first."""
 
@@ -209,7 +209,7 @@ class _Draws:
         is_trusting = attempt > 0 or pattern is not Pattern.ZEROS
         for trusting in (is_trusting, False):
             if binding is None:
-                binding = self.sizes.draw(pattern, numbers, scale=scale, trusting=trusting)
+                binding = self.sizes.draw(pattern, numbers, turn=run, scale=scale, trusting=trusting)
         if binding is None:
             raise NotDrawable("no sizes were found that meet what is declared")
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]

@@ -48,16 +48,17 @@ class Sizes:
     implied: tuple[tuple[Dim, str, Dim], ...]
 
     def draw(
-        self, pattern: Pattern, numbers: np.random.Generator, *, scale: int = 1, trusting: bool = True
+        self, pattern: Pattern, numbers: np.random.Generator, *, turn: int = 0, scale: int = 1, trusting: bool = True
     ) -> dict[str, int] | None:
         """A binding, None when none was found.
 
+        turn       of ZEROS and ONES an even one means every second symbol, an odd one the others
         scale      how large the sizes of GROWN are
         trusting   keeps to what the model seems to demand; False leaves it to a run whether it does
         """
         for trial in range(MAX_TRIALS):
             if trial < MAX_TRIALS // 4:
-                raw = _raw(pattern, len(self.names), scale, numbers)
+                raw = _raw(pattern, len(self.names), turn, scale, numbers)
             else:  # relations are met by few sizes: from few numbers, and then from many
                 most = (3, 9, 65)[trial % 3]
                 raw = [int(n) for n in numbers.integers(0, most, len(self.names))]
@@ -117,14 +118,13 @@ def input_dims(value: Value) -> Sequence[Dim]:
     return value.shape or () if isinstance(value, SymbolicTensor) else ()
 
 
-def _raw(pattern: Pattern, count: int, scale: int, numbers: np.random.Generator) -> list[int]:
+def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random.Generator) -> list[int]:
     primes = list(_PRIMES[: max(4, count)])
     sizes = [int(p) for p in numbers.permutation(primes)[:count]]
     sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]
     if not count:
         return sizes
-    picked = numbers.random(count) < 0.5
-    picked[numbers.integers(count)] = True
+    picked = [count == 1 or (position + turn) % 2 == 0 for position in range(count)]
     match pattern:
         case Pattern.PRIMES:
             return sizes

@@ -18,7 +18,7 @@ from tests.verification.models import fake_runtime
 __all__ = ["run"]
 
 RUNS = tuple(Run((("batch", n), ("seq", n + 1)), "finite") for n in (2, 5))
-GOOD = {"wanted": 2, "runs": RUNS, "compared": ("y", "z"), "runtime": "onnxruntime", "version": "1.31.1"}
+GOOD: dict[str, Any] = {"wanted": 2, "runs": RUNS, "compared": ("y", "z"), "runtime": "onnxruntime", "version": "1.31.1"}
 BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}"]),
