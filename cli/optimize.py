@@ -11,6 +11,7 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, option
 from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .verification import verified, verify_option
 
 
 @click.command("optimize", cls=Command, example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx")
@@ -45,6 +46,7 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
     metavar="N",
     help="Bytes by which a rewrite may let the constants grow.",
 )
+@verify_option
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(REWRITING, verbose="Print each rewrite with its law, and why nodes were left alone.")
 def command(
@@ -56,6 +58,7 @@ def command(
     skip: tuple[str, ...],
     rewrites: tuple[str, ...],
     max_growth: int,
+    verify: int | None,
     strict: bool,
     console: Console,
 ) -> int:  # fmt: skip
@@ -80,12 +83,13 @@ def command(
         inputs=facts.inputs,
         rules=facts.rules(),
     )
+    verification = None if verify is None else verified(result, verify)
     return finish(
-        console.lines_of(REWRITING, RewriteReport(result, edits=dry_run)),
+        console.lines_of(REWRITING, RewriteReport(result, dry_run, verification)),
         result.save,
         None if dry_run else target,
         console,
-        refused=strict and has_faults(result.diagnostics),
+        refused=(strict and has_faults(result.diagnostics)) or (verification is not None and not verification.ok),
         caveat=facts.caveat("what was rewritten") if result.done else "",
     )
 

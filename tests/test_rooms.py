@@ -61,6 +61,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
     "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "verification": (
+        {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
+    ),
     "openvino": (
         {
             "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",

@@ -120,8 +120,8 @@ class Inference(Mapping[str, Value]):
 
     `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
-    `assumptions` listed, as far as the file is right about what is `believed`. `known` is what is declared of dims, and
-    what nodes imply that every run reaches.
+    `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
+    the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches.
     """
 
     def __init__(
@@ -139,6 +139,7 @@ class Inference(Mapping[str, Value]):
         accesses: tuple[Access, ...],
         believed: tuple[Belief, ...] = (),
         known: Scope | None = None,
+        declared: Scope | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -152,6 +153,7 @@ class Inference(Mapping[str, Value]):
         self.accesses = accesses
         self.believed = believed
         self.known = Scope() if known is None else known
+        self.declared = Scope() if declared is None else declared
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]

@@ -189,7 +189,7 @@ class _Run:
         accesses = list(walker.record.all(Access))
         if number:
             accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
-        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
+        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope), declared)
 
     def _declared_scope(self) -> Scope:
         """What the caller says of the inputs' symbols. Raises UsageError when it cannot be true."""
@@ -292,6 +292,7 @@ class _Run:
         outputs: list[Value],
         accesses: Iterable[Access],
         assumptions: Iterable[Assumption],
+        declared: Scope,
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
@@ -317,6 +318,7 @@ class _Run:
             accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,
+            declared=declared,
         )
 
     def _declared_outputs(

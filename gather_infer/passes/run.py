@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
-from gather_infer.inference import infer
+from gather_infer.inference import Inference, infer
 from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.given import GivenModel, as_given, to_model_file
@@ -26,9 +26,13 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OptimizeResult(PassResult):
-    """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made."""
+    """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
+
+    inference   of the model that was given, on which they rest
+    """
 
     done: tuple[Done, ...]
+    inference: Inference
 
 
 def fold(
@@ -126,6 +130,7 @@ def _run(
     return OptimizeResult(
         model=as_given(model, proto),
         done=tuple(engine.done),
+        inference=inference,
         diagnostics=(*inference.diagnostics, *engine.left),
         journal=journal,
         source=source,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
     from gather_infer.report.text import inference_text, summaries_text
+    from gather_infer.report.verification import verification_json, verification_members, verification_text
 
 _HOME = {
     "convert": ("conversion_json", "conversion_text", "unmended"),
@@ -28,6 +29,7 @@ _HOME = {
     "rewriting": ("rewriting_json", "rewriting_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summaries_text"),
+    "verification": ("verification_json", "verification_members", "verification_text"),
 }
 
 __all__ = [
@@ -59,6 +61,9 @@ __all__ = [
     "summarize",
     "summary_json",
     "unmended",
+    "verification_json",
+    "verification_members",
+    "verification_text",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import OptimizeResult
     from gather_infer.report.summary import ModelSummary
+    from gather_infer.verification.result import Verification
 
 R = TypeVar("R")
 
@@ -95,10 +96,14 @@ class ExplanationReport:
 
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
-    """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is."""
+    """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is.
+
+    verification   of the new model, None when none was asked for
+    """
 
     result: OptimizeResult
     edits: bool = False
+    verification: Verification | None = None
 
 
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
@@ -121,6 +126,9 @@ OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
 )
 REWRITING: ResultKind[RewriteReport] = ResultKind(
     {Form.TEXT: "rewriting:rewriting_text", Form.JSON: "rewriting:rewriting_json"},
+)
+VERIFICATION: ResultKind[Verification] = ResultKind(
+    {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

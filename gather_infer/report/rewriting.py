@@ -9,6 +9,7 @@ from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 from gather_infer.report.layout import Column, size, table
 from gather_infer.report.text import findings_text
+from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
     from gather_infer.passes import OptimizeResult
@@ -21,15 +22,22 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     found = [d for d in result.diagnostics if d.code != "GI401"]
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to do"]
-        return [*edits, *findings_text(found, result.source.name)]
+        return [*edits, *_verified(report, view), *findings_text(found, result.source.name)]
     lines = [*_before_and_after(result, view.width), *_done(result)]
     if view.verbose:
         lines += [f"    {f.node}: {f.law}" for f in result.done]
+        lines += _verified(report, view)
         return [*lines, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
-    return [*lines, *findings_text(found, result.source.name)]
+    return [*lines, *_verified(report, view), *findings_text(found, result.source.name)]
+
+
+def _verified(report: RewriteReport, view: View) -> list[str]:
+    if report.verification is None:
+        return []
+    return [f"  {line}" for line in verification_text(report.verification, view)]
 
 
 def _done(result: OptimizeResult) -> list[str]:
@@ -73,6 +81,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
             }
             for d in result.done
         ],
+        "verification": None if report.verification is None else verification_members(report.verification),
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }
