@@ -41,5 +41,4 @@ def command(
         None if dry_run else target,
         console,
         refused=strict and has_faults(result.diagnostics),
-        caveat=facts.caveat("what was folded") if result.folded else "",
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gather_infer.inference import Access, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
-    from gather_infer.passes import FoldResult, fold
+    from gather_infer.passes import FoldResult, FreezeResult, fold, freeze
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -46,7 +46,7 @@ _HOME = {
     "inference": ("Access", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
-    "passes": ("FoldResult", "fold"),
+    "passes": ("FoldResult", "FreezeResult", "fold", "freeze"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
@@ -62,6 +62,7 @@ __all__ = [
     "Explanation",
     "Expr",
     "FoldResult",
+    "FreezeResult",
     "GatherInferError",
     "Inference",
     "Location",
@@ -81,6 +82,7 @@ __all__ = [
     "convert",
     "explain",
     "fold",
+    "freeze",
     "infer",
     "open_model",
     "parse_dim",

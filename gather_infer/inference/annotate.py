@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.inference.interface import Interface, declare
 from gather_infer.inference.naming import INNER, TENSORS, Scopes, names_of_dims, speller
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
+from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
 from gather_infer.places import MAIN, GraphPath
@@ -42,11 +44,13 @@ class _Style:
             self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
-def annotated(source: ModelFile, scopes: Scopes, inputs: Iterable[str], *, weights: bool = False) -> ModelProto:
-    """See Inference.annotated, whose `scopes` and `inputs` these are."""
-    model = source.with_weights() if weights else _copy(source.proto)
-    _annotate_graph(model.graph, MAIN, scopes, _Style(speller(model, scopes, inputs)))
-    return model
+def annotated(inference: Inference, *, weights: bool = False) -> tuple[ModelProto, Interface]:
+    """See Inference.annotated; and how the types of inputs and outputs differ from those of the model."""
+    source = inference.model
+    given, interface = declare(source.with_weights() if weights else source.proto, inference, rests=True)
+    model = _copy(given) if given is source.proto else given
+    _annotate_graph(model.graph, MAIN, inference.scopes, _Style(speller(model, inference.scopes, inference.inputs)))
+    return model, interface
 
 
 def completed(source: ModelFile, scopes: Scopes, generated: Collection[str]) -> tuple[ModelProto, list[str]]:

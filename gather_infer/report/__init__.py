@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
     from gather_infer.report.fold import fold_json, fold_text
     from gather_infer.report.forms import PLAIN, ExplanationReport, FoldReport, Form, InferenceReport, View
+    from gather_infer.report.freeze import freeze_json, freeze_text
+    from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
@@ -24,6 +26,8 @@ _HOME = {
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
     "fold": ("fold_json", "fold_text"),
     "forms": ("PLAIN", "ExplanationReport", "FoldReport", "Form", "InferenceReport", "View"),
+    "freeze": ("freeze_json", "freeze_text"),
+    "interface": ("interface_text",),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
@@ -48,8 +52,11 @@ __all__ = [
     "explanation_text",
     "fold_json",
     "fold_text",
+    "freeze_json",
+    "freeze_text",
     "inference_json",
     "inference_text",
+    "interface_text",
     "operator_text",
     "operators_json",
     "operators_markdown",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gather_infer.report.forms import PLAIN, FoldReport, View
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json
+from gather_infer.report.interface import interface_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import Column, count, size, table
 from gather_infer.report.text import findings_text
 
@@ -20,15 +21,16 @@ def fold_text(report: FoldReport, view: View = PLAIN) -> list[str]:
     found = [d for d in result.diagnostics if d.code != "GI401"]
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to fold"]
-        return [*edits, *findings_text(found, result.source.name)]
+        return [*edits, *interface_text(result.interface, view), *findings_text(found, result.source.name)]
     lines = [*_before_and_after(result, view.width), f"  folded {count(len(result.folded), 'node')}"]
+    interface = interface_text(result.interface, view)
     if view.verbose:
         lines += [f"    {f.node}: {f.reason}" for f in result.folded]
-        return [*lines, *findings_text(result.diagnostics, result.source.name)]
+        return [*lines, *interface, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
-    return [*lines, *findings_text(found, result.source.name)]
+    return [*lines, *interface, *findings_text(found, result.source.name)]
 
 
 def _before_and_after(result: FoldResult, width: int | None) -> list[str]:
@@ -56,6 +58,7 @@ def fold_json(report: FoldReport) -> dict[str, Json]:
             for f in result.folded
         ],
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
+        "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }
 

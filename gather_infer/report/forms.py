@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.explanation.chain import Explanation
+    from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
-    from gather_infer.passes import FoldResult
+    from gather_infer.passes import FoldResult, FreezeResult
     from gather_infer.report.summary import ModelSummary
 
 R = TypeVar("R")
@@ -77,12 +78,14 @@ class InferenceReport:
 
     everything    all rows of every list
     constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
+    interface     of the model that is written; None when none is
     """
 
     inference: Inference
     summary: ModelSummary
     everything: bool = False
     constraints: bool = False
+    interface: Interface | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,9 @@ OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
 )
 FOLD: ResultKind[FoldReport] = ResultKind(
     {Form.TEXT: "fold:fold_text", Form.JSON: "fold:fold_json"},
+)
+FREEZE: ResultKind[FreezeResult] = ResultKind(
+    {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

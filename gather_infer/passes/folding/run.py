@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.errors import UsageError
 from gather_infer.inference import infer
+from gather_infer.inference.interface import declare
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
@@ -43,7 +44,7 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_bytes   of a new constant; a node with a larger result is left alone and reported
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them as before
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_bytes` and as `infer`.
@@ -57,7 +58,8 @@ def fold(
     for rewrite in plan.rewrites:
         journal.add(*rewrite.edits)
     journal.add(*plan.dead.edits(BY))
-    proto = apply(journal, source.proto)
+    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
+    proto = apply(journal, declared)
     return FoldResult(
         model=as_given(model, proto),
         folded=tuple(plan.folded),
@@ -65,4 +67,5 @@ def fold(
         journal=journal,
         source=source,
         proto=proto,
+        interface=interface,
     )
