@@ -51,7 +51,7 @@ def command(
     file = open_model(model)
     inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
     summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
-    annotated_model, interface = (file.proto, None) if target is None else annotated(inference)
+    annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
     lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
 
     def write(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:

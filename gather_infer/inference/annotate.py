@@ -9,10 +9,9 @@ from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.interface import Interface, declare
+from gather_infer.inference.interface import Interface, Run, declare
 from gather_infer.inference.naming import INNER, TENSORS, Scopes, names_of_dims, speller
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
-from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
 from gather_infer.places import MAIN, GraphPath
@@ -44,12 +43,11 @@ class _Style:
             self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
-def annotated(inference: Inference, *, weights: bool = False) -> tuple[ModelProto, Interface]:
-    """See Inference.annotated; and how the types of inputs and outputs differ from those of the model."""
-    source = inference.model
-    given, interface = declare(source.with_weights() if weights else source.proto, inference, rests=True)
+def annotated(source: ModelFile, run: Run, *, weights: bool = False) -> tuple[ModelProto, Interface]:
+    """See Inference.annotated, which is the `run`; and how the types differ from those that were there."""
+    given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True)
     model = _copy(given) if given is source.proto else given
-    _annotate_graph(model.graph, MAIN, inference.scopes, _Style(speller(model, inference.scopes, inference.inputs)))
+    _annotate_graph(model.graph, MAIN, run.scopes, _Style(speller(model, run.scopes, run.inputs)))
     return model, interface
 
 

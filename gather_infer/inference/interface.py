@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.domains import plain_domain
 from gather_infer.inference.naming import INNER, TENSORS, dims_of
 from gather_infer.inference.proto.types import DimReader, to_dim_param
-from gather_infer.inference.result import Inference
 from gather_infer.inference.said import Given, symbols_of_inputs
 from gather_infer.inference.stated import KEY, Statement, recorded_texts, text_of
 from gather_infer.model.paths import bodies, graph_at
 from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.record import Cause
 from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, substitute, symbol
 from gather_infer.tensor import MapType, OptionalType, SequenceType, Shape, SparseTensor, SymbolicTensor, Value
 
 MAX_SIZE: Final = 2**63 - 1
+
+
+Change: TypeAlias = Callable[[ValueInfoProto], None]
+
+
+class Run(Protocol):
+    """What is read of an Inference."""
+
+    scopes: Mapping[GraphPath, Mapping[str, Value]]
+    labels: Mapping[GraphPath, str]
+    inputs: tuple[str, ...]
+    causes: Mapping[str, Cause]
+    given: Given | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +84,40 @@ class Interface:
 UNCHANGED: Final = Interface()
 
 
-def declare(proto: ModelProto, inference: Inference, *, rests: bool) -> tuple[ModelProto, Interface]:
+def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, Interface]:
     """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
 
     A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
-    bodies where it was inferred. What `--input` calls a dim is its name. Bounds and relations are recorded in
-    `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
+    branches of an If where it was inferred. What `--input` calls a dim is its name. Bounds and relations are recorded
+    in `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
 
     rests   whether something else that is written rests on what was given
     """
-    given = inference.given
+    given = run.given
     if given is None or not given.is_said:
         return proto, UNCHANGED
     copy = ModelProto()
     copy.CopyFrom(proto)
-    changed = tuple(_Declaring(copy, inference, given).changes()) if given.changed or given.inputs else ()
+    changed = tuple(_Declaring(copy, run, given).changes()) if given.changed or given.inputs else ()
     if not rests and not changed:
-        return proto, Interface(open=tuple(open_dims(proto, inference)))
-    recorded = tuple(dict.fromkeys(_statements(copy, inference, given)))
+        return proto, Interface(open=tuple(open_dims(proto, run)))
+    recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
     _record(copy, recorded, given.recorded)
-    return copy, Interface(changed, tuple(open_dims(copy, inference)), recorded)
+    return copy, Interface(changed, tuple(open_dims(copy, run)), recorded)
 
 
 class _Declaring:
-    def __init__(self, proto: ModelProto, inference: Inference, given: Given) -> None:
+    def __init__(self, proto: ModelProto, run: Run, given: Given) -> None:
         self.proto = proto
-        self.inference = inference
+        self.run = run
         self.given = given
         self.reader = DimReader(given.known)
         self.renamed = frozenset(given.changed)
         self.kept = given.known - self.renamed  # and what `--input` introduces is known as well
 
     def changes(self) -> Iterator[Redeclared]:
-        main, facts = self.proto.graph, self.inference.scopes[MAIN]
-        inputs = set(self.inference.inputs)
+        main, facts = self.proto.graph, self.run.scopes[MAIN]
+        inputs = set(self.run.inputs)
         for value in main.input:
             if value.name in inputs:
                 yield from self._change(value, "input", "", lambda v: self._input(v, facts[v.name]))
@@ -111,26 +125,23 @@ class _Declaring:
             for value in values:
                 yield from self._change(value, kind, "", lambda v: self._refine(v.type, facts.get(v.name)))
         for path, body in bodies(self.proto):
-            if path.root is Root.GRAPH and path.steps and isinstance(body, GraphProto):
-                yield from self._in_body(path, body)
+            known = self.run.scopes.get(path)
+            if isinstance(body, GraphProto) and path.steps and known is not None and self._is_of_branches(path):
+                for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
+                    for value in values:
+                        yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
 
-    def _in_body(self, path: GraphPath, body: GraphProto) -> Iterator[Redeclared]:
-        facts = self.inference.scopes.get(path)
-        if facts is None:
-            return
-        step = path.steps[-1]
-        owner = graph_at(self.proto, GraphPath(path.root, path.position, path.steps[:-1])).node[step.node]
-        # By the outputs of a loop's body runtimes go when it never runs: a name is 0 to them there.
-        outputs = body.output if owner.op_type == "If" else ()
-        kept = frozenset(v.name for v in body.output)
-        for kind, values in (("input", body.input), ("output", outputs), ("value_info", body.value_info)):
-            for value in values:
-                if kind == "value_info" and value.name in kept:
-                    continue
-                label = self.inference.labels[path]
-                yield from self._change(value, kind, label, lambda v: self._numbers(v.type, facts.get(v.name)))
+    def _is_of_branches(self, path: GraphPath) -> bool:
+        """Whether the graph runs with the main graph, or not at all.
 
-    def _change(self, value: ValueInfoProto, kind: str, graph: str, change: Any) -> Iterator[Redeclared]:
+        Other bodies stay as they are: by their declarations runtimes go when a loop has no iterations, where a name
+        is 0 to them. What is declared in a function holds for all its calls.
+        """
+        steps = [GraphPath(path.root, path.position, path.steps[:i]) for i in range(len(path.steps))]
+        nodes = (graph_at(self.proto, p).node[path.steps[i].node] for i, p in enumerate(steps))
+        return path.root is Root.GRAPH and all(node.op_type == "If" and not plain_domain(node.domain) for node in nodes)
+
+    def _change(self, value: ValueInfoProto, kind: str, graph: str, change: Change) -> Iterator[Redeclared]:
         before = said_dims(value.type)
         change(value)
         after = said_dims(value.type)
@@ -169,10 +180,16 @@ class _Declaring:
         text = dim.dim_param
         return text in self.renamed or not free_symbols(self.reader.param(text)).isdisjoint(self.renamed)
 
-    def _numbers(self, declared: TypeProto, fact: Value | None) -> None:
-        for dim, known in _paired(declared, fact):
+
+def _numbers(fact: Value | None) -> Change:
+    """Says the dims that are known as numbers."""
+
+    def change(value: ValueInfoProto) -> None:
+        for dim, known in _paired(value.type, fact):
             if isinstance(known, int):
                 _set(dim, known)
+
+    return change
 
 
 def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]]:
@@ -235,9 +252,9 @@ def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
 # what cannot be said in types
 
 
-def _statements(proto: ModelProto, inference: Inference, given: Given) -> Iterator[Statement]:
+def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement]:
     """Bounds and relations in terms of the symbols that the inputs of `proto` have."""
-    values = [v for v in proto.graph.input if v.name in set(inference.inputs)]
+    values = [v for v in proto.graph.input if v.name in set(run.inputs)]
     present, _ = symbols_of_inputs(values, {})
     bound = given.dims.bound
     for name, dim in bound.items():
@@ -250,7 +267,7 @@ def _statements(proto: ModelProto, inference: Inference, given: Given) -> Iterat
     for statement in given.dims.required:
         yield from _resolved(statement, bound)
     for value in values:
-        for declared, dim in _paired(value.type, inference[value.name]):
+        for declared, dim in _paired(value.type, run.scopes[MAIN][value.name]):
             name = declared.dim_param
             if isinstance(dim, Expr) and name == str(dim) != "" and name in present and not dim.is_symbol:
                 yield Statement(_symbol(name), dim)  # so that the names in it are symbols when it is read
@@ -295,22 +312,20 @@ def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterab
 # what is no number yet
 
 
-def open_dims(proto: ModelProto, inference: Inference) -> Iterator[OpenDim]:
+def open_dims(proto: ModelProto, run: Run) -> Iterator[OpenDim]:
     """The dims of inputs and outputs in `proto` that are no numbers, each with the reason."""
-    given = inference.given
+    given = run.given
     assert given is not None, "a run was told something of its inputs"
-    facts = inference.scopes[MAIN]
-    inputs = set(inference.inputs)
+    facts = run.scopes[MAIN]
+    inputs = set(run.inputs)
     for value in proto.graph.input:
         if value.name in inputs:
-            yield from _open(value, "input", facts.get(value.name), inference, given)
+            yield from _open(value, "input", facts.get(value.name), run, given)
     for value in proto.graph.output:
-        yield from _open(value, "output", facts.get(value.name), inference, given)
+        yield from _open(value, "output", facts.get(value.name), run, given)
 
 
-def _open(
-    value: ValueInfoProto, kind: str, fact: Value | None, inference: Inference, given: Given
-) -> Iterator[OpenDim]:
+def _open(value: ValueInfoProto, kind: str, fact: Value | None, run: Run, given: Given) -> Iterator[OpenDim]:
     dims = said_dims(value.type)
     if dims is None:
         yield OpenDim(value.name, kind, None, None, "its rank is not declared")
@@ -322,7 +337,7 @@ def _open(
         if kind == "input":
             reason = _of_input(given.unnamed.get((value.name, axis)) if dim is None else dim, given)
         else:
-            reason = _of_output(dim, known.get(axis), inference, given)
+            reason = _of_output(dim, known.get(axis), run, given)
         yield OpenDim(value.name, kind, axis, dim, reason)
 
 
@@ -334,10 +349,10 @@ def _of_input(name: str | None, given: Given) -> str:
     return _not_given(DimReader(given.known).param(name))
 
 
-def _of_output(dim: str | None, known: Dim | None, inference: Inference, given: Given) -> str:
+def _of_output(dim: str | None, known: Dim | None, run: Run, given: Given) -> str:
     if not isinstance(known, Expr):
         return "nothing is known of it"
-    causes = [inference.causes[n] for n in sorted(free_symbols(known)) if n in inference.causes]
+    causes = [run.causes[n] for n in sorted(free_symbols(known)) if n in run.causes]
     if causes:
         return f"{causes[0].reason} (node {causes[0].node})"
     return _not_given(known) if dim == to_dim_param(known) else f"it is {known}"

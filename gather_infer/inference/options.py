@@ -20,6 +20,7 @@ from gather_infer.symbolic import (
     free_symbols,
     parse_dim,
     substitute,
+    symbol,
 )
 from gather_infer.tensor import DType, Shape
 
@@ -174,10 +175,32 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
         if isinstance(left, Expr) and left.is_symbol and left.name not in free_symbols(right):
             bind(specs, left.name, right)
             return
+    if (only := _only_solution(dim - value, statement)) is not None:
+        bind(specs, *only)
+        return
     left, right = (dim, value) if isinstance(dim, Expr) else (value, dim)
     if not isinstance(left, Expr):
         raise UsageError(f"{left} and {right} contradict {statement}, which the file records")
     specs.required.append(Statement(left, right))
+
+
+def _only_solution(zero: Dim, statement: Statement) -> tuple[str, int] | None:
+    """The symbol and its size where `zero` is 0; None when that is no question of one symbol with a factor."""
+    names = free_symbols(zero)
+    if len(names) != 1:
+        return None
+    (name,) = names
+    constant = substitute(zero, {name: 0})
+    factor = substitute(zero, {name: 1}) - constant
+    if (
+        not (isinstance(constant, int) and isinstance(factor, int) and factor)
+        or zero != factor * symbol(name) + constant
+    ):
+        return None
+    size, rest = divmod(-constant, factor)
+    if rest or size < 0:
+        raise UsageError(f"{statement}, which the file records, holds for no size of {name!r}")
+    return name, size
 
 
 def _state_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, statement: Statement) -> None:

@@ -214,4 +214,4 @@ class Inference(Mapping[str, Value]):
         """
         from gather_infer.inference.annotate import annotated
 
-        return annotated(self, weights=weights)[0]
+        return annotated(self.model, self, weights=weights)[0]
