@@ -175,7 +175,11 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
         if isinstance(left, Expr) and left.is_symbol and left.name not in free_symbols(right):
             bind(specs, left.name, right)
             return
-    if (only := _only_solution(dim - value, statement)) is not None:
+    try:
+        only = _only_solution(dim - value, statement)
+    except DimTooLarge:
+        only = None
+    if only is not None:
         bind(specs, *only)
         return
     left, right = (dim, value) if isinstance(dim, Expr) else (value, dim)
@@ -190,12 +194,14 @@ def _only_solution(zero: Dim, statement: Statement) -> tuple[str, int] | None:
     if len(names) != 1:
         return None
     (name,) = names
-    constant = substitute(zero, {name: 0})
-    factor = substitute(zero, {name: 1}) - constant
-    if (
-        not (isinstance(constant, int) and isinstance(factor, int) and factor)
-        or zero != factor * symbol(name) + constant
-    ):
+    try:
+        constant, one = substitute(zero, {name: 0}), substitute(zero, {name: 1})
+    except ZeroDivisionError:
+        return None
+    if not (isinstance(constant, int) and isinstance(one, int)):
+        return None
+    factor = one - constant
+    if factor == 0 or zero != factor * symbol(name) + constant:
         return None
     size, rest = divmod(-constant, factor)
     if rest or size < 0:

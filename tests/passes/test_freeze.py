@@ -16,6 +16,7 @@ from gather_infer import UsageError, convert, fold, freeze, infer
 from gather_infer.errors import ModelStructureError
 from gather_infer.inference.naming import dims_of
 from gather_infer.inference.stated import KEY
+from gather_infer.model.paths import bodies
 from tests.inference.models import model as text_model
 from tests.passes.folding_models import assert_same_outputs, body, i64, model, run
 
@@ -41,8 +42,10 @@ def without_types(proto: ModelProto) -> bytes:
     copy = ModelProto()
     copy.CopyFrom(proto)
     copy.ClearField("metadata_props")
-    for value in (*copy.graph.input, *copy.graph.output, *copy.graph.value_info):
-        value.ClearField("type")
+    for _, graph in bodies(copy):
+        if isinstance(graph, onnx.GraphProto):
+            for value in (*graph.input, *graph.output, *graph.value_info):
+                value.ClearField("type")
     return copy.SerializeToString(deterministic=True)
 
 
