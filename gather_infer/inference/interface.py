@@ -9,10 +9,11 @@ from typing import Any, Final, Protocol, TypeAlias
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import plain_domain
+from gather_infer.errors import UsageError
 from gather_infer.inference.naming import INNER, TENSORS, dims_of
 from gather_infer.inference.proto.types import DimReader, to_dim_param
 from gather_infer.inference.said import Given, symbols_of_inputs
-from gather_infer.inference.stated import KEY, Statement, recorded_texts, text_of
+from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts, text_of
 from gather_infer.model.paths import bodies, graph_at
 from gather_infer.places import MAIN, GraphPath, Root
 from gather_infer.record import Cause
@@ -92,6 +93,8 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     in `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
 
     rests   whether something else that is written rests on what was given
+
+    Raises UsageError where a file cannot say it: a relation with a name of `--input` that no dim of an input is called.
     """
     given = run.given
     if given is None or not given.is_said:
@@ -102,6 +105,7 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     if not rests and not changed:
         return proto, Interface(open=tuple(open_dims(proto, run)))
     recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
+    _check_said(recorded, copy, run)
     _record(copy, recorded, given.recorded)
     return copy, Interface(changed, tuple(open_dims(copy, run)), recorded)
 
@@ -273,6 +277,14 @@ def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement
                 yield Statement(_symbol(name), dim)  # so that the names in it are symbols when it is read
 
 
+def _check_said(statements: Iterable[Statement], proto: ModelProto, run: Run) -> None:
+    """Raise UsageError for a statement with a name that no input of `proto` has."""
+    names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(run.inputs)], {})
+    _, faults, _ = read_recorded([text_of(statements)], names)
+    if faults:
+        raise UsageError(f"what is given cannot be said in a file: {faults[0]}")
+
+
 def _resolved(statement: Statement, bound: Mapping[str, Dim]) -> Iterator[Statement]:
     """A statement with what its symbols are bound to; nothing when there are no symbols left."""
     dim, value = substitute(statement.dim, bound), statement.value
@@ -282,7 +294,7 @@ def _resolved(statement: Statement, bound: Mapping[str, Dim]) -> Iterator[Statem
         return
     value = substitute(value, bound)
     for left, right in ((dim, value), (value, dim)):
-        if isinstance(left, Expr):
+        if isinstance(left, Expr) and left != right:
             yield Statement(left, right)
             return
 

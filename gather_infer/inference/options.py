@@ -164,11 +164,22 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
 
     Raises UsageError when that cannot be true together with what is there.
     """
-    dim = bound_dim(bound_dim(statement.dim, stands_for), specs.bound)
+    named = bound_dim(statement.dim, stands_for)
+    dim = bound_dim(named, specs.bound)
     if isinstance(statement.value, Interval):
-        _state_bounds(specs, dim, statement.value, statement)
+        # a name that is bound to an expression keeps its bounds
+        is_name = isinstance(named, Expr) and named.is_symbol and isinstance(dim, Expr)
+        _state_bounds(specs, named if is_name else dim, statement.value, statement)
         return
     value = bound_dim(bound_dim(statement.value, stands_for), specs.bound)
+    equate(specs, dim, value, f"{statement}, which the file records,")
+
+
+def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
+    """Add that two dims are equal, of which nothing is bound any more. Raises UsageError when they cannot be.
+
+    what   says it in words
+    """
     if dim == value:
         return
     for left, right in ((dim, value), (value, dim)):
@@ -176,7 +187,7 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
             bind(specs, left.name, right)
             return
     try:
-        only = _only_solution(dim - value, statement)
+        only = _only_solution(dim - value, what)
     except DimTooLarge:
         only = None
     if only is not None:
@@ -184,11 +195,11 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
         return
     left, right = (dim, value) if isinstance(dim, Expr) else (value, dim)
     if not isinstance(left, Expr):
-        raise UsageError(f"{left} and {right} contradict {statement}, which the file records")
+        raise UsageError(f"{what} holds for no sizes: {left} and {right} differ")
     specs.required.append(Statement(left, right))
 
 
-def _only_solution(zero: Dim, statement: Statement) -> tuple[str, int] | None:
+def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
     """The symbol and its size where `zero` is 0; None when that is no question of one symbol with a factor."""
     names = free_symbols(zero)
     if len(names) != 1:
@@ -205,7 +216,7 @@ def _only_solution(zero: Dim, statement: Statement) -> tuple[str, int] | None:
         return None
     size, rest = divmod(-constant, factor)
     if rest or size < 0:
-        raise UsageError(f"{statement}, which the file records, holds for no size of {name!r}")
+        raise UsageError(f"{what} holds for no size of {name!r}")
     return name, size
 
 

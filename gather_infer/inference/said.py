@@ -15,6 +15,7 @@ from gather_infer.inference.options import (
     InputSpec,
     bind,
     bound_dim,
+    equate,
     read_dims,
     read_inputs,
     scope_of,
@@ -122,6 +123,8 @@ def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset
             yield name
         elif known_eq(specs.bound[name], bound_dim(dim, specs.bound), Scope()) is False:
             raise UsageError(f"input {value.name!r}: dim {name!r} is {specs.bound[name]}, not {dim}")
+        else:
+            equate(specs, specs.bound[name], bound_dim(dim, specs.bound), f"{name} = {dim}")
 
 
 def symbols_of_inputs(
