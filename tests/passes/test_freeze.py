@@ -309,6 +309,33 @@ def test_names_in_an_expression_that_no_input_has_alone() -> None:
     assert declared(freeze(result.proto, dims=["k=2"]).proto)["x"] == [4, 3]
 
 
+def three() -> ModelProto:
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    return model(nodes, {"x": (F, ["N"]), "w": (F, ["M"]), "m": (F, ["T"])}, {"y": (F, ["Y"])})
+
+
+def test_bounds_stand_beside_relations() -> None:
+    once = freeze(three(), dims={"N": "max(T,M)"}).proto
+    both = freeze(once, dims=["M=4..7", "N=1..9"]).proto
+    assert recorded(both) == [(KEY, "M=4..7; N=1..9; N=max(M,T)")]
+    assert freeze(both, dims=["M=4..7", "N=1..9"]).proto == both
+    with pytest.raises(UsageError):
+        infer(both, dims=["T=10"])
+
+
+def test_a_relation_and_a_shape_of_one_dim_both_hold() -> None:
+    result = freeze(three(), dims=["T=N+1"], inputs=["m=[2*a]", "w=[a]"])
+    assert declared(result.proto) == {"x": ["N"], "w": ["a"], "m": ["2*a"], "y": ["Y"]}
+    assert recorded(result.proto) == [(KEY, "N+1=2*a")]
+    assert declared(freeze(result.proto, dims=["a=2"]).proto) == {"x": [3], "w": [2], "m": [4], "y": [3]}
+
+
+def test_what_a_file_cannot_say_is_refused() -> None:
+    related = freeze(three(), dims=["M=T%2"]).proto
+    with pytest.raises(UsageError, match="what is given cannot be said in a file: .* unknown name 'a'"):
+        freeze(related, inputs=["w=[2*a]"], dims=["N=M+T"])
+
+
 def test_odd_names() -> None:
     made = shaped(simple(), ["batch; size", "a=b"], None)
     result = freeze(made, dims={"batch; size": (1, 8), "a=b": "2..9"})
