@@ -27,11 +27,6 @@ class Facts:
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         return [option for option, values in said.items() if values]
 
-    def caveat(self, what: str) -> str:
-        """Says that `what` was written is right only for what is known of the inputs; empty when nothing is."""
-        given = ", ".join((*self.dims, *self.inputs))
-        return f"{what} holds for {given} only; the inputs are declared as before" if given else ""
-
     def rules(self) -> list[RuleSet]:
         """Runs the files. Raises as `load_sets`."""
         from gather_infer.rules import RuleSet

@@ -51,5 +51,4 @@ def command(
         None if dry_run else target,
         console,
         refused=(strict and has_faults(result.diagnostics)) or (verification is not None and not verification.ok),
-        caveat=facts.caveat("what was folded") if result.done else "",
     )

@@ -22,6 +22,7 @@ COMMANDS = (
     "convert",
     "explain",
     "fold",
+    "freeze",
     "infer",
     "inspect",
     "ops",

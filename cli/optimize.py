@@ -90,7 +90,6 @@ def command(
         None if dry_run else target,
         console,
         refused=(strict and has_faults(result.diagnostics)) or (verification is not None and not verification.ok),
-        caveat=facts.caveat("what was rewritten") if result.done else "",
     )
 
 

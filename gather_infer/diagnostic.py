@@ -76,6 +76,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI108": (Severity.ERROR, "a function calls itself, or a model nests deeper than the limit"),
     "GI109": (Severity.WARNING, "an opset, IR version or dim that is legal protobuf but not sensible"),
     "GI110": (Severity.ERROR, "the body of a control-flow operator does not fit its node"),
+    "GI111": (Severity.WARNING, "what the metadata records of the dims cannot be read, or does not fit the inputs"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -123,6 +124,7 @@ ADVICE: dict[str, str] = {
     "GI108": "Inline the function, or flatten the nesting.",
     "GI109": "Leave the dim empty, or name it, when its size is not known.",
     "GI110": "Give the body the inputs and outputs that its node passes and takes.",
+    "GI111": "Remove the entry `gather_infer.dims` of the metadata, or write it as docs/inference.md says.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",

@@ -1,6 +1,7 @@
 """Passes over a model: exact evaluation of known nodes, and rewrites that keep what the model computes."""
 
 from gather_infer.passes.engine import Done
+from gather_infer.passes.freezing import FreezeResult, freeze
 from gather_infer.passes.result import PassResult, Size
 from gather_infer.passes.rewrite import Rewrite, RewriteSet
 from gather_infer.passes.run import DEFAULT_MAX_GROWTH, OptimizeResult, fold, optimize
@@ -9,6 +10,7 @@ from gather_infer.passes.site import Site
 __all__ = [
     "DEFAULT_MAX_GROWTH",
     "Done",
+    "FreezeResult",
     "OptimizeResult",
     "PassResult",
     "Rewrite",
@@ -16,5 +18,6 @@ __all__ = [
     "Site",
     "Size",
     "fold",
+    "freeze",
     "optimize",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.interface import declare
 from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.given import GivenModel, as_given, to_model_file
@@ -52,7 +53,7 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_growth  bytes by which one node may let the constants grow; one that needs more is left alone and reported
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them as before
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth` and as `infer`.
@@ -82,7 +83,7 @@ def optimize(
     max_growth  as for `fold`
     passes      names of the rules that are asked, all when empty; `skip` those that are not
     rewrites    sets of the caller, asked before the package's own
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises as `fold`, and UsageError for a rule that there is not.
     """
@@ -126,7 +127,8 @@ def _run(
     engine = Engine(draft, Table(sets, is_wanted), options, frozenset(faulty))
     engine.run()
     journal = draft.journal(by)
-    proto = apply(journal, source.proto)
+    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
+    proto = apply(journal, declared)
     return OptimizeResult(
         model=as_given(model, proto),
         done=tuple(engine.done),
@@ -135,4 +137,5 @@ def _run(
         journal=journal,
         source=source,
         proto=proto,
+        interface=interface,
     )

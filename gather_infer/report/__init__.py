@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from gather_infer.report.convert import conversion_json, conversion_text, unmended
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
     from gather_infer.report.forms import PLAIN, ExplanationReport, Form, InferenceReport, RewriteReport, View
+    from gather_infer.report.freeze import freeze_json, freeze_text
+    from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
     from gather_infer.report.rewriting import rewriting_json, rewriting_text
@@ -24,6 +26,8 @@ _HOME = {
     "convert": ("conversion_json", "conversion_text", "unmended"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
     "forms": ("PLAIN", "ExplanationReport", "RewriteReport", "Form", "InferenceReport", "View"),
+    "freeze": ("freeze_json", "freeze_text"),
+    "interface": ("interface_text",),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
     "rewriting": ("rewriting_json", "rewriting_text"),
@@ -48,8 +52,11 @@ __all__ = [
     "conversion_text",
     "explanation_json",
     "explanation_text",
+    "freeze_json",
+    "freeze_text",
     "inference_json",
     "inference_text",
+    "interface_text",
     "operator_text",
     "operators_json",
     "operators_markdown",

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.explanation.chain import Explanation
+    from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
-    from gather_infer.passes import OptimizeResult
+    from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary
     from gather_infer.verification.result import Verification
 
@@ -78,12 +79,14 @@ class InferenceReport:
 
     everything    all rows of every list
     constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
+    interface     of the model that is written; None when none is
     """
 
     inference: Inference
     summary: ModelSummary
     everything: bool = False
     constraints: bool = False
+    interface: Interface | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,9 @@ REWRITING: ResultKind[RewriteReport] = ResultKind(
 )
 VERIFICATION: ResultKind[Verification] = ResultKind(
     {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
+)
+FREEZE: ResultKind[FreezeResult] = ResultKind(
+    {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gather_infer.report.forms import PLAIN, RewriteReport, View
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json
+from gather_infer.report.interface import interface_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import Column, size, table
 from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
@@ -20,18 +21,28 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer fold` and `gather-infer optimize` print."""
     result = report.result
     found = [d for d in result.diagnostics if d.code != "GI401"]
+    after = [*interface_text(result.interface, view), *_verified(report, view)]
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to do"]
-        return [*edits, *_verified(report, view), *findings_text(found, result.source.name)]
+        return [
+            *edits,
+            *interface_text(result.interface, view),
+            *_verified(report, view),
+            *findings_text(found, result.source.name),
+        ]
     lines = [*_before_and_after(result, view.width), *_done(result)]
     if view.verbose:
         lines += [f"    {f.node}: {f.law}" for f in result.done]
-        lines += _verified(report, view)
-        return [*lines, *findings_text(result.diagnostics, result.source.name)]
+        return [*lines, *after, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
-    return [*lines, *_verified(report, view), *findings_text(found, result.source.name)]
+    return [
+        *lines,
+        *interface_text(result.interface, view),
+        *_verified(report, view),
+        *findings_text(found, result.source.name),
+    ]
 
 
 def _verified(report: RewriteReport, view: View) -> list[str]:
@@ -83,6 +94,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
         ],
         "verification": None if report.verification is None else verification_members(report.verification),
         "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
+        "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }
 
