@@ -144,7 +144,7 @@ ADVICE: dict[str, str] = {
     "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
-    "GI401": "Raise `--max-bytes` if the constant may be that large; otherwise the reason stands in the message.",
+    "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
 }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
     "passes": (
-        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "tensor"},
+        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "symbolic", "tensor"},
         {"numpy", "onnx", "onnxruntime"},  # onnxruntime where it is installed, inside a function
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),

@@ -13,11 +13,11 @@ from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.passes.draft import Draft
-from gather_infer.passes.engine import Done, Engine, Options
+from gather_infer.passes.engine import Done, Engine
 from gather_infer.passes.result import PassResult
-from gather_infer.passes.rewrite import RewriteSet, Table
 from gather_infer.passes.rewrites import ALL, FOLDING
 from gather_infer.passes.subject import Subject
+from gather_infer.passes.table import RewriteSet, Table
 from gather_infer.places import GraphPath
 from gather_infer.rules import RuleSet
 
@@ -58,9 +58,7 @@ def fold(
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth` and as `infer`.
     """
-    return _run(
-        model, FOLDING, lambda _: True, "fold", Options(max_growth=max_growth, sweeps=False), dims, inputs, rules
-    )
+    return _run(model, FOLDING, lambda _: True, "fold", max_growth, dims, inputs, rules)
 
 
 def optimize(
@@ -96,7 +94,7 @@ def optimize(
     def is_wanted(name: str) -> bool:
         return (not passes or name in passes) and name not in skip
 
-    return _run(model, sets, is_wanted, "optimize", Options(max_growth=max_growth), dims, inputs, rules)
+    return _run(model, sets, is_wanted, "optimize", max_growth, dims, inputs, rules)
 
 
 def rule_names() -> list[str]:
@@ -109,13 +107,13 @@ def _run(
     sets: Sequence[RewriteSet],
     is_wanted: Callable[[str], bool],
     by: str,
-    options: Options,
+    max_growth: int,
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
     rules: Sequence[RuleSet],
 ) -> OptimizeResult:
-    if options.max_growth < 0:
-        raise UsageError(f"max_growth must be >= 0, is {options.max_growth}")
+    if max_growth < 0:
+        raise UsageError(f"max_growth must be >= 0, is {max_growth}")
     source = to_model_file(model)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     draft = Draft(Subject(inference))
@@ -124,7 +122,7 @@ def _run(
         for d in inference.diagnostics
         if d.severity is Severity.ERROR and d.location.node is not None
     }
-    engine = Engine(draft, Table(sets, is_wanted), options, frozenset(faulty))
+    engine = Engine(draft, Table(sets, is_wanted), max_growth, by == "optimize", frozenset(faulty))
     engine.run()
     journal = draft.journal(by)
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))

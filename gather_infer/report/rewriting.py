@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import Column, size, table
+from gather_infer.report.layout import Column, count, size, table
 from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
 
@@ -24,25 +25,15 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     after = [*interface_text(result.interface, view), *_verified(report, view)]
     if report.edits:
         edits = result.journal.describe(result.source.proto) or ["nothing to do"]
-        return [
-            *edits,
-            *interface_text(result.interface, view),
-            *_verified(report, view),
-            *findings_text(found, result.source.name),
-        ]
-    lines = [*_before_and_after(result, view.width), *_done(result)]
+        return [*edits, *after, *findings_text(found, result.source.name)]
+    lines = [*_before_and_after(result, view.width), *_done(result, view.width)]
     if view.verbose:
         lines += [f"    {f.node}: {f.law}" for f in result.done]
         return [*lines, *after, *findings_text(result.diagnostics, result.source.name)]
     left = len(result.diagnostics) - len(found)
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
-    return [
-        *lines,
-        *interface_text(result.interface, view),
-        *_verified(report, view),
-        *findings_text(found, result.source.name),
-    ]
+    return [*lines, *after, *findings_text(found, result.source.name)]
 
 
 def _verified(report: RewriteReport, view: View) -> list[str]:
@@ -51,13 +42,17 @@ def _verified(report: RewriteReport, view: View) -> list[str]:
     return [f"  {line}" for line in verification_text(report.verification, view)]
 
 
-def _done(result: OptimizeResult) -> list[str]:
+def _done(result: OptimizeResult, width: int | None) -> list[str]:
     """How often each rule has rewritten something."""
     by_rule = Counter(done.rule for done in result.done)
     if not by_rule:
         return ["  nothing to do"]
-    width = max(map(len, by_rule))
-    return [f"  {rule:<{width}}  {number:>5}" for rule, number in by_rule.most_common()]
+    listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
+    first = f"  {count(len(result.done), 'rewrite')}: "
+    return textwrap.wrap(
+        listed, width or 120, initial_indent=first, subsequent_indent="    ", break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
 
 
 def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:

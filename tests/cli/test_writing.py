@@ -37,7 +37,7 @@ def test_in_place(run: Run) -> None:
     assert run("infer", "embedding.onnx", "--in-place").exit_code == 0
     assert onnx.load("embedding.onnx").graph.value_info
     assert run("fold", "embedding.onnx", "--in-place").exit_code == 0
-    assert len(onnx.load("embedding.onnx").graph.node) == 9
+    assert len(onnx.load("embedding.onnx").graph.node) == 8
     assert run("convert", "exported.onnx", "--in-place", "--gather-oob", "assume-valid").exit_code == 0
     assert {node.domain for node in onnx.load("exported.onnx").graph.node} == {""}
 
@@ -52,10 +52,9 @@ def test_links_are_written_through(command: str, run: Run) -> None:
 
 def test_fold_takes_what_is_known_of_the_inputs(run: Run) -> None:
     result = run("fold", "embedding.onnx", "-o", "out.onnx", "--dim", "seq=4")
-    assert "folded 2 nodes" in result.stdout
+    assert "rewrites: " in result.stdout
     assert "    in   ids      [batch, seq] -> [batch, 4]\n" in result.stdout
-    known = {t.name: onnx.numpy_helper.to_array(t).tolist() for t in onnx.load("out.onnx").graph.initializer}
-    assert known["seq_len"] == 4
+    assert not any("seq_len" in node.output for node in onnx.load("out.onnx").graph.node)
     result = run("fold", "embedding.onnx", "-o", "out.onnx", "--input", "ids=int64[2, n]")
     assert "    in   ids      [batch, seq] -> [2, n]\n" in result.stdout
     declared = [d.dim_value or d.dim_param for d in onnx.load("out.onnx").graph.input[0].type.tensor_type.shape.dim]
