@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RemoveInitializer,
         RemoveNode,
         ReplaceUses,
+        RewireNode,
     )
     from gather_infer.model.index import GraphIndex, GraphScope, Use
     from gather_infer.model.names import Names
@@ -35,6 +36,7 @@ _HOME = {
         "RemoveInitializer",
         "RemoveNode",
         "ReplaceUses",
+    "RewireNode",
     ),
     "index": ("GraphIndex", "GraphScope", "Use"),
     "names": ("Names",),
@@ -53,6 +55,7 @@ __all__ = [
     "RemoveInitializer",
     "RemoveNode",
     "ReplaceUses",
+    "RewireNode",
     "SaveReport",
     "Use",
     "open_model",

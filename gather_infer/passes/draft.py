@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
+from gather_infer.errors import UsageError
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode, RewireNode
 from gather_infer.model.order import topological_order
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject
@@ -58,9 +60,7 @@ class Node:
         return self.origin is None or bool(self.why)
 
     def message(self) -> NodeProto:
-        """The node as it is now; the message of the file itself where nothing has changed."""
-        if not self.why:
-            return self.proto
+        """A node without subgraphs as it is now."""
         copy = NodeProto()
         copy.CopyFrom(self.proto)
         del copy.input[:]
@@ -88,8 +88,8 @@ class Graph:
 
     path: GraphPath
     outer: Graph | None
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: Mapping[str, None]
+    outputs: Mapping[str, None]
     versions: Mapping[str, int]
     facts: dict[str, Value]
     initializers: dict[str, TensorProto]
@@ -160,8 +160,8 @@ class Draft:
             graph = Graph(
                 path,
                 outer,
-                scope.inputs,
-                scope.outputs,
+                dict.fromkeys(scope.inputs),
+                dict.fromkeys(scope.outputs),
                 {plain_domain(o.domain): o.version for o in reversed(imports)} if outer is None else outer.versions,
                 dict(subject.facts(path)),
                 {} if isinstance(body, FunctionProto) else {t.name: t for t in body.initializer},
@@ -268,7 +268,9 @@ class Draft:
         for node in readers:
             node.inputs = [new if name == old else name for name in node.inputs]
             node.why = node.why or why
-            self._read(node)
+            home = node.graph.home(new)
+            if home is not None:
+                home.readers.setdefault(new, {})[node] = None
         return readers
 
     def detach(self, node: Node, at: int, name: str) -> None:
@@ -337,64 +339,81 @@ class Draft:
     def journal(self, by: str) -> Journal:
         """The edits that make the file what the draft is."""
         journal = Journal()
+        passed = self._passed_on()
         for path, graph in self.graphs.items():
-            journal.add(*self._edits(path, graph, by))
+            journal.add(*self._edits(path, graph, passed.get(graph, ()), by))
         return journal
 
-    def _edits(self, path: GraphPath, graph: Graph, by: str) -> Iterator[Edit]:
-        body = self.subject.bodies[path]
+    def _passed_on(self) -> dict[Graph, list[tuple[Node, Node]]]:
+        """Of a graph the nodes that write what a subgraph passes on without a node, with the one that holds it."""
+        found: dict[Graph, list[tuple[Node, Node]]] = {}
+        for body in self.graphs.values():
+            for name in body.outputs:
+                home = body.home(name)
+                if home is not None and home is not body and name in home.producers:
+                    found.setdefault(home, []).append((home.producers[name][0], _holder(body, home)))
+        return found
+
+    def _edits(self, path: GraphPath, graph: Graph, passed: Iterable[tuple[Node, Node]], by: str) -> Iterator[Edit]:
+        count = len(self.subject.bodies[path].node)
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
             yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
         for name, why in graph.dropped.items():
             yield RemoveInitializer(by=by, reason=why, path=path, name=name)
-        sequence = self._sequence(graph)
+        sequence = self._sequence(graph, passed)
         # A node of the file that stands after a later one has to move, as does one that has changed.
         stays: dict[int, Node] = {}
         for node in sequence:
             if node.origin is not None and not node.is_edited and node.origin > next(reversed(stays), -1):
                 stays[node.origin] = node
-        reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
-        reasons |= self._removed.get(path, {})
-        for position in range(len(body.node)):
-            if position not in stays:
-                yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
-        group: list[Node] = []
+        for position, why in sorted(self._removed.get(path, {}).items()):
+            yield RemoveNode(by=by, reason=why, path=path, node=position)
+        waiting: list[Node] = []
         for node in sequence:
             if node.origin is None or stays.get(node.origin) is not node:
-                group.append(node)
-            elif group:
-                yield self._insert(path, group, node.origin, by)
-                group = []
-        if group:
-            yield self._insert(path, group, len(body.node), by)
+                waiting.append(node)
+            else:
+                yield from self._placed(path, waiting, node.origin, by)
+                waiting = []
+        yield from self._placed(path, waiting, count, by)
 
-    def _insert(self, path: GraphPath, group: Sequence[Node], before: int, by: str) -> Edit:
-        whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
-        messages = tuple(node.message() for node in group)
-        return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
+    def _placed(self, path: GraphPath, nodes: Iterable[Node], before: int, by: str) -> Iterator[Edit]:
+        """The edits that put nodes, new ones and others, before a node that stays."""
+        for origin, group in groupby(nodes, key=lambda node: node.origin):
+            if origin is None:
+                made = list(group)
+                whys = "; ".join(dict.fromkeys(node.why for node in made if node.why))
+                messages = tuple(node.message() for node in made)
+                yield InsertNodes(by=by, reason=whys, path=path, nodes=messages, before=before)
+                continue
+            for node in group:
+                yield RewireNode(
+                    by=by, reason=node.why or "it moves", path=path, node=origin, before=before,
+                    inputs=tuple(node.inputs), outputs=tuple(node.outputs),
+                )  # fmt: skip
 
-    def _sequence(self, graph: Graph) -> list[Node]:
+    def _sequence(self, graph: Graph, passed: Iterable[tuple[Node, Node]]) -> list[Node]:
         """The nodes of a graph, producers first, else in their places."""
         nodes = sorted(graph.nodes, key=lambda node: node.place)
         at = {node: position for position, node in enumerate(nodes)}
         reads: list[set[int]] = [set() for _ in nodes]
         for name, (producer, _) in graph.producers.items():
             for reader in graph.readers.get(name, ()):
-                inner = reader
-                while inner.graph is not graph:
-                    assert inner.graph.owner is not None, "a value is read in its graph or below"
-                    inner = inner.graph.owner
-                reads[at[inner]].add(at[producer])
-        for body in self.graphs.values():  # a subgraph may pass a value on without a node
-            for name in body.outputs:
-                home = body.home(name)
-                if home is graph and body is not graph and name in graph.producers:
-                    owner = body.owner
-                    while owner is not None and owner.graph is not graph:
-                        owner = owner.graph.owner
-                    if owner is not None:
-                        reads[at[owner]].add(at[graph.producers[name][0]])
+                holder = reader if reader.graph is graph else _holder(reader.graph, graph)
+                reads[at[holder]].add(at[producer])
+        for producer, holder in passed:
+            reads[at[holder]].add(at[producer])
         order, cyclic = topological_order(reads)
-        assert not cyclic, "no rewrite makes a cycle"
+        if cyclic:
+            laws = sorted({nodes[position].why for position in cyclic} - {""})
+            raise UsageError(f"nodes wait for each other after the rewrites: {'; '.join(laws)}")
         return [nodes[position] for position in order]
+
+
+def _holder(body: Graph, graph: Graph) -> Node:
+    """The node of a graph that holds one of the graphs below it."""
+    while body.outer is not graph and body.outer is not None:
+        body = body.outer
+    assert body.owner is not None, "a subgraph is held by a node"
+    return body.owner

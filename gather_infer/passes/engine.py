@@ -265,7 +265,7 @@ class Engine:
                     home is None
                     or name in kept
                     or home.is_fixed(name)
-                    or home.readers.get(name, {}).keys() - nodes.keys()
+                    or any(reader not in nodes for reader in home.readers.get(name, ()))
                 ):
                     continue
                 found = home.producers.get(name)
@@ -273,11 +273,10 @@ class Engine:
                     if self.draft.is_droppable(home, name):
                         constants.append((home, name))
                 elif found[0] not in nodes and self.draft.is_removable(found[0]):
-                    others = [
-                        o for o in found[0].outputs
-                        if o and (o in kept or home.is_fixed(o) or home.readers.get(o, {}).keys() - nodes.keys())
-                    ]  # fmt: skip
-                    if not others:
+                    if not any(
+                        o in kept or home.is_fixed(o) or any(reader not in nodes for reader in home.readers.get(o, ()))
+                        for o in filter(None, found[0].outputs)
+                    ):
                         nodes[found[0]] = None
                         pending.append(found[0])
         return list(nodes), constants
@@ -399,8 +398,9 @@ class Engine:
             home = graph.home(name)
             if home is None:
                 continue
-            for reader in home.readers.get(name, ()):
-                self._wait(reader)  # one that is the only reader by now
+            readers = home.readers.get(name, {})
+            if len(readers) == 1:
+                self._wait(next(iter(readers)))
             found = home.producers.get(name)
             if found is not None:
                 self._wait(found[0])

@@ -219,12 +219,10 @@ class Site:
         """Whether nobody else needs what input `at` reads: it goes when this node does."""
         name = self.input(at)
         home = self.graph.home(name)
-        return (
-            home is self.graph
-            and not home.is_fixed(name)
-            and list(home.readers.get(name, ())) == [self.node]
-            and self.node.inputs.count(name) == 1
-        )
+        if home is not self.graph or home.is_fixed(name) or self.node.inputs.count(name) != 1:
+            return False
+        readers = home.readers.get(name, {})
+        return len(readers) == 1 and self.node in readers
 
     # what it writes
 

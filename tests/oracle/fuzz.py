@@ -11,7 +11,8 @@ import resource
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from multiprocessing.connection import Connection
 
 from tests.oracle.generated_graphs import check, generate, text_of
@@ -23,8 +24,11 @@ PATIENCE = 10.0
 
 Found = tuple[Counter[str], Counter[str], list[str]]
 
+Examine = Callable[[int, int, bool], Found]
+"""Of a seed, a number of runs, and whether to shrink what is found."""
 
-def examine(seed: int, runs: int, *, shrink: bool) -> Found:
+
+def examine(seed: int, runs: int, shrink: bool) -> Found:
     """Counts, causes of lost dims and mismatches of one graph."""
     counts: Counter[str] = Counter()
     lost: Counter[str] = Counter()
@@ -34,7 +38,7 @@ def examine(seed: int, runs: int, *, shrink: bool) -> Found:
     return counts, lost, [text_of(shrunk(mismatch) if shrink else mismatch)]
 
 
-def _serve(connection: Connection, runs: int) -> None:
+def _serve(connection: Connection, runs: int, by: Examine) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     while True:
@@ -43,7 +47,7 @@ def _serve(connection: Connection, runs: int) -> None:
             return
         seed, shrink = request
         try:
-            found = examine(seed, runs, shrink=shrink)
+            found = by(seed, runs, shrink)
         except Exception:  # noqa: BLE001  whatever the inference raises is a finding
             found = Counter(), Counter(), [f"seed {seed}:\n{traceback.format_exc()}"]
         connection.send(found)
@@ -52,14 +56,14 @@ def _serve(connection: Connection, runs: int) -> None:
 class Child:
     """A process that examines graphs, replaced when it dies."""
 
-    def __init__(self, runs: int, *, shrink: bool = True) -> None:
-        self.runs, self.shrink = runs, shrink
+    def __init__(self, runs: int, *, shrink: bool = True, by: Examine = examine) -> None:
+        self.runs, self.shrink, self.by = runs, shrink, by
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, self.runs), daemon=True)
+        self.process = context.Process(target=_serve, args=(other, self.runs, self.by), daemon=True)
         self.process.start()
         other.close()
 
@@ -93,9 +97,11 @@ class Child:
             self.process.kill()
 
 
-def examined(seeds: Iterable[int], runs: int, *, shrink: bool = True) -> Iterator[tuple[int, Found]]:
+def examined(
+    seeds: Iterable[int], runs: int, *, shrink: bool = True, by: Examine = examine
+) -> Iterator[tuple[int, Found]]:
     """Each seed with what was found, from one child process."""
-    child = Child(runs, shrink=shrink)
+    child = Child(runs, shrink=shrink, by=by)
     try:
         for seed in seeds:
             yield seed, child.examine(seed)
@@ -115,14 +121,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--runs", type=int, default=12, help="bindings of a graph")
+    parser.add_argument("--optimize", action="store_true", help="compare the graphs with what `optimize` makes of them")
     parser.add_argument("--no-shrink", action="store_true", help="print the whole graph of a mismatch")
     arguments = parser.parse_args()
+    by = import_module("tests.oracle.optimized_graphs").examine if arguments.optimize else examine
     counts: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     examples: dict[str, int] = {}
     last = arguments.seed
     for seed, (more, causes, texts) in examined(
-        _until(arguments.seed, arguments.seconds), arguments.runs, shrink=not arguments.no_shrink
+        _until(arguments.seed, arguments.seconds), arguments.runs, shrink=not arguments.no_shrink, by=by
     ):
         counts += more
         lost += causes

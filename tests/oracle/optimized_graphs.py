@@ -1,0 +1,279 @@
+"""Whole random graphs before and after `optimize`: the same bits at many bindings, and nothing left for a second run."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from gather_infer.passes import optimize
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from tests.oracle.fuzz import Found
+from tests.oracle.generated_graphs import Graph, bindings_of, generate
+from tests.oracle.graph_builder import REFUSALS, session
+from tests.oracle.runtime_faults import faulty_node, may_hide_a_fault
+from tests.oracle.soundness import Runtime
+
+REWRITES = RewriteSet()
+"""Rules that try what the engine does for rules: values that are there already, new nodes, constants, outputs that
+nobody reads. All hold bit for bit."""
+
+
+@REWRITES.rewrites("Identity")
+def identity(site: Site) -> Rewrite | None:
+    return site.keeps("Identity(x) = x", site.input(0))
+
+
+@REWRITES.rewrites("Neg", "Not", name="twice")
+def twice(site: Site) -> Rewrite | None:
+    before = site.producer(0, site.op_type)
+    return None if before is None else site.keeps("f(f(x)) = x", before.input(0))
+
+
+@REWRITES.rewrites("Reshape", "Expand", "Slice", "Tile", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Concat")
+def scalars(site: Site) -> Rewrite | None:
+    """Of one element only: moved about it stays what it is."""
+    if site.shape(0) != (1,) or site.result().shape != (1,) or (site.op_type == "Concat" and len(site.inputs) > 1):
+        return None
+    return site.keeps("one element of rank 1", site.input(0))
+
+
+@REWRITES.rewrites("Less", "LessOrEqual")
+def turned(site: Site) -> Rewrite | None:
+    other = {"Less": "Greater", "LessOrEqual": "GreaterOrEqual"}[site.op_type]
+    return site.keeps("a < b = b > a", site.new(other, [site.input(1), site.input(0)]))
+
+
+@REWRITES.rewrites("Split", since=13)
+def part(site: Site) -> Rewrite | None:
+    needed = [at for at in range(len(site.outputs)) if site.is_needed(at)]
+    sizes = [(site.result(at).shape or ())[site.integer("axis", 0) :][:1] for at in range(len(site.outputs))]
+    if site.has_reference or len(needed) != 1 or site.integer("axis", 0) < 0:
+        return None
+    if not all(len(size) == 1 and isinstance(size[0], int) for size in sizes):
+        return None
+    numbers = [int(str(size[0])) for size in sizes]
+    start = sum(numbers[: needed[0]])
+    values = [""] * len(site.outputs)
+    values[needed[0]] = site.slice(
+        site.input(0), [start], [start + numbers[needed[0]]], [site.integer("axis", 0)]
+    )
+    return site.keeps("one part is a Slice", *values)
+
+
+@REWRITES.rewrites(name="same-as-another")
+def same_as_another(site: Site) -> Rewrite | None:
+    """Equal nodes of one graph or of graphs around it."""
+    if not site.inputs or site.op_type.startswith("Random") or site.op_type in ("Dropout", "Bernoulli"):
+        return None
+    if any(a.HasField("g") for a in site.node.proto.attribute):
+        return None
+    draft = site.engine.draft
+    for node in draft.readers(site.graph, site.input(0)):
+        other = Site(site.engine, node)
+        if (
+            node is not site.node
+            and (node.domain, node.op_type) == (site.domain, site.op_type)
+            and node.graph.path.contains(site.graph.path)
+            and all(site.graph.home(name) is node.graph for name in node.outputs if name)
+            and node.inputs == site.node.inputs
+            and all(site.graph.home(name) is node.graph.home(name) for name in node.inputs)
+            and len(node.outputs) == len(site.outputs)
+            and all(theirs or not mine for theirs, mine in zip(node.outputs, site.outputs, strict=True))
+            and site.same_attributes(other)
+        ):
+            values = [theirs if mine else "" for theirs, mine in zip(node.outputs, site.outputs, strict=True)]
+            return site.keeps("equal nodes are one", *values)
+    return None
+
+
+def odd(graph: Graph, rng: random.Random) -> ModelProto:
+    """The model with more that an engine can stumble over and a runtime does not mind."""
+    model = ModelProto()
+    model.CopyFrom(graph.model)
+    del model.graph.value_info[:]
+    if rng.random() < 0.5:
+        made = [n for node in model.graph.node for n in node.output if n]
+        known = {o.name for o in model.graph.output}
+        for name in rng.sample(made, min(len(made), rng.randint(1, 6))):
+            if name not in known:
+                model.graph.output.append(ValueInfoProto(name=name))
+    if rng.random() < 0.3:
+        _swap_constants(model, rng)
+    for name, body in list(_bodies(model.graph)):
+        if name == "else_branch" and rng.random() < 0.5:
+            _rename(body, {n: f"b{at}" for at, n in enumerate(_own(body))})
+        elif name == "then_branch" and rng.random() < 0.5:
+            _rename(body, {n: f"b{at}" for at, n in enumerate(_own(body))})
+    for function in model.functions:
+        if rng.random() < 0.5:  # what a function calls a value is its own affair
+            outer = [n for node in model.graph.node for n in node.output if n] + [i.name for i in model.graph.input]
+            _rename(function, dict(zip(_own(function), outer, strict=False)))
+    return model
+
+
+def _swap_constants(model: ModelProto, rng: random.Random) -> None:
+    """Initializers that are Constant nodes, and the other way round."""
+    graph = model.graph
+    tensors = [t for t in graph.initializer if rng.random() < 0.5]
+    nodes = [n for n in graph.node if n.op_type == "Constant" and n.attribute[0].HasField("t") and rng.random() < 0.5]
+    left = [t for t in graph.initializer if t not in tensors]
+    rest = [n for n in graph.node if n not in nodes]
+    made = [helper.make_node("Constant", [], [t.name], value=t) for t in tensors]
+    for node in nodes:
+        tensor = TensorProto()
+        tensor.CopyFrom(node.attribute[0].t)
+        tensor.name = node.output[0]
+        left.append(tensor)
+    del graph.initializer[:]
+    graph.initializer.extend(left)
+    del graph.node[:]
+    graph.node.extend([*made, *rest])
+
+
+def _bodies(graph: GraphProto) -> Iterator[tuple[str, GraphProto]]:
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield attribute.name, attribute.g
+                yield from _bodies(attribute.g)
+
+
+def _own(body: GraphProto | FunctionProto) -> list[str]:
+    """What a body defines itself, without what is in graphs below."""
+    if isinstance(body, FunctionProto):
+        names = list(body.input)
+    else:
+        names = [i.name for i in body.input] + [t.name for t in body.initializer]
+    return list(dict.fromkeys(names + [n for node in body.node for n in node.output if n]))
+
+
+def _rename(body: GraphProto | FunctionProto, names: Mapping[str, str]) -> None:
+    """Other names for what a body defines, unless one is taken around here: names of nested graphs have to differ."""
+    taken = {n for node in body.node for n in (*node.input, *node.output)}
+    for node in body.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                return
+    if taken & set(names.values()) & set(names) or set(names.values()) & taken:
+        return
+    if isinstance(body, FunctionProto):
+        for held in (body.input, body.output):
+            held[:] = [names.get(n, n) for n in held]
+    else:
+        for value in (*body.input, *body.output, *body.initializer):
+            value.name = names.get(value.name, value.name)
+        del body.value_info[:]
+    for node in body.node:
+        node.input[:] = [names.get(n, n) for n in node.input]
+        node.output[:] = [names.get(n, n) for n in node.output]
+
+
+def ordered(model: ModelProto) -> ModelProto:
+    """The model with the nodes of the main graph in an order that runtimes accept."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    waiting, known = list(copy.graph.node), {i.name for i in copy.graph.input} | {""}
+    known |= {t.name for t in copy.graph.initializer}
+    made = {n for node in waiting for n in node.output}
+    nodes: list[NodeProto] = []
+    while waiting:
+        ready = [n for n in waiting if not (_reads(n) & made) - known]
+        assert ready, "a random graph has no cycle"
+        nodes += ready
+        known |= {name for n in ready for name in n.output}
+        waiting = [n for n in waiting if n not in ready]
+    del copy.graph.node[:]
+    copy.graph.node.extend(nodes)
+    return copy
+
+
+def _reads(node: NodeProto) -> set[str]:
+    """Every name in a node and below; more than it captures, if a subgraph has a name of its own that is read outside."""
+    found = set(node.input)
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            own = set(_own(attribute.g))
+            found |= {o.name for o in attribute.g.output} - own
+            for inner in attribute.g.node:
+                found |= _reads(inner) - own
+    return found
+
+
+def examine(seed: int, runs: int, shrink: bool) -> Found:
+    """Counts and differences of one graph; nothing is shrunk."""
+    counts: Counter[str] = Counter()
+    rng = random.Random(seed)
+    graph = generate(seed)
+    model = odd(graph, rng)
+    sets: Sequence[RewriteSet] = (REWRITES,) if rng.random() < 0.7 else ()
+    options = {name: value for name, value in graph.options.items() if name == "dims"}
+    try:
+        before = session(ordered(model))
+    except REFUSALS:
+        return Counter({"graphs that do not load": 1}), Counter(), []
+    counts["graphs"] += 1
+    result = optimize(model, rewrites=sets, **options)
+    counts["rewrites"] += len(result.done)
+    for done in result.done:
+        counts[f"by {done.rule}"] += 1
+
+    def report(text: str) -> Found:
+        return counts, Counter(), [f"seed {seed}: {text}\n{onnx.printer.to_text(result.proto)}"]
+
+    again = optimize(result.proto, rewrites=sets, **options)
+    if again.done or again.proto.graph != result.proto.graph:
+        return report(f"a second run does {again.done}")
+    if [v.name for v in result.proto.graph.output] != [v.name for v in model.graph.output]:
+        return report("outputs differ")
+    try:
+        after = session(result.proto)
+    except REFUSALS as failure:
+        return report(f"it does not load: {failure}")
+    for number, bindings in enumerate(bindings_of(graph, runs)):
+        feeds = graph.feeds(bindings, number)
+        try:
+            expected = _run(before, feeds)
+        except REFUSALS:
+            counts["refused runs"] += 1
+            continue
+        try:
+            found = _run(after, feeds)
+        except REFUSALS as failure:
+            return report(f"it fails at {bindings}: {failure}")
+        if [_bits(v) for v in found] == [_bits(v) for v in expected]:
+            counts["runs"] += 1
+            continue
+        if _is_fault_of_the_runtime(model, feeds):
+            counts["runs with what may be a known fault"] += 1
+            continue
+        for output, one, other in zip(model.graph.output, expected, found, strict=True):
+            if _bits(one) != _bits(other) and _bits(_run(before, feeds)) == _bits(expected):
+                return report(f"{output.name} differs at {bindings}: {one} became {other}")
+    return counts, Counter(), []
+
+
+def _is_fault_of_the_runtime(model: ModelProto, feeds: Mapping[str, Any]) -> bool:
+    """Whether a run of the original meets what onnxruntime is known to do wrong."""
+    runnable = ordered(model)
+    values = {**feeds, **Runtime(runnable).run(feeds)}
+    return faulty_node(runnable, values) is not None or may_hide_a_fault(runnable, values)
+
+
+def _run(runtime: ort.InferenceSession, feeds: Mapping[str, Any]) -> list[Any]:
+    return list(runtime.run(None, dict(feeds)))
+
+
+def _bits(value: Any) -> object:
+    if isinstance(value, list):
+        return [_bits(member) for member in value]
+    array = np.asarray(value)
+    return array.dtype.str, array.shape, array.tolist() if array.dtype.hasobject else array.tobytes()

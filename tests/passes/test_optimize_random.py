@@ -1,0 +1,36 @@
+"""Random graphs with subgraphs and functions: the same bits before and after, in onnxruntime with its optimiser off.
+
+By hand, as many as one likes: `python -m tests.oracle.fuzz --optimize --seconds 600`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.oracle.fuzz import examined
+from tests.oracle.optimized_graphs import examine
+
+
+def _examine(seeds: range, runs: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    found: list[str] = []
+    for _, (more, _, texts) in examined(seeds, runs, shrink=False, by=examine):
+        counts += more
+        found += texts
+    assert not found, "\n\n".join(found)
+    return counts
+
+
+def test_a_sample_of_graphs_computes_the_same() -> None:
+    counts = _examine(range(200), 8)
+    assert counts["graphs"] >= 185, counts
+    assert counts["runs"] >= 700, counts
+    assert counts["rewrites"] >= 800, counts
+
+
+@pytest.mark.oracle
+def test_many_graphs_compute_the_same() -> None:
+    counts = _examine(range(1_000_000, 1_003_000), 10)
+    assert counts["runs"] >= 10_000, counts
