@@ -36,7 +36,7 @@ _HOME = {
         "RemoveInitializer",
         "RemoveNode",
         "ReplaceUses",
-    "RewireNode",
+        "RewireNode",
     ),
     "index": ("GraphIndex", "GraphScope", "Use"),
     "names": ("Names",),

@@ -11,7 +11,15 @@ from onnx import FunctionProto, NodeProto, TensorProto
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
-from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode, RewireNode
+from gather_infer.model.edits import (
+    AddInitializer,
+    Edit,
+    InsertNodes,
+    Journal,
+    RemoveInitializer,
+    RemoveNode,
+    RewireNode,
+)
 from gather_infer.model.order import topological_order
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
@@ -102,7 +102,9 @@ class Engine:
                 continue
             if self._visit(node):
                 budget -= 1
-                assert budget > 0, "rewrites come to an end"
+                if budget <= 0:
+                    rules = sorted({done.rule for done in self.done[-MAX_REWRITES_PER_NODE:]})
+                    raise UsageError(f"rewrites do not come to an end: {', '.join(rules)}")
 
     def _visit(self, node: Node) -> bool:
         if not self.draft.subject.is_ours(node.proto):
@@ -178,6 +180,9 @@ class Engine:
 
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
         graph = node.graph
+        if not any(self.draft.is_needed(graph, old) for old in rewrite.values):
+            return False
+        self._check(node, rule, rewrite)
         for old, new in rewrite.values.items():
             if old not in node.outputs:
                 raise UsageError(f"rewrite {rule} replaces {old}, which {self.draft.label(node)} does not write")
@@ -187,7 +192,7 @@ class Engine:
         made = _made(rewrite)
         if not self._may_replace(node, rewrite, made):
             return False
-        facts = self._facts(graph, rewrite)
+        facts = self._facts(node, rule, rewrite)
         cost = self._cost(node, rewrite, facts)
         if not self._is_admitted(node, rewrite, cost):
             return False
@@ -196,6 +201,26 @@ class Engine:
         self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, name, cost, nbytes))
         self._apply(node, rewrite, facts, made)
         return True
+
+    def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
+        """Raises UsageError for new nodes that no graph could have."""
+        graph, where = node.graph, f"rewrite {rule} of {self.draft.label(node)}"
+        known = set(rewrite.constants)
+        for proto in rewrite.nodes:
+            if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in proto.attribute):
+                raise UsageError(f"{where} adds {proto.op_type}, which has a subgraph")
+            for name in filter(None, proto.input):
+                self._check_read(node, where, name, known)
+            for name in filter(None, proto.output):
+                if name in known or graph.home(name) is not None:
+                    raise UsageError(f"{where} writes {name}, which is there already")
+                known.add(name)
+        for name in rewrite.values.values():
+            self._check_read(node, where, name, known)
+
+    def _check_read(self, node: Node, where: str, name: str, known: set[str]) -> None:
+        if name not in known and node.graph.home(name) is None:
+            raise UsageError(f"{where} reads {name}, which is not there")
 
     def _named_anew(self, node: Node, rewrite: Rewrite) -> Rewrite:
         """The rewrite with an Identity for each output of the graph whose new value has to keep a name of its own."""
@@ -215,9 +240,6 @@ class Engine:
     def _may_replace(self, node: Node, rewrite: Rewrite, made: set[str]) -> bool:
         """Whether the values can take the places of the outputs under the names that stay."""
         graph = node.graph
-        used = {name for proto in rewrite.nodes for name in proto.input if name} | set(rewrite.values.values())
-        if not all(name in made or graph.home(name) is not None for name in used):
-            raise UsageError(f"a rewrite of {self.draft.label(node)} reads a value that is not there")
         targets: set[str] = set()
         for old, new in rewrite.values.items():
             if old in graph.fixed:
@@ -235,8 +257,9 @@ class Engine:
                     return False  # the name means another value in that subgraph
         return True
 
-    def _facts(self, graph: Graph, rewrite: Rewrite) -> dict[str, Value]:
-        """What is known of the new values."""
+    def _facts(self, node: Node, rule: str, rewrite: Rewrite) -> dict[str, Value]:
+        """What is known of the new values. Raises UsageError where one has another element type."""
+        graph = node.graph
         facts: dict[str, Value] = {name: fact_of(constant) for name, constant in rewrite.constants.items()}
         for proto in rewrite.nodes:
             inputs = [facts.get(name, graph.fact(name)) if name else None for name in proto.input]
@@ -244,8 +267,13 @@ class Engine:
             facts.update({name: fact for name, fact in zip(proto.output, found, strict=False) if name})
         for old, new in rewrite.values.items():
             # Both hold the same, so what is known of either is known of both.
-            known, fact = graph.fact(old), facts.get(new)
-            if fact is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
+            known, fact = graph.fact(old), facts.get(new, graph.fact(new))
+            if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
+                continue
+            if None not in (known.dtype, fact.dtype) and known.dtype is not fact.dtype:
+                where = f"rewrite {rule} of {self.draft.label(node)}"
+                raise UsageError(f"{where} puts {fact.dtype} in the place of {old}, which is {known.dtype}")
+            if new in facts:
                 facts[new] = _met(known, fact)
         return facts
 
@@ -272,13 +300,16 @@ class Engine:
                 if found is None:
                     if self.draft.is_droppable(home, name):
                         constants.append((home, name))
-                elif found[0] not in nodes and self.draft.is_removable(found[0]):
-                    if not any(
+                elif (
+                    found[0] not in nodes
+                    and self.draft.is_removable(found[0])
+                    and not any(
                         o in kept or home.is_fixed(o) or any(reader not in nodes for reader in home.readers.get(o, ()))
                         for o in filter(None, found[0].outputs)
-                    ):
-                        nodes[found[0]] = None
-                        pending.append(found[0])
+                    )
+                ):
+                    nodes[found[0]] = None
+                    pending.append(found[0])
         return list(nodes), constants
 
     def _cost(self, node: Node, rewrite: Rewrite, facts: dict[str, Value]) -> Cost:

@@ -8,9 +8,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, NodeProto, TensorProto, defs, helper
 
-from gather_infer.errors import SpecViolation
+from gather_infer.domains import plain_domain
+from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
@@ -357,6 +358,8 @@ class Site:
 
         The values are some that the node could read, or come from `new` and the other makers of nodes.
         """
+        if len(values) != len(self.node.outputs):
+            raise UsageError(f"{len(values)} values for the {len(self.node.outputs)} outputs of {self.op_type}")
         pairs = zip(self.node.outputs, values, strict=True)
         made = {old: new for old, new in pairs if old and new}
         return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
@@ -368,7 +371,11 @@ class Site:
     def new_outputs(
         self, op_type: str, inputs: Sequence[str], count: int, *, domain: str = "", **attributes: Any
     ) -> list[str]:
-        """As `new`, for a node with several outputs."""
+        """As `new`, for a node with several outputs. Raises Unavailable where the model has no such operator."""
+        domain = plain_domain(domain)
+        version = self.graph.versions.get(domain, 0)
+        if not version or (not domain and not defs.has(op_type, version, domain)):
+            raise Unavailable
         base = self.output() or op_type
         made = [self.engine.fresh(f"{base}_{op_type}") for _ in range(count)]
         given = {name: value for name, value in attributes.items() if value is not None}

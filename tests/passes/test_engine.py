@@ -1,0 +1,189 @@
+"""What the engine does for rules, and what it does not let them do; runs are in onnxruntime, its optimiser off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from gather_infer.errors import UsageError
+from gather_infer.passes import optimize
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from tests.passes.folding_models import assert_same_outputs, model, ops
+
+F, X = TensorProto.FLOAT, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+IDENTITIES = RewriteSet()
+
+
+@IDENTITIES.rewrites("Identity")
+def identity(site: Site) -> Rewrite | None:
+    return site.keeps("Identity(x) = x", site.input(0))
+
+
+def parsed(text: str) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+
+
+NESTED = """g (float[2,3] x, bool c) => (float[M,K] y) {
+    a = Identity(x)
+    b = If(c) <
+        then_branch = t () => (float[q,r] o) { p = Identity(a) o = Neg(p) },
+        else_branch = e () => (float[q,r] o2) {
+            o2 = If(c) <
+                then_branch = t2 () => (float[q,r] s) { u = Identity(a) s = Abs(u) },
+                else_branch = e2 () => (float[q,r] w) { w = Relu(a) }
+            >
+        }
+    >
+    y = Identity(b)
+}"""
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_bodies_of_a_node_that_changes_change_too(flag: bool) -> None:
+    made = parsed(NESTED)
+    result = optimize(made, rewrites=[IDENTITIES])
+    assert ops(result.proto.graph) == ["If"]
+    assert [ops(a.g) for a in result.proto.graph.node[0].attribute] in ([["Neg"], ["If"]], [["If"], ["Neg"]])
+    assert "Identity" not in onnx.printer.to_text(result.proto)
+    assert not optimize(result.proto, rewrites=[IDENTITIES]).done
+    assert_same_outputs(made, result.proto, {**X, "c": np.array(flag)})
+
+
+def test_bodies_of_a_node_that_moves_change_too() -> None:
+    made = parsed(NESTED)
+    shuffled = parsed(NESTED)
+    del shuffled.graph.node[:]
+    shuffled.graph.node.extend(list(made.graph.node)[::-1])
+    result = optimize(shuffled, rewrites=[IDENTITIES])
+    assert "Identity" not in onnx.printer.to_text(result.proto)
+    assert_same_outputs(made, result.proto, {**X, "c": np.array(True)})
+
+
+def unknown_value(site: Site) -> Rewrite | None:
+    return site.keeps("law", "nosuch")
+
+
+def reads_unknown(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Relu", ["nosuch"]))
+
+
+def reads_itself(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Abs", [site.output()]))
+
+
+def other_type(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Cast", [site.input(0)], to=TensorProto.INT64))
+
+
+def endless(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Neg", [site.input(0)]))
+
+
+def too_many(site: Site) -> Rewrite | None:
+    return site.keeps("law", "x", "x")
+
+
+def other_output(site: Site) -> Rewrite | None:
+    return Rewrite(law="law", values={"x": "r"})
+
+
+def known_name(site: Site) -> Rewrite | None:
+    return Rewrite(law="law", values={"y": "r"}, nodes=(helper.make_node("Relu", ["x"], ["r"]),))
+
+
+def out_of_order(site: Site) -> Rewrite | None:
+    nodes = (helper.make_node("Relu", ["p"], ["q"]), helper.make_node("Relu", ["x"], ["p"]))
+    return Rewrite(law="law", values={"y": "q"}, nodes=nodes)
+
+
+def with_a_subgraph(site: Site) -> Rewrite | None:
+    body = onnx.parser.parse_graph("b () => (float[2,3] o) { o = Relu(r) }")
+    return site.keeps("law", site.new("If", ["x"], then_branch=body, else_branch=body))
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (unknown_value, "reads nosuch, which is not there"),
+        (reads_unknown, "reads nosuch, which is not there"),
+        (reads_itself, "nodes wait for each other"),
+        (other_type, "puts int64 in the place of y, which is float32"),
+        (endless, "rewrites do not come to an end: endless"),
+        (too_many, "2 values for the 1 outputs of Neg"),
+        (other_output, "replaces x, which .* does not write"),
+        (known_name, "writes r, which is there already"),
+        (out_of_order, "reads p, which is not there"),
+        (with_a_subgraph, "adds If, which has a subgraph"),
+    ],
+)
+def test_what_a_rule_may_not_do(rule: Callable[[Site], Rewrite | None], message: str) -> None:
+    rules = RewriteSet()
+    rules.rewrites("Neg")(rule)
+    made = parsed("g (float[2,3] x) => (float[2,3] y) { r = Relu(x) a = Abs(r) y = Neg(a) }")
+    with pytest.raises(UsageError, match=message):
+        optimize(made, rewrites=[rules])
+
+
+def no_such_operator(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Foo", [site.input(0)]))
+
+
+def domain_without_import(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Gelu", [site.input(0)], domain="com.microsoft"))
+
+
+def nothing(site: Site) -> Rewrite | None:
+    return site.keeps("law", "")
+
+
+@pytest.mark.parametrize("rule", [no_such_operator, domain_without_import, nothing])
+def test_what_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
+    rules = RewriteSet()
+    rules.rewrites("Neg")(rule)
+    made = parsed("g (float[2,3] x) => (float[2,3] y) { r = Relu(x) y = Neg(r) }")
+    assert optimize(made, rewrites=[rules]).proto == made
+
+
+def test_of_some_outputs_only() -> None:
+    rules = RewriteSet()
+
+    @rules.rewrites("Split")
+    def first(site: Site) -> Rewrite | None:
+        return Rewrite(law="law", values={"s": site.input(0)}) if site.shape(0) == (1, 3) else None
+
+    text = "g (float[1,3] x) => (float[1,3] y, float[a,b] z) { s, t = Split<num_outputs=2>(x) y = Neg(s) z = Neg(t) }"
+    result = optimize(parsed(text), rewrites=[rules])
+    assert [list(n.input) for n in result.proto.graph.node] == [["x"], ["x"], ["t"]]
+
+
+def _fan(width: int) -> ModelProto:
+    """A value that many nodes read, and as many outputs."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"])]
+    nodes += [helper.make_node("Identity", ["r"], [f"v{i}"]) for i in range(width)]
+    nodes += [helper.make_node("Neg", [f"v{i}"], [f"y{i}"]) for i in range(width)]
+    types: Any = {f"y{i}": (F, [3]) for i in range(width)}
+    return model(nodes, {"x": (F, [3])}, types)
+
+
+def _wide(width: int) -> ModelProto:
+    """A node of many outputs, and one that reads as many values."""
+    names = [f"v{i}" for i in range(width)]
+    nodes = [helper.make_node("Split", ["x"], names, axis=0)]
+    nodes += [helper.make_node("Identity", [name], [f"{name}_copy"]) for name in names]
+    nodes.append(helper.make_node("Sum", [f"{name}_copy" for name in names], ["y"]))
+    return model(nodes, {"x": (F, [width])}, {"y": (F, [1])})
+
+
+@pytest.mark.parametrize("made", [_fan(5000), _wide(5000)], ids=["fan", "wide"])
+def test_many_readers_take_linear_time(made: ModelProto) -> None:
+    start = time.process_time()
+    assert len(optimize(made, rewrites=[IDENTITIES]).done) == 5000
+    assert time.process_time() - start < 20  # minutes, before
