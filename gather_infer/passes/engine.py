@@ -113,7 +113,7 @@ class Engine:
                 assert budget > 0, "rewrites come to an end"
 
     def _visit(self, node: Node) -> bool:
-        if not self.draft.subject.is_ours(node.proto):
+        if not self.draft.subject.is_ours(node.proto) or Site(self, node).has_reference:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             try:
@@ -318,13 +318,14 @@ class Engine:
     def _run_bytes(self, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: dict[str, Value]) -> Dim | None:
         """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
         values: dict[tuple[str, int], int] = {}  # value, 0 -> how often it is read or written more
+        tells_dims = self.draft.subject.tells_dims  # such a node does not read its input
         for proto in rewrite.nodes:
-            for name in (*proto.input, *proto.output):
+            for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
                 if name:
                     values[name, 0] = values.get((name, 0), 0) + 1
         renamed = {old: new for old, new in rewrite.values.items() if new in facts}
         for gone in dying:
-            for name in (*gone.inputs, *gone.outputs):
+            for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
                 if name:
                     name = renamed.get(name, name)
                     values[name, 0] = values.get((name, 0), 0) - 1

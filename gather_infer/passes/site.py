@@ -186,7 +186,8 @@ class Site:
         node = found[0]
         if op_types and (node.domain or node.op_type not in op_types):
             return None
-        return Site(self.engine, node)
+        site = Site(self.engine, node)
+        return None if site.has_reference or not self.engine.draft.subject.is_ours(node.proto) else site
 
     def position_of(self, name: str) -> int:
         """Which of the node's outputs a value is. Raises ValueError for another one."""

@@ -171,6 +171,10 @@ class Subject:
         found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
         return NO_TRAITS if found is None else found.traits
 
+    def tells_dims(self, node: NodeProto) -> bool:
+        """Whether a node reads the dims of its input alone."""
+        return self.traits(node).tells_dims
+
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The node at a position of a graph."""
         return self.index[path].node(position)
