@@ -187,7 +187,7 @@ class Engine:
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
         graph = node.graph
         for old, new in rewrite.values.items():
-            if old not in node.outputs:
+            if old not in node.outputs and not (old in rewrite.siblings and old in graph.producers):
                 raise UsageError(f"rewrite {rule} replaces {old}, which {self.draft.label(node)} does not write")
             if old == new:
                 return False
@@ -259,12 +259,18 @@ class Engine:
 
     def _dying(self, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
         """The nodes and constants that nobody needs once the rewrite is made."""
-        if any(self.draft.is_needed(node.graph, name) and name not in rewrite.values for name in node.outputs if name):
+        replaced = _replaced(node, rewrite)
+        if any(
+            self.draft.is_needed(node.graph, name) and name not in rewrite.values
+            for gone in replaced
+            for name in gone.outputs
+            if name
+        ):
             return [], []
         kept = {name for proto in rewrite.nodes for name in proto.input} | set(rewrite.values.values())
-        nodes: dict[Node, None] = {node: None}
+        nodes: dict[Node, None] = dict.fromkeys(replaced)
         constants: list[tuple[Graph, str]] = []
-        pending = [node]
+        pending = list(replaced)
         while pending:
             gone = pending.pop()
             for name in filter(None, dict.fromkeys(gone.inputs)):
@@ -359,7 +365,8 @@ class Engine:
 
     def _apply(self, node: Node, rewrite: Rewrite, facts: dict[str, Value], made: set[str]) -> None:
         graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
-        outputs = list(filter(None, node.outputs))
+        replaced = _replaced(node, rewrite)
+        outputs = [name for gone in replaced for name in gone.outputs if name]
         for name, constant in rewrite.constants.items():
             draft.add_constant(graph, name, constant, facts[name], why)
         for proto in rewrite.nodes:
@@ -367,20 +374,22 @@ class Engine:
             self._wait(draft.add(graph, proto, node, why, known))
         names: dict[str, str] = {}
         for old, new in rewrite.values.items():
+            writer, at = graph.producers[old]
             if new in made and new not in names:
                 names[new] = old  # so that those who read the old value stay as they are
-                draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
+                draft.detach(writer, at, self.fresh(f"{old}_unused"))
                 draft.rename(graph, new, old, why)
             else:
-                self._take_over(node, old, names.get(new, new), why)
+                self._take_over(writer, old, names.get(new, new), why)
             for reader in graph.readers.get(old, ()):
                 self._wait(reader)
         for name, constant in rewrite.constants.items():
             key = _key(constant)
             if key is not None:
                 self._pool(graph).setdefault(key, names.get(name, name))
-        if not any(draft.is_needed(graph, name) for name in node.outputs if name):
-            self._remove(node, why)
+        for gone in replaced:
+            if not any(draft.is_needed(graph, name) for name in gone.outputs if name):
+                self._remove(gone, why)
         self._sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
 
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
@@ -434,6 +443,11 @@ class Engine:
         if node not in self._queued and not node.is_gone:
             self._queued.add(node)
             self._waiting.append(node)
+
+
+def _replaced(node: Node, rewrite: Rewrite) -> list[Node]:
+    """The nodes whose outputs others take the place of."""
+    return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
 
 
 def _made(rewrite: Rewrite) -> set[str]:

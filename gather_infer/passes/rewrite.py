@@ -38,6 +38,7 @@ class Rewrite:
 
     law        the equation behind it, in words
     values     output of the node -> the value that takes its place: one of the model, of `nodes` or of `constants`
+    siblings   outputs of other nodes of the graph that `values` has as well; these are new values then
     nodes      new ones, in order; they stand right before the node
     constants  new ones, by name
     is_exact   the new value is known bit for bit; False where runtimes may differ in the last places
@@ -45,6 +46,7 @@ class Rewrite:
 
     law: str
     values: Mapping[str, str]
+    siblings: frozenset[str] = frozenset()
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     is_exact: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -193,6 +193,11 @@ class Site:
         """Which of the node's outputs a value is. Raises ValueError for another one."""
         return self.node.outputs.index(name)
 
+    def siblings(self, at: int) -> list[Site]:
+        """The nodes of the same graph that read what input `at` reads, this one among them."""
+        readers = self.engine.draft.readers(self.graph, self.input(at))
+        return [Site(self.engine, node) for node in readers if node.graph is self.graph]
+
     def is_only_reader(self, at: int) -> bool:
         """Whether nobody else needs what input `at` reads: it goes when this node does."""
         name = self.input(at)
@@ -252,14 +257,21 @@ class Site:
 
     def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
         """Whether every element of an integer input is in `[lo, hi]` in every run; False when that is not known."""
-        fact = self.fact(at)
-        known = self.elements(at)
+        return self.is_from(at, lo) and self.is_up_to(at, hi)
+
+    def is_from(self, at: int, lo: Dim) -> bool:
+        """Whether no element of an integer input is below `lo` in any run; False when that is not known."""
+        known, span = self.elements(at), self.fact(at).span
         if known is not None:
-            return all(self.at_most(lo, v) and self.at_most(v, hi) for v in known)
-        span = fact.span
-        if span is None or span.lo is None or span.hi is None:
-            return False
-        return self.at_most(lo, span.lo) and self.at_most(span.hi, hi)
+            return all(self.at_most(lo, v) for v in known)
+        return span is not None and span.lo is not None and self.at_most(lo, span.lo)
+
+    def is_up_to(self, at: int, hi: Dim) -> bool:
+        """Whether no element of an integer input is above `hi` in any run; False when that is not known."""
+        known, span = self.elements(at), self.fact(at).span
+        if known is not None:
+            return all(self.at_most(v, hi) for v in known)
+        return span is not None and span.hi is not None and self.at_most(span.hi, hi)
 
     def count(self, fact: SymbolicTensor) -> int | None:
         """The number of elements of a tensor, None when it depends on the run."""
@@ -340,6 +352,15 @@ class Site:
         pairs = zip(self.node.outputs, values, strict=True)
         made = {old: new for old, new in pairs if old and new}
         return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
+
+    def keeps_all(self, law: str, values: Mapping[str, str]) -> Rewrite:
+        """As `keeps`, for outputs of several nodes of the graph, of this one among them, by name.
+
+        New nodes stand in for all of them, and read nothing that comes from one of them.
+        """
+        others = frozenset(values.keys() - set(self.node.outputs))
+        made = dict(values)
+        return Rewrite(law=law, values=made, siblings=others, nodes=tuple(self._nodes), constants=dict(self._constants))
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
         """A new node with one output, which is returned; attributes that are None are left out."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.rewrites import folding
+from gather_infer.passes.rewrites import folding, gather, gather_chains, gather_elementwise, gather_family
 
 FOLDING = (folding.rewrites,)
 """What `fold` does."""
 
-ALL = (*FOLDING,)
+GATHER = (
+    gather_chains.rewrites,
+    gather_family.rewrites,
+    gather_elementwise.rewrites,
+    gather.rewrites,
+)
+"""The gather family: first what takes from further up, a Slice last."""
+
+ALL = (*FOLDING, *GATHER)
 """What `optimize` does."""

@@ -1,0 +1,126 @@
+"""GatherND and GatherElements that are a Gather; Gathers of one tensor that are a Split."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrites.indexing import Pick, axes_of, axis_of, pick_of
+from gather_infer.passes.site import Site
+
+rewrites = RewriteSet()
+
+
+@rewrites.rewrites("GatherND")
+def gather_nd_of_rows(site: Site) -> Rewrite | None:
+    """GatherND(x, Unsqueeze(i, -1)) == Gather(x, i, axis=0): index tuples of length 1.
+
+    The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of length 1 each it is the
+    axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, axis=b).
+    """
+    data, shape = site.shape(0), site.shape(1)
+    if data is None or not shape or site.is_faulty:
+        return None
+    b = site.integer("batch_dims", 0)
+    if not 0 <= b < min(len(data), len(shape)) or shape[-1] != 1:
+        return None
+    if not all(site.equal(d, 1) for d in (*data[:b], *shape[:b])):
+        return None
+    law = "GatherND by tuples of one index is a Gather"
+    indices: str
+    constant = site.constant(1)
+    if constant is not None:
+        indices = site.add_constant(Constant(constant.data_type, constant.bits.reshape(constant.bits.shape[b:-1])))
+    else:
+        added = site.producer(1, "Unsqueeze")
+        axes = None if added is None else axes_of(added, len(shape))
+        if added is None or axes is None or not site.is_only_reader(1):
+            return None
+        wanted = [*range(b), len(shape) - 1]
+        if not set(wanted) <= set(axes):
+            return None
+        left = [a - b for a in axes if a not in wanted]
+        indices = site.unsqueeze(added.input(0), left) if left else added.input(0)
+    return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=b))
+
+
+@rewrites.rewrites("GatherElements", since=11)
+def gather_elements_of_slices(site: Site) -> Rewrite | None:
+    """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
+
+    Off the axis the indices are as long as x: else they take a part of it. They are constant, or an Expand of an i
+    whose other axes an Unsqueeze has added.
+    """
+    data, shape = site.shape(0), site.shape(1)
+    if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
+        return None
+    axis = axis_of(site, len(data))
+    if axis is None or not all(
+        site.equal(a, b) for at, (a, b) in enumerate(zip(data, shape, strict=True)) if at != axis
+    ):
+        return None
+    law = "GatherElements by indices that are the same for each row is a Gather"
+    constant = site.constant(1)
+    if constant is not None:
+        line = np.moveaxis(constant.bits, axis, 0).reshape(constant.bits.shape[axis], -1)
+        if not line.shape[1] or (line != line[:, :1]).any():
+            return None
+        indices = site.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
+        return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=axis))
+    wide = site.producer(1, "Expand", "Tile")
+    narrow = None if wide is None else wide.shape(0)
+    if wide is None or narrow is None:
+        return None
+    at = axis - (len(shape) - len(narrow))
+    if at < 0 or not site.equal(narrow[at], shape[axis]):
+        return None
+    if not all(site.equal(d, 1) for k, d in enumerate(narrow) if k != at):
+        return None
+    if len(narrow) == 1:
+        return site.keeps(law, site.new("Gather", [site.input(0), wide.input(0)], axis=axis))
+    added = wide.producer(0, "Unsqueeze", "Reshape")
+    if added is None or added.rank(0) != 1:
+        return None
+    return site.keeps(law, site.new("Gather", [site.input(0), added.input(0)], axis=axis))
+
+
+@rewrites.rewrites("Gather")
+def gathers_to_split(site: Site) -> Rewrite | None:
+    """Gather(x, [0], axis), ..., Gather(x, [n-1], axis) == the outputs of Split(x, axis) into n parts of one.
+
+    n is a number, at least 2, and each index is taken once, in the graph of the node. A scalar index would need a
+    Squeeze of its own.
+    """
+    pick = pick_of(site)
+    if pick is None or not isinstance(pick.length, int) or not 2 <= pick.length <= 64:
+        return None
+    parts: dict[int, Site] = {}
+    for reader in site.siblings(0):
+        at = _only_position(reader, pick)
+        if at is not None:
+            if at in parts:
+                return None
+            parts[at] = reader
+    if len(parts) < pick.length:
+        return None
+    inputs = [site.input(0)]
+    if site.opset >= 13:
+        inputs.append(site.vector([1] * pick.length))
+        made = site.new_outputs("Split", inputs, pick.length, axis=pick.axis)
+    else:
+        made = site.new_outputs("Split", inputs, pick.length, axis=pick.axis, split=[1] * pick.length)
+    replaced = {parts[at].output(): made[at] for at in parts}
+    return site.keeps_all("Gathers of every position of an axis are a Split", replaced)
+
+
+def _only_position(reader: Site, pick: Pick) -> int | None:
+    """The position that a node takes of the axis, alone and keeping the axis; None when it does something else."""
+    if reader.domain or reader.node.inputs.count(reader.input(0)) != 1:
+        return None
+    if reader.op_type == "Gather":
+        other = pick_of(reader)
+        if other is None or other.axis != pick.axis or other.shape != (1,) or not other.positions:
+            return None
+        return other.positions[0]
+    return None
