@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.rewrites import folding, gather, gather_chains, gather_elementwise, gather_family
+from gather_infer.passes.rewrites import (
+    folding,
+    gather,
+    gather_chains,
+    gather_elementwise,
+    gather_family,
+    gather_grids,
+)
 
 FOLDING = (folding.rewrites,)
 """What `fold` does."""
 
 GATHER = (
+    gather_grids.rewrites,
     gather_chains.rewrites,
     gather_family.rewrites,
     gather_elementwise.rewrites,

@@ -6,7 +6,7 @@ import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite, RewriteSet
-from gather_infer.passes.rewrites.indexing import Pick, axes_of, axis_of, pick_of
+from gather_infer.passes.rewrites.indexing import axes_of, axis_of, pick_of, slices_of
 from gather_infer.passes.site import Site
 
 rewrites = RewriteSet()
@@ -16,8 +16,8 @@ rewrites = RewriteSet()
 def gather_nd_of_rows(site: Site) -> Rewrite | None:
     """GatherND(x, Unsqueeze(i, -1)) == Gather(x, i, axis=0): index tuples of length 1.
 
-    The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of length 1 each it is the
-    axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, axis=b).
+    The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of
+    length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, b).
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or not shape or site.is_faulty:
@@ -85,42 +85,59 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
     return site.keeps(law, site.new("Gather", [site.input(0), added.input(0)], axis=axis))
 
 
-@rewrites.rewrites("Gather")
-def gathers_to_split(site: Site) -> Rewrite | None:
-    """Gather(x, [0], axis), ..., Gather(x, [n-1], axis) == the outputs of Split(x, axis) into n parts of one.
+@rewrites.rewrites("Gather", "Slice")
+def parts_to_split(site: Site) -> Rewrite | None:
+    """Slice(x, 0, k, axis), Slice(x, k, n, axis) == the outputs of Split(x, axis) into k and n - k; of more likewise.
 
-    n is a number, at least 2, and each index is taken once, in the graph of the node. A scalar index would need a
-    Squeeze of its own.
+    Together they take every position of the axis, whose length n is a number, once and in order. A Gather of [k] is a
+    Slice of one position; by a scalar k it would need a Squeeze of its own. What takes something else of x stays.
     """
-    pick = pick_of(site)
-    if pick is None or not isinstance(pick.length, int) or not 2 <= pick.length <= 64:
+    first = _part_of(site)
+    if first is None or site.producer(0, "Shape") is not None:
         return None
-    parts: dict[int, Site] = {}
+    axis, _, _, length = first
+    parts: dict[int, tuple[int, Site]] = {}
     for reader in site.siblings(0):
-        at = _only_position(reader, pick)
-        if at is not None:
-            if at in parts:
+        found = _part_of(reader) if reader.input(0) == site.input(0) else None
+        if found is not None and found[0] == axis:
+            if found[1] in parts:
                 return None
-            parts[at] = reader
-    if len(parts) < pick.length:
+            parts[found[1]] = found[2], reader
+    sizes: list[int] = []
+    outputs: list[str] = []
+    at = 0
+    while at in parts and at < length:
+        end, reader = parts[at]
+        sizes.append(end - at)
+        outputs.append(reader.output())
+        at = end
+    if at != length or site.output() not in outputs or len(outputs) < 2:
         return None
-    inputs = [site.input(0)]
-    if site.opset >= 13:
-        inputs.append(site.vector([1] * pick.length))
-        made = site.new_outputs("Split", inputs, pick.length, axis=pick.axis)
+    if site.opset < 13:
+        made = site.new_outputs("Split", [site.input(0)], len(sizes), axis=axis, split=sizes)
     else:
-        made = site.new_outputs("Split", inputs, pick.length, axis=pick.axis, split=[1] * pick.length)
-    replaced = {parts[at].output(): made[at] for at in parts}
-    return site.keeps_all("Gathers of every position of an axis are a Split", replaced)
+        made = site.new_outputs("Split", [site.input(0), site.vector(sizes)], len(sizes), axis=axis)
+    replaced = dict(zip(outputs, made, strict=True))
+    return site.keeps_all("neighbouring parts that are all of an axis are a Split", replaced)
 
 
-def _only_position(reader: Site, pick: Pick) -> int | None:
-    """The position that a node takes of the axis, alone and keeping the axis; None when it does something else."""
-    if reader.domain or reader.node.inputs.count(reader.input(0)) != 1:
+def _part_of(site: Site) -> tuple[int, int, int, int] | None:
+    """`(axis, start, end, length)` of what takes neighbouring positions of an axis, not none; else None."""
+    data = site.shape(0)
+    if site.domain or data is None or site.is_faulty:
         return None
-    if reader.op_type == "Gather":
-        other = pick_of(reader)
-        if other is None or other.axis != pick.axis or other.shape != (1,) or not other.positions:
+    if site.op_type == "Gather":
+        pick = pick_of(site)
+        if pick is None or pick.shape != (1,) or not pick.positions or not isinstance(pick.length, int):
             return None
-        return other.positions[0]
-    return None
+        start = pick.positions[0]
+        return pick.axis, start, start + 1, pick.length
+    slices = slices_of(site, len(data)) if site.op_type == "Slice" else None
+    if slices is None or len(slices) != 1 or slices[0][3] != 1:
+        return None
+    axis, start, end, _ = slices[0]
+    length = data[axis]
+    if not isinstance(length, int):
+        return None
+    start, end, _ = slice(start, end).indices(length)
+    return (axis, start, end, length) if start < end else None
