@@ -195,7 +195,11 @@ class Site:
 
     def siblings(self, at: int) -> list[Site]:
         """The nodes of the same graph that read what input `at` reads, this one among them."""
-        readers = self.engine.draft.readers(self.graph, self.input(at))
+        return self.readers_of(self.input(at))
+
+    def readers_of(self, name: str) -> list[Site]:
+        """The nodes of the same graph that read a value."""
+        readers = self.engine.draft.readers(self.graph, name)
         return [Site(self.engine, node) for node in readers if node.graph is self.graph]
 
     def is_only_reader(self, at: int) -> bool:

@@ -164,6 +164,19 @@ CASES = {
             "a table that a caller gives": "g (float[N, 2] x, float[4, 2] t) => (float[N, 2] y) { i = ArgMax<axis: int = 1, keepdims: int = 0>(x) y = Gather(t, i) }",
         },
     ),
+    "by a part of the positions": Case(
+        "gather-by-slice",
+        "g (float[1, N] x) => (float[1, M, 2] y) <float[3, 2] t = {0, 1, 2, 3, 4, 5}, int64[1, 3] p = {2, 0, 1}, int64[1] o = {0}, int64[1] k = {1}>"
+        " { s = Shape(x) n = Gather(s, k) i = Slice(p, o, n, k) y = Gather(t, i) }",
+        "g (float[1, N] x) => (float[1, M, 2] y) <float[1, 3, 2] t = {4, 5, 0, 1, 2, 3}, int64[1] o = {0}, int64[1] k = {1}>"
+        " { s = Shape(x) n = Gather(s, k) y = Slice(t, o, n, k) }",
+        {
+            "not constant": "g (float[1, N] x, float[3, 2] t) => (float[1, M, 2] y) <int64[1, 3] p = {2, 0, 1}, int64[1] o = {0}, int64[1] k = {1}>"
+            " { s = Shape(x) n = Gather(s, k) i = Slice(p, o, n, k) y = Gather(t, i) }",
+            "out of range as a whole": "g (float[1, N] x) => (float[1, M, 2] y) <float[3, 2] t = {0, 1, 2, 3, 4, 5}, int64[1, 3] p = {2, 0, 3}, int64[1] o = {0}, int64[1] k = {1}>"
+            " { s = Shape(x) n = Gather(s, k) i = Slice(p, o, n, k) y = Gather(t, i) }",
+        },
+    ),
     "around an index that is not negative": Case(
         "where-decided",
         "g (float[N, 3] x) => (int64[N] y) <int64 z = {0}, int64 n = {3}> {"

@@ -9,7 +9,7 @@ import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite, RewriteSet
-from gather_infer.passes.rewrites.indexing import END, START, axis_of, pick_of
+from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of
 from gather_infer.passes.site import Site
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, Span
@@ -167,6 +167,28 @@ def shrink_table(site: Site) -> Rewrite | None:
     kept = site.add_constant(Constant(table.data_type, rows), site.input(0))
     made = site.new("Gather", [kept, site.input(1)], axis=pick.axis)
     return site.keeps("rows of a table past the largest index are not read", made)
+
+
+@rewrites.rewrites("Gather", since=10)
+def gather_by_slice(site: Site) -> Rewrite | None:
+    """Gather(x, Slice(i, s, e, axes), axis) == Slice(Gather(x, i, axis), s, e, axes + axis), x and i constant.
+
+    The Gather is a constant then: a table of positions, cut to the length of the input. i is in range as a whole, and
+    the axes of the Slice are known.
+    """
+    pick, cut = pick_of(site), site.producer(1, "Slice")
+    if pick is None or cut is None or not cut.is_constant(0) or not site.is_constant(0):
+        return None
+    indices, shape, rank = cut.integers_of(0), cut.shape(0), len(pick.shape)
+    axes = cut.integers_of(3) if cut.input(3) else None
+    if indices is None or shape is None or axes is None or not all(-rank <= a < rank for a in axes):
+        return None
+    taken = gathered_constant(site, site.input(0), indices, shape, pick.axis)
+    if taken is None:
+        return None
+    inputs = [taken, cut.input(1), cut.input(2), site.vector(pick.axis + a % rank for a in axes)]
+    made = site.new("Slice", [*inputs, *filter(None, [cut.input(4)])])
+    return site.keeps("Gather by a part of constant indices is a part of the Gather by all of them", made)
 
 
 @rewrites.rewrites("Where")

@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite, RewriteSet
-from gather_infer.passes.rewrites.indexing import axes_of, pick_of
+from gather_infer.passes.rewrites.indexing import axes_of, pick_of, picked
 from gather_infer.passes.site import Site
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, Shape
@@ -47,6 +48,64 @@ def gather_of_grid(site: Site) -> Rewrite | None:
     if grid is None or not _counts(site, grid, pick.length):
         return None
     return _reshaped(site, pick.result, "Gather of all positions in order is its data, with other axes")
+
+
+@rewrites.rewrites("Gather", since=11)
+def gather_of_run(site: Site) -> Rewrite | None:
+    """Gather(x, Range(s, e), axis) == Slice(x, s, e, axis), s >= 0 and e >= 0.
+
+    Below 0 a Slice counts from the end of the axis as a whole, a Gather each index. What is past the end fails in the
+    Gather. Axes of length 1 that the Range has got are those of the Slice.
+    """
+    pick = pick_of(site)
+    if pick is None:
+        return None
+    at: Site | None = site.producer(1, "Range", "Unsqueeze", "Squeeze", "Reshape")
+    length = [d for d in pick.shape if not site.equal(d, 1)]
+    while at is not None and at.op_type != "Range":
+        inner = at.shape(0)
+        if inner is None or [d for d in inner if not site.equal(d, 1)] != length:
+            return None
+        at = at.producer(0, "Range", "Unsqueeze", "Squeeze", "Reshape")
+    if at is None or at.elements(2) != (1,) or not at.is_from(0, 0) or not at.is_from(1, 0):
+        return None
+    run = at.result().shape
+    added = None if run is None else _ones_added(site, run, pick.shape)
+    if added is None:
+        return None
+    start, end = _as_vector(site, at.input(0)), _as_vector(site, at.input(1))
+    if start is None or end is None:
+        return None
+    made = site.new("Slice", [site.input(0), start, end, site.vector([pick.axis])])
+    law = "Gather of the positions from s to e is a Slice"
+    return site.keeps(law, site.unsqueeze(made, [pick.axis + a for a in added]) if added else made)
+
+
+def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
+    """An integer scalar of the graph as a tensor of rank 1, without a new Unsqueeze; None when there is none."""
+    fact = site.known(name)
+    if fact.shape != () or depth > 4:
+        return None
+    constant = site.engine.load(site.graph, name)
+    if constant is not None:
+        return site.add_constant(Constant(constant.data_type, constant.bits.reshape(1)))
+    for reader in site.readers_of(name):
+        if reader.op_type == "Unsqueeze" and not reader.domain and reader.input(0) == name:
+            wide = reader.result().shape
+            if wide is not None and len(wide) == 1:
+                return reader.output()
+    writer = site.writer(name, "Squeeze", "Add", "Sub", "Gather")
+    if writer is None:
+        return None
+    if writer.op_type == "Squeeze":
+        return writer.input(0) if writer.rank(0) == 1 else None
+    if writer.op_type == "Gather":
+        pick = pick_of(writer)
+        if pick is None or pick.indices is None or len(pick.data) != 1:
+            return None
+        return picked(site, writer.input(0), pick.indices, (1,), 0)
+    left, right = _as_vector(site, writer.input(0), depth + 1), _as_vector(site, writer.input(1), depth + 1)
+    return None if left is None or right is None else site.new(writer.op_type, [left, right])
 
 
 @rewrites.rewrites("GatherND")

@@ -142,7 +142,7 @@ def gathered_constant(site: Site, name: str, indices: Sequence[int], shape: Shap
     if found is None or not all(isinstance(d, int) for d in shape):
         return None
     size = prod(int(str(d)) for d in (*found.bits.shape[:axis], *shape, *found.bits.shape[axis + 1 :]))
-    if size * max(1, found.bits.itemsize) > site.max_growth:
+    if size * max(1, found.bits.itemsize) > site.growth_limit:
         return None
     index = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
     try:
