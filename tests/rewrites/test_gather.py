@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.rewrites.table import Case, judge
@@ -208,7 +210,9 @@ CASES = {
     ),
 }  # fmt: skip
 
+RULES = Counter(case.rule for case in CASES.values())
+
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rewrite(case: Case) -> None:
-    judge(case, runs=100)
+    judge(case, runs=-(-200 // RULES[case.rule]))  # 200 of a rule in all its cases

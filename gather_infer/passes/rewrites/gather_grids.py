@@ -11,7 +11,7 @@ from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite, RewriteSet
 from gather_infer.passes.rewrites.indexing import axes_of, pick_of, picked
 from gather_infer.passes.site import Site
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, Shape
 
 rewrites = RewriteSet()
@@ -52,38 +52,70 @@ def gather_of_grid(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Gather", since=11)
 def gather_of_run(site: Site) -> Rewrite | None:
-    """Gather(x, Range(s, e), axis) == Slice(x, s, e, axis), s >= 0 and e >= 0.
+    """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), s + k >= 0 and e + k >= 0, k of one element.
 
     Below 0 a Slice counts from the end of the axis as a whole, a Gather each index. What is past the end fails in the
     Gather. Axes of length 1 that the Range has got are those of the Slice.
     """
     pick = pick_of(site)
-    if pick is None:
+    run = None if pick is None else _run_of(site, site.input(1), pick.shape)
+    if pick is None or run is None:
         return None
-    at: Site | None = site.producer(1, "Range", "Unsqueeze", "Squeeze", "Reshape")
-    length = [d for d in pick.shape if not site.equal(d, 1)]
-    while at is not None and at.op_type != "Range":
-        inner = at.shape(0)
-        if inner is None or [d for d in inner if not site.equal(d, 1)] != length:
-            return None
-        at = at.producer(0, "Range", "Unsqueeze", "Squeeze", "Reshape")
-    if at is None or at.elements(2) != (1,) or not at.is_from(0, 0) or not at.is_from(1, 0):
+    at, offsets = run
+    counted, start, end = at.result().shape, at.elements(0), at.elements(1)
+    moved: Dim = 0
+    for name in offsets:
+        moved = moved + site.known(name).only_element
+    if counted is None or not start or not end or not all(site.at_most(0, v[0] + moved) for v in (start, end)):
         return None
-    run = at.result().shape
-    added = None if run is None else _ones_added(site, run, pick.shape)
+    added = _ones_added(site, counted, pick.shape)
     if added is None:
         return None
-    start, end = _as_vector(site, at.input(0)), _as_vector(site, at.input(1))
-    if start is None or end is None:
-        return None
-    made = site.new("Slice", [site.input(0), start, end, site.vector([pick.axis])])
+    bounds: list[str] = []
+    for at_input in (0, 1):
+        terms = [name for name in (at.input(at_input), *offsets) if site.known(name).only_element != 0]
+        vectors = [_as_vector(site, name) for name in terms or [at.input(at_input)]]
+        found = [vector for vector in vectors if vector is not None]
+        if len(found) < len(vectors):
+            return None
+        total = found[0]
+        for vector in found[1:]:
+            total = site.new("Add", [total, vector])
+        bounds.append(total)
+    made = site.new("Slice", [site.input(0), *bounds, site.vector([pick.axis])])
     law = "Gather of the positions from s to e is a Slice"
     return site.keeps(law, site.unsqueeze(made, [pick.axis + a for a in added]) if added else made)
 
 
+def _run_of(site: Site, name: str, shape: Shape) -> tuple[Site, list[str]] | None:
+    """The Range with step 1 that indices are, and what is added to all of it; None when they are something else."""
+    length = [d for d in shape if not site.equal(d, 1)]
+    offsets: list[str] = []
+    for _ in range(_MAX_DEPTH):
+        at = site.writer(name, "Range", "Unsqueeze", "Squeeze", "Reshape", "Add")
+        if at is None:
+            return None
+        if at.op_type == "Range":
+            is_run = at.elements(2) == (1,) and at.result().dtype is DType.INT64
+            return (at, offsets) if is_run else None
+        name = at.input(0)
+        if at.op_type == "Add":
+            others = [n for n in at.inputs if isinstance(site.known(n).only_element, (int, Expr))]
+            if len(others) != 1 or site.known(others[0]).shape not in ((), (1,)):
+                return None
+            offsets += others
+            name = at.input(1) if others[0] == name else name
+        inner = site.known(name).shape
+        if inner is None or [d for d in inner if not site.equal(d, 1)] != length:
+            return None
+    return None
+
+
 def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
-    """An integer scalar of the graph as a tensor of rank 1, without a new Unsqueeze; None when there is none."""
+    """An integer of the graph as a tensor of rank 1, without a new Unsqueeze; None when there is none."""
     fact = site.known(name)
+    if fact.shape == (1,):
+        return name
     if fact.shape != () or depth > 4:
         return None
     constant = site.engine.load(site.graph, name)
