@@ -36,12 +36,10 @@ def command(model: str, facts: Facts, target: Target | None, gather_oob: Any, st
     from gather_infer.report import unmended
 
     result = convert(model, gather_oob=gather_oob, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
-    is_proved = any(c.indices == "proved" for c in result.converted)
     return finish(
         console.lines_of(CONVERSION, result),
         result.save,
         target,
         console,
         refused=strict and has_faults(unmended(result)),
-        caveat=facts.caveat("the proof") if is_proved else "",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .options import Function, option, with_options
-from .rule_files import load_rules
+from .rule_files import load_sets
 
 if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
@@ -27,14 +27,11 @@ class Facts:
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         return [option for option, values in said.items() if values]
 
-    def caveat(self, what: str) -> str:
-        """Says that `what` was written is right only for what is known of the inputs; empty when nothing is."""
-        given = ", ".join((*self.dims, *self.inputs))
-        return f"{what} holds for {given} only; the inputs are declared as before" if given else ""
-
     def rules(self) -> list[RuleSet]:
-        """Runs the files. Raises as `load_rules`."""
-        return load_rules(self.rule_files)
+        """Runs the files. Raises as `load_sets`."""
+        from gather_infer.rules import RuleSet
+
+        return load_sets(self.rule_files, RuleSet, "--rules")
 
 
 def facts_options(function: Function) -> Function:

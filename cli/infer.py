@@ -43,6 +43,7 @@ def command(
     """
     from gather_infer.catalog.family import is_gather
     from gather_infer.inference import infer
+    from gather_infer.inference.annotate import annotated
     from gather_infer.model import open_model, save
     from gather_infer.report import summarize
 
@@ -50,13 +51,13 @@ def command(
     file = open_model(model)
     inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
     summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
-    lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints))
+    annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
+    lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
 
-    def annotate(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:
-        return save(file, inference.annotated(), path, external_data=external_data, in_place=in_place)
+    def write(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:
+        return save(file, annotated_model, path, external_data=external_data, in_place=in_place)
 
-    written = write_and_print(lines, annotate, target, console)
+    written = write_and_print(lines, write, target, console)
     if written is not None:
         console.wrote(written)
-        console.message(facts.caveat("its value_info"))
     return 1 if strict and has_faults(inference.diagnostics) else 0

@@ -22,9 +22,11 @@ COMMANDS = (
     "convert",
     "explain",
     "fold",
+    "freeze",
     "infer",
     "inspect",
     "ops",
+    "optimize",
 )
 """What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
 

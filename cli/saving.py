@@ -108,15 +108,9 @@ def write_and_print(
     return written
 
 
-def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool, caveat: str) -> int:
-    """The end of a command that rewrites a model: `write_and_print`, then what has to be known of the new file.
-
-    caveat   what the new file rests on, empty for nothing
-
-    Returns the exit code, 1 when it is refused.
-    """
+def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool) -> int:
+    """The end of a command that rewrites a model: `write_and_print`; the exit code, 1 when it is refused."""
     written = write_and_print(lines, save, target, console, refused=refused)
     if written is not None:
         console.wrote(written, timed=True)
-        console.message(caveat)
     return 1 if refused else 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gather_infer.inference import Access, Inference, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
-    from gather_infer.passes import OptimizeResult, fold, optimize
+    from gather_infer.passes import FreezeResult, OptimizeResult, Rewrite, RewriteSet, Site, fold, freeze, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
@@ -46,7 +46,7 @@ _HOME = {
     "inference": ("Access", "Inference", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
-    "passes": ("OptimizeResult", "fold", "optimize"),
+    "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "freeze", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
@@ -61,6 +61,7 @@ __all__ = [
     "Dim",
     "Explanation",
     "Expr",
+    "FreezeResult",
     "GatherInferError",
     "Inference",
     "Location",
@@ -71,9 +72,12 @@ __all__ = [
     "OpCall",
     "OptimizeResult",
     "OptionalType",
+    "Rewrite",
+    "RewriteSet",
     "RuleSet",
     "SequenceType",
     "Severity",
+    "Site",
     "Span",
     "SpecViolation",
     "SymbolicTensor",
@@ -81,6 +85,7 @@ __all__ = [
     "convert",
     "explain",
     "fold",
+    "freeze",
     "infer",
     "open_model",
     "optimize",

@@ -76,6 +76,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI108": (Severity.ERROR, "a function calls itself, or a model nests deeper than the limit"),
     "GI109": (Severity.WARNING, "an opset, IR version or dim that is legal protobuf but not sensible"),
     "GI110": (Severity.ERROR, "the body of a control-flow operator does not fit its node"),
+    "GI111": (Severity.WARNING, "what the metadata records of the dims cannot be read, or does not fit the inputs"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -87,7 +88,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
     "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
     "GI214": (Severity.WARNING, "the budget of work is spent: a body is not walked, or questions of sizes stay open"),
-    # the gather family
+    # axes, ranks and indices
     "GI301": (Severity.ERROR, "a constant index is out of bounds"),
     "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),
     "GI303": (Severity.WARNING, "a negative constant index where the operator's version does not define it"),
@@ -107,7 +108,7 @@ GROUPS: dict[str, str] = {
     "1": "The model as a whole",
     "20": "Declared against inferred",
     "21": "Operators",
-    "3": "The Gather family",
+    "3": "Axes, ranks and indices",
     "4": "Edits",
 }
 
@@ -123,6 +124,7 @@ ADVICE: dict[str, str] = {
     "GI108": "Inline the function, or flatten the nesting.",
     "GI109": "Leave the dim empty, or name it, when its size is not known.",
     "GI110": "Give the body the inputs and outputs that its node passes and takes.",
+    "GI111": "Remove the entry `gather_infer.dims` of the metadata, or write it as docs/inference.md says.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
@@ -139,10 +141,10 @@ ADVICE: dict[str, str] = {
     "GI305": "Add or remove axes with Unsqueeze, Squeeze or Reshape.",
     "GI306": "Set `batch_dims` in the range that the message gives; data and indices agree in that many first dims.",
     "GI307": "The last dim of `indices` has to be between 1 and the rank of data less `batch_dims`.",
-    "GI308": "Cast the indices to int64, which every operator of the family takes.",
+    "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
-    "GI401": "Raise `--max-bytes` if the constant may be that large; otherwise the reason stands in the message.",
+    "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
 }  # fmt: skip
 
 
@@ -158,5 +160,5 @@ def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def group_of(code: str) -> str:
-    """What the codes of its kind are about: `The Gather family`."""
+    """What the codes of its kind are about: `Axes, ranks and indices`."""
     return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))

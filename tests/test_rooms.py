@@ -56,10 +56,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
     "passes": (
-        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "tensor"}, {"numpy", "onnx"}
+        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "symbolic", "tensor"},
+        {"numpy", "onnx", "onnxruntime"},  # onnxruntime where it is installed, inside a function
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
     "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "verification": (
+        {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
+    ),
     "openvino": (
         {
             "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",

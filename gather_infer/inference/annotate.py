@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.inference.interface import Interface, Run, declare
 from gather_infer.inference.naming import INNER, TENSORS, Scopes, names_of_dims, speller
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
 from gather_infer.model import ModelFile
@@ -42,11 +43,12 @@ class _Style:
             self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
-def annotated(source: ModelFile, scopes: Scopes, inputs: Iterable[str], *, weights: bool = False) -> ModelProto:
-    """See Inference.annotated, whose `scopes` and `inputs` these are."""
-    model = source.with_weights() if weights else _copy(source.proto)
-    _annotate_graph(model.graph, MAIN, scopes, _Style(speller(model, scopes, inputs)))
-    return model
+def annotated(source: ModelFile, run: Run, *, weights: bool = False) -> tuple[ModelProto, Interface]:
+    """See Inference.annotated, which is the `run`; and how the types differ from those that were there."""
+    given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True)
+    model = _copy(given) if given is source.proto else given
+    _annotate_graph(model.graph, MAIN, run.scopes, _Style(speller(model, run.scopes, run.inputs)))
+    return model, interface
 
 
 def completed(source: ModelFile, scopes: Scopes, generated: Collection[str]) -> tuple[ModelProto, list[str]]:

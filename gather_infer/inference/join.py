@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from gather_infer.rules import Context
 from gather_infer.spans import hull, span_of, type_span
@@ -21,7 +22,7 @@ from gather_infer.tensor import (
     make_values,
 )
 
-FreshDim = Callable[[], Dim]
+FreshDim: TypeAlias = Callable[[], Dim]
 
 
 def fresh_dim(context: Context, reason: str) -> FreshDim:
@@ -91,12 +92,16 @@ def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
         case SparseTensor(dtype=a, shape=s), SparseTensor(dtype=b, shape=t):
             return _differ(a, b) or _shapes_differ(s, t, scope)
         case SequenceType(element=x), SequenceType(element=y):
-            return x is not None and y is not None and contradiction(x, y, scope)
+            return _inner_differ(x, y, scope)
         case OptionalType(element=x), OptionalType(element=y):
-            return x is not None and y is not None and contradiction(x, y, scope)
-        case MapType(key=a), MapType(key=b):
-            return _differ(a, b)
+            return _inner_differ(x, y, scope)
+        case MapType(key=a, value=x), MapType(key=b, value=y):
+            return _differ(a, b) or _inner_differ(x, y, scope)
     return inferred != SymbolicTensor()
+
+
+def _inner_differ(declared: Value | None, inferred: Value | None, scope: Scope) -> bool:
+    return declared is not None and inferred is not None and contradiction(declared, inferred, scope)
 
 
 def _differ(a: DType | None, b: DType | None) -> bool:

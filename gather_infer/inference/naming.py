@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
@@ -23,7 +23,7 @@ TENSORS = ("tensor_type", "sparse_tensor_type")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
-Scopes = Mapping[GraphPath, Mapping[str, Value]]
+Scopes: TypeAlias = Mapping[GraphPath, Mapping[str, Value]]
 
 
 def dims_of(proto: TypeProto) -> list[Any]:

@@ -9,13 +9,24 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gather_infer.errors import UsageError
-from gather_infer.symbolic import Dim, DimSyntaxError, Interval, free_symbols, parse_dim, substitute
+from gather_infer.inference.stated import BOUNDS, Statement, split
+from gather_infer.symbolic import (
+    Dim,
+    DimSyntaxError,
+    DimTooLarge,
+    Expr,
+    Interval,
+    Scope,
+    free_symbols,
+    parse_dim,
+    substitute,
+    symbol,
+)
 from gather_infer.tensor import DType, Shape
 
 MAX_SIZE: Final = 2**63 - 1
 """The largest size that a model file can state."""
 
-_RANGE = re.compile(r"(\d*)\s*\.\.\s*(\d*)")
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
 _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
@@ -31,10 +42,14 @@ class InputSpec:
 
 @dataclass(slots=True)
 class DimSpecs:
-    """Bindings (`seq = 128`, `total = past + seq`) and bounds (`seq` in 1..512) of input symbols, by name."""
+    """Bindings (`seq = 128`, `total = past + seq`) and bounds (`seq` in 1..512) of input symbols, by name.
+
+    required   what holds of expressions, and can be said of no symbol alone
+    """
 
     bound: dict[str, Dim] = field(default_factory=dict)
     bounds: dict[str, Interval] = field(default_factory=dict)
+    required: list[Statement] = field(default_factory=list)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -91,7 +106,7 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
     """The bounds `LOW..HIGH`, None when the text is of another form."""
     if ".." not in text or text in names:
         return None
-    match = _RANGE.fullmatch(text)
+    match = BOUNDS.fullmatch(text)
     if match is None:
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
@@ -132,12 +147,125 @@ def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
 
 
 def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
-    """The dim with what its symbols are bound to. Raises UsageError when a divisor becomes 0."""
+    """The dim with what its symbols are bound to. Raises UsageError when a divisor becomes 0, or it grows too large."""
     try:
         return substitute(dim, bound)
     except ZeroDivisionError as error:
         sizes = ", ".join(f"{name} = {bound[name]}" for name in sorted(free_symbols(dim) & bound.keys()))
         raise UsageError(f"{dim} divides by 0 where {sizes}") from error
+    except DimTooLarge as error:
+        raise UsageError(f"with what is said of its dims, {dim} is too large: {error}") from error
+
+
+def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) -> None:
+    """Add what a file records of its dims.
+
+    stands_for   dims in the place of names of the file
+
+    Raises UsageError when that cannot be true together with what is there.
+    """
+    named = bound_dim(statement.dim, stands_for)
+    dim = bound_dim(named, specs.bound)
+    if isinstance(statement.value, Interval):
+        # a name that is bound to an expression keeps its bounds
+        is_name = isinstance(named, Expr) and named.is_symbol and isinstance(dim, Expr)
+        _state_bounds(specs, named if is_name else dim, statement.value, statement)
+        return
+    value = bound_dim(bound_dim(statement.value, stands_for), specs.bound)
+    equate(specs, dim, value, f"{statement}, which the file records,")
+
+
+def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
+    """Add that two dims are equal, of which nothing is bound any more. Raises UsageError when they cannot be.
+
+    what   says it in words
+    """
+    if dim == value:
+        return
+    for left, right in ((dim, value), (value, dim)):
+        if isinstance(left, Expr) and left.is_symbol and left.name not in free_symbols(right):
+            bind(specs, left.name, right)
+            return
+    try:
+        only = _only_solution(dim - value, what)
+    except DimTooLarge:
+        only = None
+    if only is not None:
+        bind(specs, *only)
+        return
+    left, right = (dim, value) if isinstance(dim, Expr) else (value, dim)
+    if not isinstance(left, Expr):
+        raise UsageError(f"{what} holds for no sizes: {left} and {right} differ")
+    specs.required.append(Statement(left, right))
+
+
+def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
+    """The symbol and its size where `zero` is 0; None when that is no question of one symbol with a factor."""
+    names = free_symbols(zero)
+    if len(names) != 1:
+        return None
+    (name,) = names
+    try:
+        constant, one = substitute(zero, {name: 0}), substitute(zero, {name: 1})
+    except ZeroDivisionError:
+        return None
+    if not (isinstance(constant, int) and isinstance(one, int)):
+        return None
+    factor = one - constant
+    if factor == 0 or zero != factor * symbol(name) + constant:
+        return None
+    size, rest = divmod(-constant, factor)
+    if rest or size < 0:
+        raise UsageError(f"{what} holds for no size of {name!r}")
+    return name, size
+
+
+def _state_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, statement: Statement) -> None:
+    if isinstance(dim, int):
+        if dim not in bounds:
+            raise UsageError(f"dim {str(statement.dim)!r} is {dim}, the file records {statement}")
+    elif dim.is_symbol:
+        present = specs.bounds.get(dim.name)
+        narrowed = bounds if present is None else bounds & present
+        if narrowed.is_empty:
+            said = "no size is" if present is None else f"dim {dim.name!r} is in {present}, none of it"
+            raise UsageError(f"{said} in the bounds {statement}, which the file records")
+        specs.bounds[dim.name] = narrowed
+    else:
+        specs.required.append(Statement(dim, bounds))
+
+
+def scope_of(specs: DimSpecs) -> Scope:
+    """What is known of the symbols. Raises UsageError when it cannot be true."""
+    scope = Scope()
+    for name, interval in specs.bounds.items():
+        scope.declare(name, interval)
+        bound = specs.bound.get(name)
+        if bound is not None:
+            _require(scope, bound, interval)
+            if scope.is_contradictory:
+                raise UsageError(f"dim {name!r} is {bound}, which is outside {interval}")
+    for name, bound in specs.bound.items():
+        scope.require(bound)
+        if scope.is_contradictory:
+            raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
+    for statement in specs.required:
+        value = statement.value if isinstance(statement.value, Interval) else bound_dim(statement.value, specs.bound)
+        _require(scope, bound_dim(statement.dim, specs.bound), value)
+        if scope.is_contradictory:
+            raise UsageError(f"{statement} holds for no sizes that are allowed")
+    return scope
+
+
+def _require(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
+    low, high = (value.lo, value.hi) if isinstance(value, Interval) else (value, value)
+    try:
+        if low is not None:
+            scope.require(dim - low)
+        if high is not None:
+            scope.require(high - dim)
+    except DimTooLarge:
+        return  # less is known
 
 
 def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, InputSpec]:
@@ -172,7 +300,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _shape(name: str, text: str) -> Shape:
     dims: list[Dim] = []
-    for part in _top_level(text):
+    for part in split(text, ",") if text.strip() else ():
         try:
             dim = parse_dim(part)
         except DimSyntaxError as error:
@@ -183,18 +311,3 @@ def _shape(name: str, text: str) -> Shape:
             raise UsageError(f"input {name!r}: a dim must be in [0, 2^63 - 1], is {dim}")
         dims.append(dim)
     return tuple(dims)
-
-
-def _top_level(text: str) -> list[str]:
-    """The parts between commas that are not inside parentheses or quotes."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for position, char in enumerate(text):
-        if char == "'" and (position == 0 or text[position - 1] != "\\"):
-            quoted = not quoted
-        elif not quoted:
-            depth += (char == "(") - (char == ")")
-            if char == "," and depth == 0:
-                parts.append(text[start:position])
-                start = position + 1
-    parts.append(text[start:])
-    return [] if parts == [""] or (len(parts) == 1 and not parts[0].strip()) else [p.strip() for p in parts]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from gather_infer.access import Addressing
     from gather_infer.inference.lineage.trace import Trace
+    from gather_infer.inference.said import Given
+    from gather_infer.inference.stated import Statement
     from gather_infer.model import ModelFile
 
 
@@ -120,8 +122,8 @@ class Inference(Mapping[str, Value]):
 
     `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
-    `assumptions` listed, as far as the file is right about what is `believed`. `known` is what is declared of dims, and
-    what nodes imply that every run reaches.
+    `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
+    the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class Inference(Mapping[str, Value]):
         accesses: tuple[Access, ...],
         believed: tuple[Belief, ...] = (),
         known: Scope | None = None,
+        declared: Scope | None = None,
+        given: Given | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -152,6 +156,8 @@ class Inference(Mapping[str, Value]):
         self.accesses = accesses
         self.believed = believed
         self.known = Scope() if known is None else known
+        self.declared = Scope() if declared is None else declared
+        self.given = given
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]
@@ -172,6 +178,11 @@ class Inference(Mapping[str, Value]):
             if known == label:
                 return self.scopes[path]
         raise KeyError(label)
+
+    @property
+    def recorded(self) -> tuple[Statement, ...]:
+        """What the file records of its dims: it is taken for declared, as what the caller says."""
+        return () if self.given is None else self.given.recorded
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -199,10 +210,13 @@ class Inference(Mapping[str, Value]):
     def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
         """The model with `value_info` filled in for every value whose type is known, subgraphs included.
 
+        What the caller gave of the inputs is declared in it: numbers and names in the types of inputs and outputs,
+        bounds and relations in the metadata.
+
         A model opened from a path comes back with its large weights still on disk (legal external tensors that point
         into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input stays as it
         is.
         """
         from gather_infer.inference.annotate import annotated
 
-        return annotated(self.model, self.scopes, self.inputs, weights=weights)
+        return annotated(self.model, self, weights=weights)[0]

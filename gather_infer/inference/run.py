@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from onnx import ValueInfoProto
 
@@ -16,9 +16,10 @@ from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import effort_of, spent_on_proofs
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
-from gather_infer.inference.options import DimSpecs, InputSpec, bind, bound_dim, read_dims, read_inputs
-from gather_infer.inference.proto.types import DimReader, expression_of, from_type
+from gather_infer.inference.options import InputSpec, bound_dim, scope_of
+from gather_infer.inference.proto.types import DimReader, from_type
 from gather_infer.inference.result import Access, Belief, Inference
+from gather_infer.inference.said import read_given, shaped_dims
 from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
@@ -108,43 +109,8 @@ class _Run:
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
         overridable = model.proto.ir_version >= 4 and not fixed_defaults
         self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
-        self.input_specs = read_inputs(inputs, (i.name for i in self.inputs))
-        self.unnamed: dict[tuple[str, int], str] = {}
-        self.known = self._input_symbols()
-        self.dim_specs: DimSpecs = read_dims(dims, self.known)
-        for value in self.inputs:
-            if value.name in self.input_specs:
-                self._bind_declared(value, self.input_specs[value.name].shape)
-
-    def _input_symbols(self) -> frozenset[str]:
-        """The symbols of the inputs: dim_params that are names, and `input.axis` for a dim that states nothing."""
-        texts: set[str] = set()
-        names: set[str] = set()
-        for value in self.inputs:
-            if value.name in self.input_specs:
-                for dim in self.input_specs[value.name].shape:
-                    names |= free_symbols(dim)
-            texts.update(_dim_params(value))
-        for text in sorted(texts, key=len):  # an expression is longer than the names in it
-            if expression_of(text, names) is None:
-                names.add(text)
-        for value in self.inputs:
-            for axis in _open_axes(value) if value.name not in self.input_specs else ():
-                name = f"{value.name}.{axis}"
-                while name in names:  # the model has this name for another dim
-                    name += "_"
-                self.unnamed[value.name, axis] = name
-        return frozenset(names) | set(self.unnamed.values())
-
-    def _bind_declared(self, value: ValueInfoProto, given: Shape) -> None:
-        """A dim that the model names and `--input` sizes has that size wherever the name stands."""
-        declared_dims = _dims(value)
-        if len(declared_dims) != len(given):
-            return  # a contradiction, or no rank was declared
-        for declared, dim in zip(declared_dims, given, strict=True):
-            name = declared.dim_param
-            if name in self.known and name not in self.dim_specs.bound and name not in free_symbols(dim):
-                bind(self.dim_specs, name, dim)
+        self.given, self.doubts = read_given(model.proto, self.inputs, dims, inputs)
+        self.known, self.dim_specs, self.input_specs = self.given.known, self.given.dims, self.given.inputs
 
     def run(self) -> Inference:
         proto = self.model.proto
@@ -160,7 +126,7 @@ class _Run:
 
     def _attempt(self) -> Inference | None:
         """The result; None when a declared dim and a generated symbol have the same name."""
-        declared = start = self._declared_scope()
+        declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
@@ -189,25 +155,7 @@ class _Run:
         accesses = list(walker.record.all(Access))
         if number:
             accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
-        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope))
-
-    def _declared_scope(self) -> Scope:
-        """What the caller says of the inputs' symbols. Raises UsageError when it cannot be true."""
-        scope = Scope()
-        for name, interval in self.dim_specs.bounds.items():
-            scope.declare(name, interval)
-            bound = self.dim_specs.bound.get(name)
-            if bound is not None and interval.lo is not None:
-                scope.require(bound - interval.lo)
-            if bound is not None and interval.hi is not None:
-                scope.require(interval.hi - bound)
-            if bound is not None and scope.is_contradictory:
-                raise UsageError(f"dim {name!r} is {bound}, which is outside {interval}")
-        for name, bound in self.dim_specs.bound.items():
-            scope.require(bound)
-            if scope.is_contradictory:
-                raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
-        return scope
+        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope), declared)
 
     def _independent(self, assumed: Collection[Assumption], declared: Scope, learnt: Scope) -> tuple[Assumption, ...]:
         """The assumptions that neither the nodes nor those before them prove.
@@ -269,10 +217,10 @@ class _Run:
         def unnamed(axis: int) -> Dim:
             if not value.type.HasField("tensor_type"):
                 return context.fresh(DIFFERS)  # of the members of a sequence, say
-            name = self.unnamed.get((value.name, axis), f"{value.name}.{axis}")
+            name = self.given.unnamed.get((value.name, axis), f"{value.name}.{axis}")
             return substitute(symbol(name), self.dim_specs.bound)
 
-        for dim in _dims(value):
+        for dim in shaped_dims(value):
             if dim.WhichOneof("value") == "dim_value" and dim.dim_value < -1:
                 message = f"a dim of {value.name} must be >= 0, is {dim.dim_value}; it is taken as unknown"
                 self.early.append(diagnostic("GI109", message, Location(value=value.name)))
@@ -292,6 +240,7 @@ class _Run:
         outputs: list[Value],
         accesses: Iterable[Access],
         assumptions: Iterable[Assumption],
+        declared: Scope,
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
@@ -310,13 +259,21 @@ class _Run:
             walker.labels,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
-            diagnostics=(*self.early, *walker.record.all(Diagnostic), *notes, *spent_on_proofs(context.scope)),
+            diagnostics=(
+                *self.doubts,
+                *self.early,
+                *walker.record.all(Diagnostic),
+                *notes,
+                *spent_on_proofs(context.scope),
+            ),
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, context.causes),
             accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,
+            declared=declared,
+            given=self.given,
         )
 
     def _declared_outputs(
@@ -357,30 +314,16 @@ class _Run:
         return found
 
 
-def _dims(value: ValueInfoProto) -> Sequence[Any]:
-    kind = value.type.WhichOneof("value")
-    if kind in ("tensor_type", "sparse_tensor_type"):
-        return list(getattr(value.type, kind).shape.dim)
-    return []
-
-
-def _dim_params(value: ValueInfoProto) -> list[str]:
-    return [d.dim_param for d in _dims(value) if d.dim_param]
-
-
-def _open_axes(value: ValueInfoProto) -> list[int]:
-    return [
-        axis
-        for axis, d in enumerate(_dims(value))
-        if not d.dim_param and not (d.WhichOneof("value") == "dim_value" and d.dim_value >= 0)
-    ]
-
-
 def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:
     """The declared input with what `--input` states. Raises UsageError when the two contradict."""
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
     shape: Shape = tuple(bound_dim(d, bound) for d in spec.shape)
+    if declared.rank == len(shape):  # a name does not make a size unknown
+        shape = tuple(
+            old if isinstance(old, int) and isinstance(new, Expr) else new
+            for old, new in zip(declared.shape or (), shape, strict=True)
+        )
     if spec.dtype is not None and declared.dtype not in (None, spec.dtype):
         raise UsageError(f"input {name!r} is declared {declared.dtype}, not {spec.dtype}")
     given = SymbolicTensor(spec.dtype or declared.dtype, shape)

@@ -214,7 +214,7 @@ class Walker(State):
             if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
-        text = _constant_text(entry, node, outputs) if entry.op_type == "Constant" else None
+        text = _constant_text(entry, node) if entry.op_type == "Constant" else None
         if text is not None and text in self.constants:
             if node.attribute[0].type == _A.TENSOR:
                 frame.constants[outputs[0]] = node.attribute[0].t
@@ -278,7 +278,7 @@ class Walker(State):
         if entry.control:
             return control.infer(self, node, attributes, inputs, frame)
         if entry.rule is not None:
-            if node.op_type == "Constant" and len(outputs) == 1 and "value" in attributes:
+            if entry.op_type == "Constant" and not entry.domain and "value" in attributes:
                 for attribute in function.resolved(node, frame).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
@@ -408,9 +408,9 @@ def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute
     return (entry, *names, *attributes.items(), *map(bool, outputs))
 
 
-def _constant_text(entry: Entry, node: NodeProto, outputs: Sequence[str]) -> tuple[int, bytes] | None:
+def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
     """All that the fact of a small Constant depends on; None when it is large, or when more has to be asked."""
-    if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1 or len(outputs) != 1:
+    if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
     if attribute.ref_attr_name or attribute.ByteSize() > MAX_CONSTANT_TEXT:

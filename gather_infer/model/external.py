@@ -46,12 +46,17 @@ def type_name(tensor: TensorProto) -> str:
     return f"{name}[{', '.join(map(str, tensor.dims))}]"
 
 
+def element_bits(data_type: int) -> int | None:
+    """Bits of an element in raw form, where elements are packed; None for strings and what ONNX does not have."""
+    return _BITS.get(_NAMES.get(data_type, ""))
+
+
 def raw_nbytes(tensor: TensorProto) -> int:
     """Bytes that the elements take in raw form, from dims and data type alone.
 
     Raises ModelReadError for a negative dim, a string tensor or a data type that ONNX does not have.
     """
-    bits = _BITS.get(_NAMES.get(tensor.data_type, ""))
+    bits = element_bits(tensor.data_type)
     if bits is None:
         raise ModelReadError(f"tensor {tensor.name!r}: {type_name(tensor)} has no raw form")
     if any(dim < 0 for dim in tensor.dims):

@@ -11,6 +11,7 @@ from onnx import ModelProto
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import infer
+from gather_infer.inference.interface import declare
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
@@ -51,7 +52,7 @@ def convert(
 
     model        a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     gather_oob   "assume-valid" also converts a Gather whose indices are not proved in bounds, and lists it
-    dims, inputs, rules   as for `infer`; a proof that rests on them holds for such inputs only
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
     `fold`; UsageError for another `gather_oob` and as `infer`.
@@ -74,7 +75,8 @@ def convert(
     journal.add(*plan.dead)
     if plan.converted and not imported:
         journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))
-    proto = apply(journal, source.proto)
+    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
+    proto = apply(journal, declared)
     if plan.converted:
         _drop_unused_imports(proto)
     return ConversionResult(
@@ -84,6 +86,7 @@ def convert(
         journal=journal,
         source=source,
         proto=proto,
+        interface=interface,
     )
 
 

@@ -16,7 +16,7 @@ from gather_infer.model.edits import Edit, InsertNodes, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
 from gather_infer.passes.dead import find_dead
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype
+from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Subject
 from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, known_le
@@ -26,6 +26,13 @@ from gather_infer.validate import Kind, combined, verdict
 _BY = "openvino.gather"
 # OpenVINO's Gather whose indices are all in bounds, with batch_dims 0, is ONNX's with the same axis.
 _CASTABLE = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64})
+_GATHERED = frozenset(
+    {
+        DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128, DType.BOOL,
+        DType.STRING, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32,
+        DType.UINT64,
+    }
+)  # fmt: skip
 _BFLOAT16_SINCE = 13
 _NEGATIVE_SINCE = 11
 
@@ -118,7 +125,7 @@ class _Planner:
             raise _Refused(f"it must have 3 inputs and 1 output, has {len(node.input)} and {len(node.output)}")
         data, indices = (self.fact(path, name) for name in node.input[:2])
         self.check_attributes(node, indices)
-        if data.dtype is None or bits_dtype(data.dtype) is None:
+        if data.dtype not in _GATHERED:
             raise _Refused(f"ONNX's Gather does not take data of type {data.dtype or '? (not known)'}")
         if data.dtype is DType.BFLOAT16 and self.opset < _BFLOAT16_SINCE:
             raise _Refused(f"data of type bfloat16 needs opset {_BFLOAT16_SINCE}, the model imports {self.opset}")

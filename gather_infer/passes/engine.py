@@ -15,8 +15,9 @@ from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Cost, Rewrite, Table
+from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.site import Site, Unavailable
+from gather_infer.passes.table import Table
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
 from gather_infer.tensor import DType, SymbolicTensor, Value, element_bytes, from_values
@@ -50,22 +51,12 @@ class Done:
     nbytes: int
 
 
-@dataclass(slots=True)
-class Options:
-    """What the engine may do.
-
-    max_growth  bytes by which one rewrite may let the constants grow, what it makes dead taken off
-    sweeps      whether what nobody has read from the start goes as well
-    """
-
-    max_growth: int = 1 << 20
-    sweeps: bool = True
-
-
 @dataclass(slots=True, eq=False)
 class Engine:
     """Rules at work on a draft.
 
+    max_growth  bytes by which one rewrite may let the constants grow, what it makes dead taken off
+    sweeps  whether what nobody has read from the start goes as well
     faulty  nodes of the file at which the inference has found an error
     done   in the order in which it was done
     left   findings about nodes that a rule has left alone, each once
@@ -73,7 +64,8 @@ class Engine:
 
     draft: Draft
     table: Table
-    options: Options = field(default_factory=Options)
+    max_growth: int = 1 << 20
+    sweeps: bool = True
     faulty: frozenset[tuple[GraphPath, int]] = frozenset()
     done: list[Done] = field(default_factory=list)
     left: list[Diagnostic] = field(default_factory=list)
@@ -98,7 +90,7 @@ class Engine:
 
     def run(self) -> None:
         """Rewrite until nothing is left to do."""
-        if self.options.sweeps:
+        if self.sweeps:
             self._sweep_all()
         for node in self.draft.nodes:
             self._wait(node)
@@ -352,11 +344,11 @@ class Engine:
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
             return False
-        if cost.constant_bytes > self.options.max_growth:
+        if cost.constant_bytes > self.max_growth:
             self.note(
                 Site(self, node), "GI401",
                 f"not folded: its constants have {cost.constant_bytes} bytes more, "
-                f"the budget is {self.options.max_growth}",
+                f"the budget is {self.max_growth}",
             )  # fmt: skip
             return False
         if cost.run_bytes is None:

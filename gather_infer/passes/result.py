@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.domains import qualified
 from gather_infer.errors import ModelReadError
+from gather_infer.inference.interface import UNCHANGED, Interface
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.edits import Journal
 from gather_infer.model.paths import bodies
@@ -44,6 +45,7 @@ class PassResult:
     journal      the edits
     source       the model that was given
     proto        the model after the edits
+    interface    how its types differ from those of the model that was given
     """
 
     model: ModelProto | gs.Graph
@@ -51,6 +53,7 @@ class PassResult:
     journal: Journal
     source: ModelFile
     proto: ModelProto
+    interface: Interface = UNCHANGED
 
     @property
     def before(self) -> Size:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
-from gather_infer.inference import infer
+from gather_infer.inference import Inference, infer
+from gather_infer.inference.interface import declare
 from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.passes.draft import Draft
-from gather_infer.passes.engine import Done, Engine, Options
+from gather_infer.passes.engine import Done, Engine
 from gather_infer.passes.result import PassResult
-from gather_infer.passes.rewrite import RewriteSet, Table
 from gather_infer.passes.rewrites import ALL, FOLDING
 from gather_infer.passes.subject import Subject
+from gather_infer.passes.table import RewriteSet, Table
 from gather_infer.places import GraphPath
 from gather_infer.rules import RuleSet
 
@@ -26,9 +27,13 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OptimizeResult(PassResult):
-    """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made."""
+    """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
+
+    inference   of the model that was given, on which they rest
+    """
 
     done: tuple[Done, ...]
+    inference: Inference
 
 
 def fold(
@@ -48,14 +53,12 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_growth  bytes by which one node may let the constants grow; one that needs more is left alone and reported
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them as before
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth` and as `infer`.
     """
-    return _run(
-        model, FOLDING, lambda _: True, "fold", Options(max_growth=max_growth, sweeps=False), dims, inputs, rules
-    )
+    return _run(model, FOLDING, lambda _: True, "fold", max_growth, dims, inputs, rules)
 
 
 def optimize(
@@ -78,7 +81,7 @@ def optimize(
     max_growth  as for `fold`
     passes      names of the rules that are asked, all when empty; `skip` those that are not
     rewrites    sets of the caller, asked before the package's own
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only
+    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises as `fold`, and UsageError for a rule that there is not.
     """
@@ -91,7 +94,7 @@ def optimize(
     def is_wanted(name: str) -> bool:
         return (not passes or name in passes) and name not in skip
 
-    return _run(model, sets, is_wanted, "optimize", Options(max_growth=max_growth), dims, inputs, rules)
+    return _run(model, sets, is_wanted, "optimize", max_growth, dims, inputs, rules)
 
 
 def rule_names() -> list[str]:
@@ -104,13 +107,13 @@ def _run(
     sets: Sequence[RewriteSet],
     is_wanted: Callable[[str], bool],
     by: str,
-    options: Options,
+    max_growth: int,
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
     rules: Sequence[RuleSet],
 ) -> OptimizeResult:
-    if options.max_growth < 0:
-        raise UsageError(f"max_growth must be >= 0, is {options.max_growth}")
+    if max_growth < 0:
+        raise UsageError(f"max_growth must be >= 0, is {max_growth}")
     source = to_model_file(model)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     draft = Draft(Subject(inference))
@@ -119,15 +122,18 @@ def _run(
         for d in inference.diagnostics
         if d.severity is Severity.ERROR and d.location.node is not None
     }
-    engine = Engine(draft, Table(sets, is_wanted), options, frozenset(faulty))
+    engine = Engine(draft, Table(sets, is_wanted), max_growth, by == "optimize", frozenset(faulty))
     engine.run()
     journal = draft.journal(by)
-    proto = apply(journal, source.proto)
+    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
+    proto = apply(journal, declared)
     return OptimizeResult(
         model=as_given(model, proto),
         done=tuple(engine.done),
+        inference=inference,
         diagnostics=(*inference.diagnostics, *engine.left),
         journal=journal,
         source=source,
         proto=proto,
+        interface=interface,
     )

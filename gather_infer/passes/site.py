@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.draft import Graph, Node
+from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.places import Root
+from gather_infer.places import GraphPath, Root
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
-
-if TYPE_CHECKING:
-    from gather_infer.passes.engine import Engine
-
 
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
@@ -31,6 +27,33 @@ class Unavailable(Exception):
     """The opset version of the model has no such operator, or no such constant; the rewrite is not made."""
 
 
+class Surroundings(Protocol):
+    """What a site asks of the engine."""
+
+    draft: Draft
+    max_growth: int
+    faulty: frozenset[tuple[GraphPath, int]]
+
+    @property
+    def scope(self) -> Scope:
+        """What is known of dims."""
+
+    def fresh(self, base: str) -> str:
+        """A name that is new to the model."""
+
+    def load(self, graph: Graph, name: str) -> Constant | None:
+        """The bits of a constant; None when the name stands for none."""
+
+    def note(self, site: Site, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
+        """Say once why a node was left alone."""
+
+    def constant(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+        """The name of a constant of the graph that is the same bit for bit, or of a new one, added to `made`."""
+
+    def own_constant(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+        """The name of a new constant, added to `made`."""
+
+
 @dataclass(slots=True, eq=False)
 class Site:
     """A node with its surroundings.
@@ -38,7 +61,7 @@ class Site:
     A value is known by the name that it has at the node. Facts hold in every run in which the model does not fail.
     """
 
-    engine: Engine
+    engine: Surroundings
     node: Node
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
@@ -311,7 +334,7 @@ class Site:
     @property
     def max_growth(self) -> int:
         """Bytes by which a rewrite may let the constants grow."""
-        return self.engine.options.max_growth
+        return self.engine.max_growth
 
     @property
     def growth_limit(self) -> int:

@@ -140,7 +140,7 @@ class Subject:
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
 
     def load(self, path: GraphPath, name: str) -> Constant | None:
-        """The bits of a constant; None when it is none, or is not what the gather family takes.
+        """The bits of a constant; None when it is none, or its data do not fit its dims.
 
         Raises ModelReadError when external data is missing.
         """

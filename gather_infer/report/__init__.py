@@ -12,22 +12,28 @@ from gather_infer.lazy import lazy
 if TYPE_CHECKING:
     from gather_infer.report.convert import conversion_json, conversion_text, unmended
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-    from gather_infer.report.fold import fold_json, fold_text
-    from gather_infer.report.forms import PLAIN, ExplanationReport, FoldReport, Form, InferenceReport, View
+    from gather_infer.report.forms import PLAIN, ExplanationReport, Form, InferenceReport, RewriteReport, View
+    from gather_infer.report.freeze import freeze_json, freeze_text
+    from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
+    from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
     from gather_infer.report.text import inference_text, summaries_text
+    from gather_infer.report.verification import verification_json, verification_members, verification_text
 
 _HOME = {
     "convert": ("conversion_json", "conversion_text", "unmended"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
-    "fold": ("fold_json", "fold_text"),
-    "forms": ("PLAIN", "ExplanationReport", "FoldReport", "Form", "InferenceReport", "View"),
+    "forms": ("PLAIN", "ExplanationReport", "RewriteReport", "Form", "InferenceReport", "View"),
+    "freeze": ("freeze_json", "freeze_text"),
+    "interface": ("interface_text",),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
+    "rewriting": ("rewriting_json", "rewriting_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summaries_text"),
+    "verification": ("verification_json", "verification_members", "verification_text"),
 }
 
 __all__ = [
@@ -35,10 +41,10 @@ __all__ = [
     "SCHEMA",
     "ExplanationReport",
     "ExternalFile",
-    "FoldReport",
     "Form",
     "InferenceReport",
     "ModelSummary",
+    "RewriteReport",
     "View",
     "code_json",
     "code_text",
@@ -46,19 +52,25 @@ __all__ = [
     "conversion_text",
     "explanation_json",
     "explanation_text",
-    "fold_json",
-    "fold_text",
+    "freeze_json",
+    "freeze_text",
     "inference_json",
     "inference_text",
+    "interface_text",
     "operator_text",
     "operators_json",
     "operators_markdown",
     "operators_text",
+    "rewriting_json",
+    "rewriting_text",
     "summaries_json",
     "summaries_text",
     "summarize",
     "summary_json",
     "unmended",
+    "verification_json",
+    "verification_members",
+    "verification_text",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

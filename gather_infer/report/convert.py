@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.report.forms import PLAIN, View
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json
+from gather_infer.report.interface import interface_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count
 from gather_infer.report.text import findings_text
 
@@ -27,7 +28,7 @@ def conversion_text(result: ConversionResult, view: View = PLAIN) -> list[str]:
     for c in result.converted if view.verbose else assumed:
         remarks = [f"indices {c.indices} in bounds", *(["Cast inserted"] if c.cast else [])] if view.verbose else []
         lines.append("    " + ", ".join([str(c.node), f"axis {c.axis}", *remarks]))
-    return [*lines, *findings_text(unmended(result), result.source.name)]
+    return [*lines, *interface_text(result.interface, view), *findings_text(unmended(result), result.source.name)]
 
 
 def unmended(result: ConversionResult) -> list[Diagnostic]:
@@ -41,5 +42,6 @@ def conversion_json(result: ConversionResult) -> dict[str, Json]:
         "converted": [
             {"node": str(c.node), "axis": c.axis, "indices": c.indices, "cast": c.cast} for c in result.converted
         ],
+        "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }

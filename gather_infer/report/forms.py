@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.explanation.chain import Explanation
+    from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
-    from gather_infer.passes import OptimizeResult
+    from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary
+    from gather_infer.verification.result import Verification
 
 R = TypeVar("R")
 
@@ -77,12 +79,14 @@ class InferenceReport:
 
     everything    all rows of every list
     constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
+    interface     of the model that is written; None when none is
     """
 
     inference: Inference
     summary: ModelSummary
     everything: bool = False
     constraints: bool = False
+    interface: Interface | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,15 @@ class ExplanationReport:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldReport:
-    """A fold; `edits` tells what would be edited, in place of how large the model was and is."""
+class RewriteReport:
+    """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is.
+
+    verification   of the new model, None when none was asked for
+    """
 
     result: OptimizeResult
     edits: bool = False
+    verification: Verification | None = None
 
 
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
@@ -119,8 +127,14 @@ OPERATORS: ResultKind[Sequence[Operator]] = ResultKind(
 OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
     {Form.TEXT: "operators:operator_text", Form.JSON: "operators:operators_json"},
 )
-FOLD: ResultKind[FoldReport] = ResultKind(
-    {Form.TEXT: "fold:fold_text", Form.JSON: "fold:fold_json"},
+REWRITING: ResultKind[RewriteReport] = ResultKind(
+    {Form.TEXT: "rewriting:rewriting_text", Form.JSON: "rewriting:rewriting_json"},
+)
+VERIFICATION: ResultKind[Verification] = ResultKind(
+    {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
+)
+FREEZE: ResultKind[FreezeResult] = ResultKind(
+    {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

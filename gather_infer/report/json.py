@@ -13,11 +13,13 @@ from gather_infer.diagnostic import Diagnostic, Location
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 if TYPE_CHECKING:
+    from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Belief
+    from gather_infer.inference.stated import Statement
 
 SCHEMA = 1
 
@@ -61,8 +63,10 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         ],
         "constraints": [constraint_json(c) for c in inference.constraints],
         "assumptions": [assumption_json(a) for a in inference.assumptions],
+        "recorded": [statement_json(s) for s in inference.recorded],
         "believed": [belief_json(b) for b in inference.believed],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
+        "interface": None if report.interface is None else interface_json(report.interface),
         "diagnostics": [diagnostic_json(d) for d in inference.diagnostics],
         "coverage": {
             "tensors": coverage.tensors,
@@ -104,6 +108,37 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
 
 def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
     return [{"domain": domain, "op_type": op, "count": n} for (domain, op), n in sorted(operators.items())]
+
+
+def statement_json(statement: Statement) -> dict[str, Json]:
+    """What a file records of a dim: bounds, or what it equals."""
+    value = statement.value
+    return {
+        "dim": dim_json(statement.dim),
+        "least": value.lo if isinstance(value, Interval) else None,
+        "most": value.hi if isinstance(value, Interval) else None,
+        "equals": None if isinstance(value, Interval) else dim_json(value),
+    }
+
+
+def interface_json(interface: Interface) -> Json:
+    """How the types of a written model differ from those of the model that was given."""
+    return {
+        "changed": [
+            {
+                "scope": c.graph,
+                "name": c.name,
+                "kind": c.kind,
+                "before": None if c.before is None else [*c.before],
+                "after": [*c.after],
+            }
+            for c in interface.changed
+        ],
+        "open": [
+            {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason} for o in interface.open
+        ],
+        "recorded": [statement_json(s) for s in interface.recorded],
+    }
 
 
 def constraint_json(constraint: Constraint) -> dict[str, Json]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.record import Constraint
 from gather_infer.report.forms import PLAIN, InferenceReport, View
+from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.layout import Column, count, printable, size, table, wrapped
 from gather_infer.report.summary import ExternalFile, ModelSummary
 from gather_infer.symbolic import free_symbols
@@ -33,6 +34,8 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     constraints = report.constraints or view.verbose
     limit = None if report.everything or view.verbose else SHOWN
     lines = [headline(summary), *_interface(inference)]
+    if inference.recorded:
+        lines.append(f"  recorded in the file, as declared: {recorded_text(inference.recorded)}")
     if inference.accesses:
         lines += ["", *_accesses(inference.accesses, limit, view.width)]
     coverage = inference.coverage()
@@ -61,6 +64,8 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
         lines += ["", "  holds in every run that does not fail:", *_limited(rows, most, "--constraints")]
     elif constraints:
         lines += ["", "  no constraints"]
+    if report.interface is not None and (declared := interface_text(report.interface, view)):
+        lines += ["", *declared]
     return [*lines, *findings_text(inference.diagnostics, summary.name)]
 
 
@@ -124,7 +129,7 @@ def _operand(value: Value) -> str:
 
 
 def _accesses(accesses: Sequence[Access], limit: int | None, width: int | None) -> list[str]:
-    columns = (Column("gather"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
+    columns = (Column("access"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
     grouped = [list(group) for _, group in groupby(accesses, key=lambda access: (access.node, access.input))]
     shown = grouped if limit is None or len(grouped) <= limit + 1 else grouped[:limit]
     rows = [

@@ -47,10 +47,10 @@ def out_of_bounds() -> ModelProto:
 
 
 def in_bounds() -> ModelProto:
-    """A Gather that folds, unless its 32 bytes are too many."""
+    """A Gather that folds, unless its 32 bytes are too many; table and index stay, as they are outputs."""
     nodes = [helper.make_node("Gather", ["table", "index"], ["y"], "pick")]
     held = {"table": np.ones((9, 4), np.float32), "index": i64(0, 8)}
-    return model(nodes, {}, {"y": (F, [2, 4])}, held)
+    return model(nodes, {}, {"y": (F, [2, 4]), "table": (F, [9, 4]), "index": (I64, [2])}, held)
 
 
 def openvino() -> ModelProto:

@@ -34,7 +34,7 @@ MORE = {
     "infer demands.onnx": "    A3 <= 8 (node add_3)\n",
     "inspect embedding.onnx": "words float32[100, 8]\n",
     "explain fixtures/bert-torchscript.onnx last_hidden_state": "LayerNorm/Mul ",
-    "fold embedding.onnx -o out.onnx": "    /Gather_width: stands for int64[] = 8\n",
+    "fold embedding.onnx -o out.onnx": "    /Gather_width: all inputs are constant\n",
     "convert exported.onnx -o out.onnx --gather-oob assume-valid": "    constant, axis 0, indices proved in bounds\n",
     "ops": "            https://onnx.ai/onnx/operators/onnx__GatherND.html\n",
 }
@@ -82,7 +82,7 @@ def test_all_rows(run: Run) -> None:
 
 def test_nodes_left_alone_are_counted_and_listed_on_request(run: Run) -> None:
     onnx.save(in_bounds(), "constant.onnx")
-    command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-bytes", "8")
+    command = ("fold", "constant.onnx", "-o", "out.onnx", "--max-growth", "8")
     assert "left alone: 1, --verbose lists them" in run(*command).stdout
     assert "note[GI401]: not folded: its result float32[2, 4] is past" in run(*command, "-v").stdout
 
@@ -106,8 +106,8 @@ def test_json_of_infer(run: Run) -> None:
 
 def test_json_of_fold_and_convert(run: Run) -> None:
     folded = json.loads(run("fold", "embedding.onnx", "-o", "out.onnx", "--format", "json").stdout)
-    assert (folded["before"]["nodes"], folded["after"]["nodes"]) == (11, 9)
-    assert [f["name"] for f in folded["folded"]] == ["width"]
+    assert (folded["before"]["nodes"], folded["after"]["nodes"]) == (11, 8)
+    assert [d["name"] for d in folded["done"]] == ["widths", "width", "last"]
     converted = run("convert", "exported.onnx", "-o", "o.onnx", "--gather-oob", "assume-valid", "--format", "json")
     assert [c["indices"] for c in json.loads(converted.stdout)["converted"]] == ["proved", "assumed"]
 

@@ -17,8 +17,8 @@ from gather_infer.openvino import convert
 from gather_infer.passes import fold
 from gather_infer.report import (
     ExplanationReport,
-    FoldReport,
     Form,
+    RewriteReport,
     View,
     code_json,
     code_text,
@@ -26,12 +26,12 @@ from gather_infer.report import (
     conversion_text,
     explanation_json,
     explanation_text,
-    fold_json,
-    fold_text,
     forms,
     operator_text,
     operators_json,
     operators_text,
+    rewriting_json,
+    rewriting_text,
     summaries_json,
     summaries_text,
     unmended,
@@ -93,40 +93,45 @@ def test_no_summaries_are_no_lines() -> None:
 
 
 def test_a_fold() -> None:
-    report = FoldReport(fold(embedding()))
-    assert fold_text(report) == [
+    report = RewriteReport(fold(embedding()))
+    assert rewriting_text(report) == [
         "                     before      after",
-        "  nodes                  11          9",
+        "  nodes                  11          8",
         "  Gather                  4          3",
         "  Shape                   2          1",
-        "  initializers            6          7",
-        "  constant bytes   3.66 KiB   3.66 KiB   largest folded 8 B",
-        "  folded 1 node",
+        "  Unsqueeze               1          0",
+        "  initializers            6          6",
+        "  constant bytes   3.66 KiB   3.66 KiB   largest new constant 16 B",
+        "  3 rewrites: fold-constants 2, fold-known 1",
     ]
-    assert fold_text(report, VERBOSE)[7] == "    /Gather_width: stands for int64[] = 8"
-    found = fold_json(report)
+    assert "    /Gather_width: all inputs are constant" in rewriting_text(report, VERBOSE)
+    found = rewriting_json(report)
     assert found["edits"] is None
-    assert found["folded"] == [
-        {"node": "/Gather_width", "op_type": "Gather", "name": "width", "bytes": 8, "reason": "stands for int64[] = 8"}
-    ]
+    assert _objects(found["done"])[1] == {
+        "node": "/Gather_width", "op_type": "Gather", "name": "width", "rule": "fold-constants",
+        "law": "all inputs are constant", "bytes": 8,
+    }  # fmt: skip
 
 
 def test_the_edits_of_a_fold() -> None:
-    report = FoldReport(fold(embedding()), edits=True)
-    lines = fold_text(report)
-    assert lines == fold_text(report, VERBOSE)
-    assert lines == fold_json(report)["edits"]
-    assert lines[0] == "fold: add width int64[]: result of /Gather_width (+8 bytes)"
+    report = RewriteReport(fold(embedding()), edits=True)
+    lines = rewriting_text(report)
+    assert lines == rewriting_text(report, VERBOSE)
+    assert lines == rewriting_json(report)["edits"]
+    assert lines[0] == "fold: add last int64[1]: all inputs are constant (/Unsqueeze) (+8 bytes)"
+    assert "fold: remove Gather /Gather_width: all inputs are constant (/Gather_width)" in lines
 
 
 def test_a_fold_that_leaves_alone_what_it_may_not_fold() -> None:
-    report = FoldReport(fold(in_bounds(), max_bytes=8))
-    assert fold_text(report)[-2:] == ["  folded 0 nodes", "  left alone: 1, --verbose lists them"]
-    assert not any("--verbose" in line or "GI401" in line for line in fold_text(FoldReport(report.result, edits=True)))
-    verbose = fold_text(report, VERBOSE)
+    report = RewriteReport(fold(in_bounds(), max_growth=7))
+    assert rewriting_text(report)[-2:] == ["  nothing to do", "  left alone: 1, --verbose lists them"]
+    assert not any(
+        "--verbose" in line or "GI401" in line for line in rewriting_text(RewriteReport(report.result, edits=True))
+    )
+    verbose = rewriting_text(report, VERBOSE)
     assert not any("left alone" in line for line in verbose)
     assert any(line.startswith("note[GI401]: not folded: ") for line in verbose)
-    assert [d["code"] for d in _objects(fold_json(report)["diagnostics"])] == ["GI401"]
+    assert [d["code"] for d in _objects(rewriting_json(report)["diagnostics"])] == ["GI401"]
 
 
 def test_a_conversion() -> None:

@@ -20,7 +20,8 @@ from tests.cli.test_golden import CASES
 
 
 def arguments(command: str, model: str) -> list[str]:
-    more = {"fold": ["-o", "out.onnx"], "convert": ["-o", "out.onnx"], "explain": ["hidden"]}
+    written = ["-o", "out.onnx"]
+    more = {"fold": written, "convert": written, "freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
     return [command, model, *more.get(command, [])]
 
 
@@ -98,10 +99,15 @@ USAGE = {
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-bytes -1": "-1 is not in the range",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "-1 is not in the range",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
+    "freeze embedding.onnx --dim seq=4": "-o OUT is missing",
+    "freeze embedding.onnx -o out.onnx": "nothing to freeze: --dim batch=1 or",
+    "freeze embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
+    "freeze embedding.onnx -o out.onnx --input 'ids=float[1, 2]'": "input 'ids' is declared int64, not float32",
+    "freeze embedding.onnx -o embedding.onnx --dim seq=4": "embedding.onnx: is the input",
     "convert exported.onnx": "-o OUT is missing",
     "convert exported.onnx -o out.onnx --dim M=3": "no input dim 'M'",
     "inspect - embedding.onnx -": "standard input can be read only once",
@@ -118,7 +124,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are convert, explain, fold, infer, inspect, ops",
+    "xyz": "there are convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 
@@ -135,7 +141,7 @@ def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
         assert "- is standard input" in run(command, "--help").stdout
-    for command in ("infer", "fold", "convert"):
+    for command in ("infer", "fold", "freeze", "convert"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
 
 

@@ -11,7 +11,7 @@ import onnx
 import onnx_graphsurgeon as gs
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from gather_infer import (
     DType,
@@ -86,6 +86,7 @@ DIMS: dict[str, tuple[Any, str]] = {
     "nothing": ((), "float32[batch, past + seq]"),
     "a size": (["batch=4"], "float32[4, past + seq]"),
     "a size of 0": (["past=0"], "float32[batch, seq]"),
+    "the greatest size": ([f"batch={2**63 - 1}"], f"float32[{2**63 - 1}, past + seq]"),
     "a mapping": ({"batch": 4, "seq": "2*past"}, "float32[4, 3*past]"),
     "bounds": ({"seq": (1, 512)}, "float32[batch, past + seq]"),
     "open bounds": ({"seq": (1, None), "past": (None, 7)}, "float32[batch, past + seq]"),
@@ -140,6 +141,14 @@ def test_an_anonymous_dim_has_an_address() -> None:
     assert shapes(proto, dims=["ids.1=2*ids.0"])["y"] == "float32[ids.0, 2*ids.0]"
 
 
+def test_a_number_has_no_address() -> None:
+    """0 is a size like any other."""
+    proto = model("(float[0, 3] x, float[M] y) => (z) { z = Neg(x) }")
+    for axis in (0, 1):
+        with pytest.raises(UsageError, match=f"x.{axis}"):
+            infer(proto, dims=[f"x.{axis}=5"])
+
+
 def test_a_symbol_inside_a_declared_expression() -> None:
     proto = model("(float[past, seq] x, float[N] z) => (float[b] y) { y = Abs(z) }")
     proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "past + seq"
@@ -174,8 +183,12 @@ def test_bounds_are_facts() -> None:
 INPUTS: dict[str, tuple[Any, str]] = {
     "names": (["x=float[n, m]"], "float32[n, m]"),
     "sizes": (["x=[2, 3]"], "float32[2, 3]"),
+    "the least and the greatest size": ([f"x=[0, {2**63 - 1}]"], f"float32[0, {2**63 - 1}]"),
     "an expression": (["x=float32[n, 2*n]"], "float32[n, 2*n]"),
     "a scalar": (["x=float32[]"], "float32[]"),
+    "a comma in a name": (["x=['a, b', n]"], "float32['a, b', n]"),
+    "a quote in a name": (["x=['it\\'s, so', n]"], "float32['it\\'s, so', n]"),
+    "a bracket in a name": (["x=['a]', n]"], "float32['a]', n]"),
     "a mapping": ({"x": "[n, n]"}, "float32[n, n]"),
 }
 
@@ -194,6 +207,7 @@ REFUSED_INPUTS: dict[str, tuple[Any, str]] = {
     "no shape": (["x=float"], "input 'x' must read NAME=TYPE[DIM, ...] or NAME=[DIM, ...], found 'float'"),
     "no element type": (["x=flaot[1, 2]"], "no element type 'flaot'; did you mean 'float'?"),
     "a negative size": (["x=[-1, 2]"], "input 'x': a dim must be in [0, 2^63 - 1], is -1"),
+    "a size that no file can say": ([f"x=[{2**63}, 2]"], f"input 'x': a dim must be in [0, 2^63 - 1], is {2**63}"),
     "another rank": (["x=[1]"], "input 'x' is declared float32[batch, seq], which float32[1] contradicts"),
     "another element type": (["x=int64[1, 2]"], "input 'x' is declared float32, not int64"),
     "half an expression": (["x=[n +, 2]"], "input 'x'"),
@@ -329,3 +343,31 @@ def test_the_result_is_a_mapping() -> None:
     assert inference.outputs == ("y",)
     assert inference.coverage().exact == inference.coverage().tensors == 3
     assert inference.scope("") is not None
+
+
+def test_a_rule_sees_attributes_of_every_kind() -> None:
+    k = numpy_helper.from_array(np.array([3, 4]), "k")
+    body = onnx.GraphProto(name="b")
+    sparse = helper.make_sparse_tensor(k, numpy_helper.from_array(np.array([0, 2])), [5])
+    given: dict[str, Any] = {
+        "i": 7, "f": 0.5, "s": "text", "ints": [1, 2], "floats": [0.5, 1.5], "strings": ["a", "b"],
+        "t": k, "tensors": [k, k], "g": body, "graphs": [body, body], "sp": sparse,
+        "tp": helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 3]),
+    }  # fmt: skip
+    seen: dict[str, Any] = {}
+    rules = RuleSet("my")
+
+    @rules.rule("Op")
+    def op_rule(op: OpCall) -> list[SymbolicTensor]:
+        seen.update(op.attributes)
+        return [SymbolicTensor()]
+
+    proto = model("(float[N, 3] x) => (y) { y = my.Op(x) }", domains=', "my": 1')
+    proto.graph.node[0].CopyFrom(helper.make_node("Op", ["x"], ["y"], domain="my", **given))
+    assert infer(proto, rules=[rules]).errors == ()
+    scalars = {name: seen.pop(name) for name in ("i", "f", "s", "ints", "floats", "strings")}
+    assert scalars == {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if name in scalars}
+    assert (seen.pop("g"), seen.pop("graphs")) == (body, (body, body))
+    assert {name: str(v) if not isinstance(v, tuple) else [*map(str, v)] for name, v in seen.items()} == {
+        "t": "int64[2] = [3, 4]", "tensors": ["int64[2] = [3, 4]"] * 2, "sp": "sparse int64[5]", "tp": "float32[N, 3]",
+    }  # fmt: skip

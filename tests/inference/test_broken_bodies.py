@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
 from gather_infer import infer
-from tests.inference.models import found, graph, model, node, shapes
+from tests.inference.models import found, graph, model, node, shapes, untyped
+from tests.oracle.soundness import Runtime, compare
 
 CALL = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
 FUNCTIONS = {
@@ -163,3 +166,39 @@ def test_loops_in_loops_do_not_take_forever() -> None:
         )
     proto = model(f"(float[N] x, bool c, int64 m) => (y) {{ {text} y = Identity(r0) }}")
     assert found(proto) == []
+
+
+DEAD = {
+    # what the body has:       (nodes, the code of the finding; "" where only a run would fail)
+    "an undefined name":       ("o = Neg(nobody)", "GI103"),
+    "an unknown operator":     ("o = Odd(x)", "GI105"),
+    "no attribute":            ("o = Concat(x, x)", "GI106"),
+    "too many inputs":         ("o = Neg(x, x)", "GI107"),
+    "a wrong element type":    ("n = Shape(x) o = Sigmoid(n)", "GI211"),
+    "a constant without data": ("n = Constant<value = float[2] {1}>() o = Add(x, n)", "GI204"),
+    "an index out of bounds":  ("n = Constant<value_int = 9>() o = Gather(x, n)", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEAD)
+@pytest.mark.parametrize("kind", ["If", "Loop"])
+def test_in_a_body_that_never_runs_only_the_model_itself_is_wrong(kind: str, name: str) -> None:
+    """What onnxruntime refuses to load is found; what it loads and runs past is not."""
+    nodes, code = DEAD[name]
+    body = {
+        "If": f"y = If(no) <then_branch = t () => (o) {{ {nodes} }}, else_branch = e () => (p) {{ p = Identity(x) }}>",
+        "Loop": f"y, z = Loop(zero, go, x) <body = b (int64 i, bool c, float[q] s) => (bool c2, float[r] s2, float[u] o) {{ c2 = Identity(c) s2 = Identity(s) {nodes} }}>",
+    }[kind]
+    head = "no = Constant<value = bool {0}>() go = Constant<value = bool {1}>() zero = Constant<value_int = 0>() one = Constant<value_int = 1>()"
+    proto = untyped(model(f"(float[4] x) => (y) {{ {head} {body} }}"))
+    for attribute in (a for n in proto.graph.node for a in n.attribute if a.HasField("g")):
+        for output in attribute.g.output[-1:]:
+            output.type.tensor_type.elem_type = 1
+            output.type.tensor_type.ClearField("shape")
+    if code:
+        with pytest.raises((refusals.Fail, refusals.InvalidGraph, refusals.NotImplemented)):
+            Runtime(proto)
+    else:
+        assert compare(infer(proto), Runtime(proto).run({"x": np.ones(4, np.float32)}), {}).wrong == []
+    assert {c for c, _ in found(proto)} == ({code} if code else set())
+    assert infer(proto).accesses == ()

@@ -192,6 +192,15 @@ def test_ir_versions_out_of_range(version: int) -> None:
     assert found(proto) == [("GI109", f"IR version {version} is outside [1, {onnx.IR_VERSION}]")]
 
 
+@pytest.mark.parametrize("version", [1, onnx.IR_VERSION])
+def test_the_oldest_and_the_newest_ir_version(version: int) -> None:
+    proto = graph([node("Abs", "x", "y")])
+    if version == 1:
+        del proto.opset_import[:]
+    proto.ir_version = version
+    assert found(proto) == []
+
+
 INITIALIZERS: dict[str, Any] = {
     # id: (tensor, message)
     "too few bytes": (tensor([2, 2]), "int64[2, 2] needs 32 bytes of data, found 0"),
@@ -225,6 +234,8 @@ def test_initializers_that_contradict_themselves(name: str, where: str) -> None:
         proto.graph.initializer.append(broken)
         proto.graph.input.add(name="k")
     assert ("GI204", message) in found(proto)
+    places = {(d.location.graph, d.location.value) for d in infer(proto).diagnostics if d.code == "GI204"}
+    assert places == ({("If#0/then_branch", "k"), ("If#0/else_branch", "k")} if where == "subgraph" else {("", "k")})
 
 
 def test_an_axis_of_nothing_may_be_as_long_as_it_likes() -> None:

@@ -17,7 +17,7 @@ from onnx import ModelProto
 from gather_infer import RuleSet, infer
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, Value
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -140,7 +140,8 @@ def test_a_function_has_constants_of_its_own_version() -> None:
 TRIALS = """(float[N, 2] x) => (y) {
     most = Constant<value_int = 5>() go = Constant<value = bool {1}>()
     y = Loop(most, go, x) <body = b (int64 i, bool c, float[p, q] s) => (bool c2, float[r, t] s2) {
-        c2 = Identity(c) k = Shape(s) l = local.Count(s) s2 = Concat<axis = 0>(l, s) }> }"""
+        c2 = Identity(c) k = Shape(s) l = local.Count(s) m = f.same(l) s2 = Concat<axis = 0>(m, s) }> }"""
+SAME = '<domain: "f", opset_import: ["" : 17]> same (v) => (w) { w = Identity(v) }'
 
 
 def test_what_was_found_in_a_trial_is_let_go() -> None:
@@ -155,6 +156,76 @@ def test_what_was_found_in_a_trial_is_let_go() -> None:
         op.fresh("each call is made anew")
         return [op.tensor(0)]
 
-    infer(model(TRIALS, domains=', "local": 1'), rules=[rules])
+    infer(model(TRIALS, domains=', "local": 1, "f": 1', functions=SAME), rules=[rules])
     assert len(alive) > 2
     assert max(alive) == alive[0]
+
+
+FACTS = {
+    # what the inputs have in common:    (their type, nodes that make the argument `b` of an input `a`)
+    "a shape":                           ("float[N, 3]", "b = Identity(a)"),
+    "elements":                          ("float[N, 3]", "b = Shape(a)"),
+    "bounds":                            ("float[N, 3]", "b = ArgMax<axis = 1>(a)"),
+    "the kind of a sequence":            ("float[N, 3]", "b = SequenceConstruct(a, a)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("through", ["a node", "a function"])
+@pytest.mark.parametrize("name", FACTS)
+def test_a_layer_that_repeats_is_worked_out_once(name: str, through: str) -> None:
+    """Its rule is not asked again, whatever its tensors are called; the facts are those of a rule that is."""
+    kind, nodes = FACTS[name]
+    calls: list[object] = []
+    rules = RuleSet("local")
+    layers = 4
+
+    @rules.rule("Count")
+    def count(op: OpCall) -> list[Value | None]:
+        calls.append(op)
+        return [op.inputs[0]]
+
+    text = ""
+    for k in range(layers):
+        made = re.sub(r"\b([ab])\b", rf"\g<1>{k}", nodes)
+        text += f" {made} y{k} = {'local.Count' if through == 'a node' else 'f.layer'}(b{k})"
+    function = '<domain: "f", opset_import: ["" : 17, "local" : 1]> layer (v) => (w) { w = local.Count(v) }'
+    inputs = ", ".join(f"{kind} a{k}" for k in range(layers))
+    proto = model(f"({inputs}) => (y0) {{ {text} }}", domains=', "local": 1, "f": 1', functions=function)
+    inference = infer(proto, rules=[rules])
+    assert inference.errors == ()
+    assert len(calls) == 1
+    assert all(inference[f"y{k}"] == inference[f"b{k}"] for k in range(layers))
+
+
+def test_a_constant_of_the_callers_is_what_its_rule_says_each_time() -> None:
+    rules = RuleSet("")
+    rules.rule("Constant")(lambda op: [SymbolicTensor(None, (op.fresh("nobody knows"),))])
+    inference = infer(
+        model("(float x) => (a) { a = Constant<value_int = 3>() b = Constant<value_int = 3>() }"), rules=[rules]
+    )
+    assert inference["a"] != inference["b"]
+
+
+def test_numbers_that_are_equal_and_different_are_kept_apart() -> None:
+    """An attribute of an operator that no schema knows may be 1 or 1.0."""
+    rules = RuleSet("local")
+    rules.rule("Kind")(
+        lambda op: [SymbolicTensor(DType.INT64 if type(op.attributes["k"]) is int else DType.FLOAT32, ())]
+    )
+    proto = model("(float x) => (a) { a = local.Kind<k = 1>(x) b = local.Kind<k = 1.0>(x) }", domains=', "local": 1')
+    inference = infer(proto, rules=[rules])
+    assert [str(inference[name]) for name in "ab"] == ["int64[]", "float32[]"]
+
+
+def test_a_node_that_repeats_with_its_attributes_is_worked_out_once() -> None:
+    calls: list[OpCall] = []
+    rules = RuleSet("")
+
+    @rules.rule("Softmax")
+    def softmax(op: OpCall) -> list[SymbolicTensor]:
+        calls.append(op)
+        return [op.tensor(0)]
+
+    body = "(float[N, 3] x) => (d) { a = Softmax<axis = 0>(x) b = Softmax<axis = 0>(a) c = Softmax<axis = 1>(b) d = Softmax<axis = 1>(c) }"
+    assert str(infer(model(body), rules=[rules])["d"]) == "float32[N, 3]"
+    assert [op.attributes["axis"] for op in calls] == [0, 1]

@@ -7,6 +7,7 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.tensor import SymbolicTensor
+from gather_infer.validate import verdicts
 from tests.inference.models import check, model, untyped
 
 COUNT = "m = Constant<value = int64 {%d}>() go = Constant<value = bool {1}>()"
@@ -244,3 +245,35 @@ def test_a_sequence_of_which_nothing_is_known_decides_for_both_branches() -> Non
         domains=', "foo" : 1',
     )
     assert infer(proto)["y"].shape is None
+
+
+def test_a_branch_knows_what_its_condition_says() -> None:
+    """Four rows are enough where n < 5, and a fifth is there where it is not."""
+    proto = untyped(
+        model(
+            """(float[4] four, float[N] x) => (y) {
+              zero = Constant<value_int = 0>() one = Constant<value_int = 1>() five = Constant<value_int = 5>()
+              s = Shape(x) n = Squeeze(s) t = Less(n, five)
+              y = If(t) <then_branch = g () => (y1) { r = Range(zero, n, one) y1 = Gather(four, r) },
+                         else_branch = h () => (y2) { last = Constant<value_ints = [4]>() y2 = Gather(x, last) }> }"""
+        )
+    )
+    runs = [({"N": n}, {"four": (4,), "x": (n,)}) for n in (0, 1, 4, 5, 6, 9)]
+    inference, _ = check(proto, runs)
+    assert [str(found.kind) for found in verdicts(inference)] == ["proved", "proved"]
+
+
+def test_a_branch_that_is_taken_where_nothing_is_empty() -> None:
+    """One row is enough for that, so no more is assumed."""
+    proto = untyped(
+        model(
+            """(float[N] x) => (y) {
+              zero = Constant<value_int = 0>() v0 = Constant<value_ints = [0]>() s = Shape(x) n = Squeeze(s) t = Equal(n, zero)
+              y = If(t) <then_branch = g () => (y1) { y1 = Identity(x) },
+                         else_branch = h () => (y2) { y2 = Unsqueeze(x, v0) }> }"""
+        )
+    )
+    inference, _ = check(proto, [({"N": n}, {"x": (n,)}) for n in (1, 2, 5)])
+    assert str(inference["y"]) == "float32[1, N]"
+    assert [(str(a.dim), a.least, a.most) for a in inference.assumptions] == [("N", 1, None)]
+    assert str(infer(proto, assume=False)["y"]) == "float32[...]"

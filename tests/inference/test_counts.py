@@ -19,6 +19,7 @@ COUNTS = {
     "as exported":    "v = Reshape(b, all) i = Cast<to = 7>(v) s = ReduceSum(i, axis)",
     "to a scalar":    "v = Reshape(b, all) i = Cast<to = 7>(v) s = ReduceSum<keepdims = 0>(i)",
     "cast first":     "i = Cast<to = 7>(b) v = Flatten<axis = 0>(i) u = Squeeze(v, axis) s = ReduceSum(u, axis)",
+    "of all axes":    "i = Cast<to = 7>(b) s = ReduceSum<keepdims = 0>(i)",
     "in other order": "p = Transpose(b) c = Identity(p) v = Reshape(c, all) i = Cast<to = 7>(v) s = ReduceSum(i, axis)",
 }  # fmt: skip
 

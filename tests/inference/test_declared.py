@@ -136,6 +136,15 @@ def test_what_a_declared_symbol_of_an_output_is() -> None:
     assert [d.message for d in inference.diagnostics] == ["M = N"]
 
 
+def test_a_declared_number_where_other_sizes_are_legal() -> None:
+    """Whoever goes by it takes the model for one of that size alone; the run has the size of its input."""
+    inference = infer(model("(float[N, 3] x) => (float[4, 3] y) { y = Neg(x) }"))
+    assert [(d.code, d.message) for d in inference.diagnostics] == [
+        ("GI203", "dim 0 is declared 4, the inputs imply N")
+    ]
+    assert str(inference["y"]) == "float32[N, 3]"
+
+
 def test_a_number_as_the_name_of_a_dim_is_a_name() -> None:
     proto = model("(float[N] x) => (float[M] y) { y = my.Foo(x) }", domains=CUSTOM)
     proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "8"

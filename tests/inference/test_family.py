@@ -17,7 +17,7 @@ def test_names_count_in_their_domain_only() -> None:
     family = [
         ("", "Gather"), ("", "GatherElements"), ("", "GatherND"), ("ai.onnx", "Gather"),
         ("ai.onnx.ml", "ArrayFeatureExtractor"), ("com.microsoft", "GatherND"),
-        ("com.microsoft", "GatherBlockQuantized"), ("openvino.opset8", "Gather"), ("openvino.opset1", "GatherTree"),
+        ("com.microsoft", "GatherBlockQuantized"), ("com.microsoft", "TorchEmbedding"), ("openvino.opset8", "Gather"), ("openvino.opset1", "GatherTree"),
         ("org.openvinotoolkit", "GatherND"),
     ]  # fmt: skip
     others = [

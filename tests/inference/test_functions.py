@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnx.inliner
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from gather_infer import infer
 from gather_infer.tensor import SymbolicTensor
@@ -177,3 +178,23 @@ def test_scopes_of_calls_have_paths() -> None:
     assert str(inference.scope("B")["o"]) == "float32[M, 3]"
     with pytest.raises(KeyError):
         inference.scope("nowhere")
+
+
+def test_a_function_of_the_standard_that_depends_on_the_types() -> None:
+    """onnx alone gives no more than the rank; the body that its schema builds tells every dim."""
+    inputs: dict[str, list[Any]] = {"q": ["B", 2, "L", 4], "k": ["B", 2, "S", 4], "v": ["B", 2, "S", 6]}
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            [onnx.helper.make_node("FlexAttention", list(inputs), ["y"], domain="ai.onnx.preview")],
+            "g",
+            [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims) for name, dims in inputs.items()],
+            [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        ),
+        opset_imports=[onnx.helper.make_opsetid("", 25), onnx.helper.make_opsetid("ai.onnx.preview", 1)],
+    )
+    y = infer(proto)["y"]
+    assert str(y) == "float32[B, 2, L, 6]"
+    sizes = {"B": 1, "L": 3, "S": 5}
+    feeds = {n: np.ones([sizes.get(d, d) for d in dims], np.float32) for n, dims in inputs.items()}
+    (result,) = ReferenceEvaluator(proto).run(None, feeds)
+    assert isinstance(result, np.ndarray) and result.shape == (1, 2, 3, 6)

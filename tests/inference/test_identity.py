@@ -11,10 +11,12 @@ import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import gather_infer
 from gather_infer import infer
 from gather_infer.places import MAIN, GraphPath, Step
+from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.passes.folding_models import model, tensor
 
@@ -142,7 +144,7 @@ def test_a_finding_about_nodes_of_one_name_is_given_once_each() -> None:
     made = model(nodes, {}, {"y0": (I64, [1]), "y1": (I64, [1])}, constants)
     result = gather_infer.fold(made)
     assert [(d.code, d.location.node.position) for d in result.diagnostics if d.location.node] == [("GI301", 0)]
-    assert [f.name for f in result.folded] == ["y1"]
+    assert [f.name for f in result.done] == ["y1"]
 
 
 def test_labels_tell_every_node_of_a_graph_from_the_others() -> None:
@@ -246,6 +248,25 @@ def test_an_operator_of_the_caller_has_accesses_and_verdicts() -> None:
     (verdict,) = verdicts(inference)
     assert (verdict.kind, verdict.condition) == (Kind.CONDITIONAL, "-9 <= i < 9")
     assert (verdict.access.data, verdict.access.indices, verdict.access.axis) == ("t", "i", 0)
+
+
+def test_what_another_domain_calls_constant_is_none() -> None:
+    """onnxruntime, which knows ONNX's Constant, refuses the index 9; what `mine.Constant` gives only its rule knows."""
+    rules = gather_infer.RuleSet("mine")
+    rules.rule("Constant")(lambda op: [SymbolicTensor(DType.INT64, (2,))])
+    for domain, kind in (("", Kind.VIOLATED), ("mine", Kind.UNDECIDED)):
+        made = pick_model(9)
+        made.graph.node[0].CopyFrom(helper.make_node("Gather", ["t", "i"], ["y"]))
+        constant = helper.make_node("Constant", [], ["i"], domain=domain, value=tensor("i", np.array([0, 9])))
+        made.graph.node.insert(0, constant)
+        del made.graph.input[0]
+        inference = infer(made, rules=[rules])
+        assert [found.kind for found in verdicts(inference)] == [kind]
+        assert [found.code for found in inference.errors] == (["GI301"] if kind is Kind.VIOLATED else [])
+        if not domain:
+            with pytest.raises(InvalidArgument, match="indices element out of data bounds"):
+                made.ir_version = 8
+                run(made, t=np.zeros((9, 4), np.float32))
 
 
 def test_a_rule_that_addresses_has_to_say_so() -> None:

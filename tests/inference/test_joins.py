@@ -112,3 +112,32 @@ def told(inference: Inference, name: str) -> str:
     if fact.values is None:
         return "sizes"
     return "sizes, some elements" if None in fact.values.flat else "sizes and elements"
+
+
+TESTS = {
+    "less": "t = Less(n, four)",
+    "less or equal": "t = LessOrEqual(n, four)",
+    "greater": "t = Greater(n, four)",
+    "greater or equal": "t = GreaterOrEqual(n, four)",
+    "equal": "t = Equal(n, four)",
+    "mirrored": "t = LessOrEqual(four, n)",
+    "not": "o = LessOrEqual(n, four) t = Not(o)",
+    "and": "o = LessOrEqual(n, four) p = Greater(n, one) t = And(o, p)",
+    "or": "o = Greater(n, four) p = LessOrEqual(n, one) t = Or(o, p)",
+    "as a number": "o = GreaterOrEqual(n, four) p = Cast<to = 7>(o) t = Cast<to = 9>(p)",
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_size_that_a_test_chooses_is_known_on_both_sides(name: str) -> None:
+    head = (
+        HEAD + "w1 = Constant<value_ints = [1]>() z = Constant<value_ints = [0]>() v = Slice(s, v0, w1) n = Squeeze(v)"
+    )
+    proto = untyped(
+        model(f"""(float[N, 3] x) => (y) {{ {head} {TESTS[name]} y = If (t) <
+            then_branch = a () => (y1) {{ y1 = ConstantOfShape(z) }}, else_branch = b () => (y2) {{ k = Add(v, w1) y2 = ConstantOfShape(k) }}> }}""")
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    for n in range(8):
+        assert compare(inference, runtime.run({"x": np.ones((n, 3), np.float32)}), {"N": n}).wrong == [], n
+    assert told(inference, "y") == "sizes"

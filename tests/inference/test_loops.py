@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
+from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.inference.test_joins import told
 from tests.oracle.soundness import Runtime, compare
@@ -14,6 +16,8 @@ HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() 
     three = Constant<value_int = 3>() w1 = Constant<value_ints = [1]>() v0 = Constant<value_ints = [0]>() many = Constant<value_int = 99>()
     s = Shape(x) v = Slice(s, v0, w1) n = Squeeze(v) """
 BODY = "<body = b (int64 i, bool c, float[p, 3] a) => (bool c2, float[q, 3] a2"
+FLOAT = "<body = b (int64 i, bool c, float a) => (bool c2, float a2, int64 o) { c2 = Identity(c) o = Identity(i)"
+BOOL = "<body = b (int64 i, bool c, bool a) => (bool c2, bool a2, int64 o) { c2 = Identity(c) o = Identity(i)"
 LOOPS = {
     # id:                         (nodes, what is known of y and of z)
     "the same state":             (f"y, z = Loop(three, go, x) {BODY}, float[r, 3] o) {{ c2 = Identity(c) a2 = Neg(a) o = Neg(a) }}>", "sizes", "sizes"),
@@ -30,6 +34,11 @@ LOOPS = {
     "a limit from data":          (f"y, z = Loop(k, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, x) o = Identity(i) }}>", "nothing", "nothing"),
     "rows doubled":               (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) a2 = Concat<axis = 0>(a, a) o = Identity(i) }}>", "nothing", "sizes"),
     "rows by the iteration":      (f"y, z = Loop(three, go, x) {BODY}, int64 o) {{ c2 = Identity(c) g = Add(i, one) u = Unsqueeze(g, v0) l = Concat<axis = 0>(u, u3) e = ConstantOfShape(l) a2 = Identity(e) o = Identity(i) }}>", "nothing", "sizes"),
+    "a float is kept":            (f"h = Constant<value_float = 0.5>() y, z = Loop(three, go, h) {FLOAT} a2 = Identity(a) }}>", "sizes and elements", "sizes"),
+    "a float is replaced":        (f"h = Constant<value_float = 0.5>() y, z = Loop(three, go, h) {FLOAT} a2 = Constant<value_float = 2.0>() }}>", "sizes", "sizes"),
+    "a float loses its sign":     (f"h = Constant<value_float = -0.0>() y, z = Loop(three, go, h) {FLOAT} a2 = Constant<value_float = 0.0>() }}>", "sizes", "sizes"),
+    "a bool is kept":             (f"y, z = Loop(three, go, stop) {BOOL} a2 = Identity(a) }}>", "sizes and elements", "sizes"),
+    "a bool is replaced":         (f"y, z = Loop(three, go, stop) {BOOL} a2 = Identity(go) }}>", "sizes", "sizes"),
     "a scan":                     ("y, z = Scan<num_scan_inputs = 1, body = b (float[3] t, float[3] r) => (float[3] t2, float[3] o) { t2 = Add(t, r) o = Neg(r) }>(row, x)", "sizes", "sizes"),
     "a scan from the other side": ("y, z = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1], body = b (float t, float[n1] r) => (float t2, float[n2] o) { t2 = ReduceSum<keepdims = 0>(r) o = Neg(r) }>(zero, x)", "sizes", "sizes"),
 }  # fmt: skip
@@ -69,6 +78,33 @@ def test_a_scan_of_opset_8_has_a_batch() -> None:
         assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
 
 
+def test_a_scan_of_opset_9_has_no_batch() -> None:
+    proto = untyped(
+        model(
+            """(float[3] a, float[T, 3] x) => (y, z) {
+                y, z = Scan<num_scan_inputs = 1, body = b (float[3] t, float[3] r) => (float[3] t2, float[3] o) {
+                    t2 = Add(t, r) o = Neg(r) }>(a, x) }""",
+            opset=9,
+        )
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    assert [str(inference[name]) for name in "yz"] == ["float32[3]", "float32[T, 3]"]
+    for t in (1, 2, 5):
+        feeds = {"a": np.ones(3, np.float32), "x": np.ones((t, 3), np.float32)}
+        assert compare(inference, runtime.run(feeds), {"T": t}).wrong == [], t
+
+
+def test_a_scan_whose_state_gains_a_rank_does_not_stop_the_run() -> None:
+    """onnxruntime refuses it; what the rows become does not depend on that."""
+    proto = untyped(
+        model("""(float[3] a, float[T, 3] x) => (y, z) { v0 = Constant<value_ints = [0]>()
+            y, z = Scan<num_scan_inputs = 1, body = b (float[] t, float[3] r) => (float[] t2, float[3] o) {
+                t2 = Unsqueeze(t, v0) o = Neg(r) }>(a, x) }""")
+    )
+    inference = infer(proto)
+    assert str(inference["z"]) == "float32[T, 3]"
+
+
 def test_states_may_have_types_of_their_own() -> None:
     proto = untyped(
         model(f"""(float[N, 3] x, int64 k) => (y, z) {{ {HEAD}
@@ -103,3 +139,19 @@ def test_types_that_have_to_agree(node: str) -> None:
             pads = Constant<value_ints = [0, 0, 1, 1]>() sequence = SequenceConstruct(x) y = {node} }}""")
     )
     assert [d.code for d in found.errors] == ["GI211"]
+
+
+@pytest.mark.parametrize(("trips", "is_wrong"), [("none", False), ("one", True), ("k", True)])
+def test_what_no_iteration_reaches_is_not_wrong(trips: str, is_wrong: bool) -> None:
+    proto = untyped(
+        model(f"""(float[4] x, int64 k) => (y) {{ {HEAD}
+            y = Loop({trips}, go, x) <body = b (int64 i, bool c, float[p] a) => (bool c2, float[q] a2) {{
+                c2 = Identity(c) e = Gather(a, many) a2 = Neg(a) }}> }}""")
+    )
+    feeds = {"x": np.ones(4, np.float32), "k": np.array(1)}
+    if is_wrong:
+        with pytest.raises(InvalidArgument, match="indices element out of data bounds"):
+            Runtime(proto).run(feeds)
+    else:
+        assert compare(infer(proto), Runtime(proto).run(feeds), {}).wrong == []
+    assert [found.kind for found in verdicts(infer(proto))] == ([Kind.VIOLATED] if is_wrong else [])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx.parser
+import pytest
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer import infer
+from gather_infer.symbolic import known_eq
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import verdicts
 
@@ -50,3 +52,47 @@ def test_a_body_that_makes_a_symbol_makes_one_for_each_call() -> None:
     a, b = (infer(model)[name] for name in ("a", "b"))
     assert isinstance(a, SymbolicTensor) and isinstance(b, SymbolicTensor)
     assert a.shape is not None and b.shape is not None and a.shape[1] != b.shape[1]
+
+
+def test_where_the_results_come_from_takes_part() -> None:
+    """Each access is in bounds exactly where its own input is: the other one's index is no concern of it."""
+    model = calling(
+        "(float[9] t, int64[S] i, int64[S] j) => (a, b) { k = f.next (i) l = f.next (j) a = Gather (t, k) b = Gather (t, l) }",
+        '<domain: "f", opset_import: ["" : 17]> next (v) => (w) { one = Constant <value_int = 1> () w = Add (v, one) }',
+    )
+    inference = infer(model)
+    good, bad = np.array([-10, 7]), np.array([8])
+    runtime = ReferenceEvaluator(model)
+    for i, j, name in ((good, bad, "b"), (bad, good, "a")):
+        with pytest.raises(IndexError):
+            runtime.run([name], {"t": np.zeros(9, np.float32), "i": i, "j": j})
+    assert [found.condition for found in verdicts(inference)] == ["-10 <= i < 8", "-10 <= j < 8"]
+
+
+BROKEN = {
+    "an undefined name": "w = Add (v, nothing)",
+    "a broken specification": "w = Transpose <perm = [5]> (v)",
+    "an unknown operator": "w = Odd (v)",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_in_a_body_is_said_of_each_call(name: str) -> None:
+    model = calling(
+        "(float[S] x, float[S] y) => (a, b) { [first] a = f.wrong (x) [second] b = f.wrong (y) }",
+        f'<domain: "f", opset_import: ["" : 17]> wrong (v) => (w) {{ {BROKEN[name]} }}',
+    )
+    labels = [str(found.location.node).partition("/")[0] for found in infer(model).diagnostics]
+    assert labels == ["first", "second"]
+
+
+def test_a_body_with_a_size_that_depends_on_data_has_one_for_each_call() -> None:
+    model = calling(
+        "(int64 n, int64 m) => (a, b) { a = f.count (n) b = f.count (m) }",
+        '<domain: "f", opset_import: ["" : 17]> count (v) => (w) { zero = Constant <value_int = 0> () one = Constant <value_int = 1> () w = Range (zero, v, one) }',
+    )
+    inference, sizes = infer(model), shapes(model, n=3, m=5)
+    assert sizes == {"a": (3,), "b": (5,)}
+    a, b = (inference[name] for name in sizes)
+    assert isinstance(a, SymbolicTensor) and isinstance(b, SymbolicTensor)
+    assert a.shape is not None and b.shape is not None and known_eq(a.shape[0], b.shape[0]) is None

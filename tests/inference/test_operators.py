@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -18,7 +19,7 @@ from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context, OpCall
 from gather_infer.symbolic import DimTooLarge
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, Value
 from tests.documents import REPO
 
 RULES = [(domain, *entry) for domain, rules in sorted(standard_rules().items()) for entry in rules.entries()]
@@ -79,11 +80,22 @@ def test_a_rule_is_probed_and_not_believed() -> None:
     assert found == {"Same": (True, True), "Shape only": (False, False), "Refuses": (False, False)}
 
 
+def with_unranked(group: probe.Group) -> Iterator[Sequence[Value]]:
+    """The inputs of a group; before them the first with each of its tensors, then all of them, without a shape."""
+    every = list(group.inputs)
+    first = every[0]
+    unranked = [SymbolicTensor(i.dtype) if isinstance(i, SymbolicTensor) else i for i in first]
+    for index in range(len(first)):
+        yield [*first[:index], unranked[index], *first[index + 1 :]]
+    yield unranked
+    yield from every
+
+
 @pytest.mark.parametrize("domain", sorted({domain for domain, *_ in RULES}))
 def test_no_rule_fails_on_small_inputs_of_any_rank(domain: str) -> None:
     for _, op_type, since, rule in (entry for entry in RULES if entry[0] == domain):
         for group in probe.groups(op_type, domain, schema_of(op_type, since, domain)):
-            for inputs in group.inputs:
+            for inputs in with_unranked(group):
                 used = (True,) * group.outputs
                 call = OpCall(op_type, list(inputs), group.attributes, used, since, domain, Context())
                 try:

@@ -52,3 +52,15 @@ def test_an_access_in_the_body_is_recorded_once() -> None:
             y = SequenceMap(two, ids) <body = b (float[a, 3] m, int64[k] t) => (float[k, 3] r) {{ r = Gather(m, t) }}> }}""")
     )
     assert [(a.op_type, a.indices) for a in infer(proto).accesses] == [("Gather", "t")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_members_that_are_known_are_mapped_one_by_one(count: int) -> None:
+    body = "<body = b (int64[2] m) => (int64[2] r) { r = Neg(m) }>"
+    members = ", ".join(["s"] * count)
+    nodes = f"s = Shape(x) q = SequenceConstruct({members}) p = SequenceMap(q) {body} y = SequenceAt(p, zero)"
+    proto = untyped(model(f"(float[N, 3] x) => (y) {{ {HEAD} {nodes} }}"))
+    inference, runtime = infer(proto), Runtime(proto)
+    assert str(inference["y"]) == "int64[2] = [-N, -3]"
+    for n in (0, 1, 5):
+        assert compare(inference, runtime.run({"x": np.ones((n, 3), np.float32)}), {"N": n}).wrong == [], n

@@ -25,7 +25,7 @@ from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context, OpCall, RuleSet, Traits
 from gather_infer.symbolic import DimTooLarge
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, SymbolicTensor
 from tests.conformance.backend import Case, cases
 
 DISTINCT = 3
@@ -66,6 +66,27 @@ TELLS_NOTHING: Mapping[tuple[str, str], str] = {
     ("com.microsoft", "ExpandDims"): "the probe has one element type for all inputs, and the axis is int32",
     ("com.microsoft", "UnfoldTensor"): "the rule tells the shape alone",
     ("com.microsoft", "Unique"): "the rule tells the shape alone",
+}
+
+INTEGERS_UNTOLD: Mapping[str, Mapping[str, str]] = {
+    # domain: operators that make integers of integers, and why the elements are not told, or not their bounds
+    "": {
+        **dict.fromkeys(("ConvInteger", "Einsum", "MatMulInteger"), "sums of products are no sizes or indices"),
+        **dict.fromkeys(("CumProd", "BitwiseNot", "TensorScatter"), "bounds are not followed"),
+        **dict.fromkeys(("CenterCropPad", "ReverseSequence"), "bounds are enough"),
+        **dict.fromkeys(("Erf", "Shrink"), "a function for floats"),
+        **dict.fromkeys(("RandomNormalLike", "RandomUniformLike"), "draws numbers"),
+        "ImageDecoder": "pixels",
+    },
+    "ai.onnx.ml": {
+        **dict.fromkeys(("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"), "classes, by a model"),
+        **dict.fromkeys(("Binarizer", "Imputer"), "features"),
+    },
+    "com.microsoft": {
+        **dict.fromkeys(("FusedGemm", "SparseToDenseMatMul"), "sums of products are no sizes or indices"),
+        **dict.fromkeys(("BifurcationDetector", "SampleOp", "Unique"), "the rule tells the shape alone"),
+        "MurmurHash3": "hashes",
+    },
 }
 
 ANY_VERSION = 1 << 30
@@ -168,34 +189,88 @@ def test_nothing_is_left_untold() -> None:
     assert UNTOLD.keys() - without == set(), "these have no rule, or have node models: take them out of UNTOLD"
 
 
-def probed(domain: str, op_type: str) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """The elements of input 0 and output 0 of calls of a rule with small inputs, where all of them are known."""
-    newest = RULES[domain].versions(op_type)[0]
+@cache
+def probed(domain: str, op_type: str) -> tuple[tuple[OpCall, object], ...]:
+    """The calls of a rule with small inputs that it answers, each with output 0."""
+    newest, made = RULES[domain].versions(op_type)[0], list[tuple[OpCall, object]]()
     for group in groups(op_type, domain, schema_of(op_type, newest.since, domain)):
         for inputs in group.inputs:
             used = (True,) * group.outputs
             call = OpCall(op_type, list(inputs), group.attributes, used, newest.since, domain, Context())
             try:
-                made = newest.rule(call)[0]
+                made.append((call, newest.rule(call)[0]))
             except (SpecViolation, DimTooLarge):
                 continue
-            given = call.input(0)
-            if not isinstance(given, SymbolicTensor) or not isinstance(made, SymbolicTensor):
-                continue
-            if given.dtype is made.dtype and given.values is not None and made.values is not None:
-                yield tuple(given.values.flat), tuple(made.values.flat)
+    return tuple(made)
+
+
+def known_elements(domain: str, op_type: str) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """The elements of input 0 and output 0 of the calls where all of them are known."""
+    for call, made in probed(domain, op_type):
+        given = call.input(0)
+        if not isinstance(given, SymbolicTensor) or not isinstance(made, SymbolicTensor):
+            continue
+        if given.dtype is not made.dtype or given.values is None or made.values is None:
+            continue
+        if None not in (elements := tuple(made.values.flat)):
+            yield tuple(given.values.flat), elements
 
 
 @pytest.mark.parametrize("domain", RULES)
 def test_a_rule_that_moves_what_it_is_given_says_so(domain: str) -> None:
     """Of operators without a node model the rule itself tells what it makes of known elements."""
     for op_type in {op for op, _, _ in RULES[domain].entries()} - {op for d, op in recorded() if d == domain}:
-        known, calls = traits(op_type, domain), list(probed(domain, op_type))
+        known, calls = traits(op_type, domain), list(known_elements(domain, op_type))
         assert known is not None
-        if known.moves is None and any(len(set(made)) > 1 for _, made in calls):
-            assert not all(set(made) <= set(given) for given, made in calls), (
+        moves = all(set(made) <= set(given) for given, made in calls)
+        if known.moves == 0:
+            assert moves, f"the rule of {op_type} gives elements that input 0 has not: take moves=0 away"
+        telling = [(given, made) for given, made in calls if len(set(made)) > 1]
+        if known.moves is None and telling:
+            assert not moves, (
                 f"the rule of {op_type} only moves elements of input 0: write rule({op_type!r}, ..., moves=0)"
             )
+        if known.moves == 0 and telling:
+            permutes = all(Counter(made) == Counter(given) for given, made in calls)
+            assert known.permutes == permutes, (
+                f"the rule of {op_type} {'has' if permutes else 'has not'} each element of input 0 exactly once: "
+                f"write rule({op_type!r}, ..., permutes={permutes})"
+            )
+
+
+@pytest.mark.parametrize("domain", RULES)
+def test_a_rule_that_addresses_by_index_says_so(domain: str) -> None:
+    """The walk refuses accesses that are not declared."""
+    for op_type in {op for op, _, _ in RULES[domain].entries()}:
+        known = traits(op_type, domain)
+        assert known is not None
+        found = {addressed.input for call, _ in probed(domain, op_type) for addressed in call.context.addressed}
+        wanted = ", ".join(f"{index}: ..." for index in sorted(found))
+        assert found <= known.addresses.keys(), (
+            f"the rule of {op_type} addresses by index: write rule({op_type!r}, ..., addresses={{{wanted}}}), "
+            "each input that holds indices with the one that it addresses"
+        )
+
+
+@pytest.mark.parametrize("domain", RULES)
+def test_what_is_given_integers_tells_them(domain: str) -> None:
+    """A size that passes through an operator is told behind it, or at least its bounds are."""
+    for op_type in {op for op, _, _ in RULES[domain].entries()}:
+        told: dict[str, set[bool]] = {"elements": set(), "bounds": set()}
+        for call, made in probed(domain, op_type):
+            given = [i for i in call.inputs if isinstance(i, SymbolicTensor) and i.dtype in INTEGER_RANGE]
+            if not given or len(given) < len(call.inputs) or not isinstance(made, SymbolicTensor):
+                continue
+            if made.dtype in INTEGER_RANGE and 0 not in (made.shape or ()):
+                what = "elements" if all(i.values is not None for i in given) else "bounds"
+                told[what].add(made.values is not None or (what == "bounds" and made.span is not None))
+        missing = [what for what, answers in told.items() if answers == {False}]
+        named = op_type in INTEGERS_UNTOLD.get(domain, {})
+        assert named or not missing, (
+            f"the rule of {op_type} is given integers and tells no {' and no '.join(missing)} of its result: "
+            "see gather_infer/ops/vocabulary/elementwise.py and spans.py, or say in INTEGERS_UNTOLD why it does not"
+        )
+        assert missing or not named, f"{op_type} tells elements and bounds: take it out of INTEGERS_UNTOLD"
 
 
 @pytest.mark.parametrize("reasons", [NOT_MOVED, NOT_PERMUTED])

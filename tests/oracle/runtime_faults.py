@@ -39,9 +39,11 @@ def _zero_beside_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> 
 
 def _empty_tuples(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     """GatherND accepts tuples of no elements, a batch_dims that leaves none of the axes of indices, and any tuple when
-    the slices are empty."""
+    the slices are empty; without tuples it does not compare the batch dims."""
     batch_dims = _attribute(node, "batch_dims", 0)
-    is_empty = inputs[0].size == 0 and inputs[1].size > 0
+    is_empty = (inputs[0].size == 0 and inputs[1].size > 0) or (
+        inputs[1].size == 0 and inputs[0].shape[:batch_dims] != inputs[1].shape[:batch_dims]
+    )
     return is_empty or inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
 
 
@@ -50,6 +52,11 @@ def _empty_operand(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     at = _attribute(node, "axis", 0) % inputs[0].ndim
     shapes = {tuple(d for k, d in enumerate(a.shape) if k != at) for a in inputs if a is not None}
     return len(shapes) > 1
+
+
+def _empty_member(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """ConcatFromSequence does not compare the ranks and dims of a member that is empty."""
+    return any(member.size == 0 for member in inputs[0]) and len({member.shape for member in inputs[0]}) > 1
 
 
 ABORTS_ON_EMPTY = frozenset(
@@ -112,6 +119,7 @@ FAULTS: dict[str, Fault] = {
     "Loop": _no_iteration,
     "GatherND": _empty_tuples,
     "Concat": _empty_operand,
+    "ConcatFromSequence": _empty_member,
 }
 
 
@@ -124,12 +132,12 @@ def faulty_node(model: ModelProto, values: Mapping[str, Any], faults: Mapping[st
             continue
         inputs = [values.get(n, constants.get(n)) if n else None for n in node.input]
         outputs = [values.get(n) for n in node.output]
-        if (node.op_type == "Loop" or isinstance(inputs[0], np.ndarray)) and fault(node, inputs, outputs):
+        if (node.op_type == "Loop" or isinstance(inputs[0], (np.ndarray, list))) and fault(node, inputs, outputs):
             return node.op_type
     return None
 
 
-HIDDEN = frozenset({"Concat", "GatherND", "MatMul"})
+HIDDEN = frozenset({"Concat", "ConcatFromSequence", "GatherND", "MatMul"})
 """Their faults need an empty operand; inside a subgraph or function nobody sees whether there was one."""
 
 

@@ -253,8 +253,3 @@ def test_constant_attributes(name: str) -> None:
     assert found is not None
     assert (found.data_type, found.bits.shape) == (data_type, expected.shape)
     assert found.bits.tobytes() == expected.tobytes()
-
-
-def test_types_that_the_family_does_not_take_are_not_read() -> None:
-    tensor = helper.make_tensor("t", TensorProto.FLOAT8E4M3FN, [2], [1.0, 2.0])
-    assert read_tensor(MODEL, tensor) is None

@@ -81,7 +81,7 @@ def shape_of(graph: GraphProto) -> list[object]:
         for at, name in enumerate(node.output):
             if name:
                 known[name] = made[name] = (term, at) if len(node.output) > 1 else term
-    return [(output.name, known.get(output.name)) for output in graph.output] + [("nodes", _nodes(graph))]
+    return [*((output.name, known.get(output.name)) for output in graph.output), ("nodes", _nodes(graph))]
 
 
 def _nodes(graph: GraphProto) -> int:

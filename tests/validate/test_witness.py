@@ -68,3 +68,29 @@ def test_an_access_to_data_of_unknown_rank_is_undecided() -> None:
     proto = model("(float[N] x, int64[K] shape, int64[M] ids) => (y) { d = Reshape(x, shape) y = Gather(d, ids) }")
     verdict = verdicts(infer(proto))[-1]
     assert (verdict.kind, verdict.reason) == (Kind.UNDECIDED, "the rank of data is not known")
+
+
+ALLOWED: dict[str, Any] = {
+    # id:                          (what is said of the sizes, more nodes, nodes that make the index, the witness)
+    "the other where one is few":  (["M=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 9, M = 1"),
+    "none where both are few":     (["M=0..5", "N=0..5"], "", "l = Add(n, m) i = Range(zero, l, one)", ""),
+    "the least that is allowed":   (["M=4.."], "", "l = Add(n, m) i = Range(zero, l, one)", "M = 9, N = 1"),
+    "the other at its least":      (["M=4..7"], "", "l = Add(n, m) i = Range(zero, l, one)", "N = 6, M = 4"),
+    "none that a node forbids":    ([], "most, at = TopK(b, sa)", "l = Mul(n, two) k = Sub(l, m) i = Max(k, zero)", ""),
+    "one that a node allows":      ([], "most, at = TopK(b, sa)", "i = Sub(m, n)", "M = 10, N = 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_witness_is_a_legal_size(name: str) -> None:
+    """It is in the bounds that are declared, and no node but the access fails at it."""
+    dims, more, nodes, example = ALLOWED[name]
+    proto = proto_of(f"{more} {nodes}", 9)
+    verdict = verdicts(infer(proto, dims=dims, assume=False))[-1]
+    assert verdict.kind is Kind.CONDITIONAL
+    assert verdict.example == example
+    sizes = {n: evaluate(size, {}) for n, size in verdict.witness}
+    if sizes:
+        assert not Runner(proto, 1).passes(sizes)
+        ahead = proto_of(f"{more} i = Identity(zero)", 9)
+        assert Runner(ahead, 1).passes(sizes)

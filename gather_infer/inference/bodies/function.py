@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from onnx import AttributeProto, FunctionProto, NodeProto
 
 from gather_infer.diagnostic import Location
-from gather_infer.domains import canonical_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies import memo
 from gather_infer.inference.frame import MAX_DEPTH, Frame
@@ -128,10 +127,8 @@ def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, 
     body: FunctionProto = FunctionProto.FromString(serialized)
     if not body.opset_import:
         body.opset_import.add(domain="", version=version)
-    listed = {canonical_domain(entry.domain) for entry in body.opset_import}
-    for domain, number in imports:
-        if number > 0 and domain not in listed:
-            body.opset_import.add(domain=domain, version=number)
+    for domain, number in imports:  # of a domain that is imported twice the first one counts
+        body.opset_import.add(domain=domain, version=number)
     return body
 
 

@@ -64,7 +64,7 @@ def loop(
 
     scope, created = context.scope, len(context.causes)
     iteration = iteration_symbol(context)
-    begins = frame.comparison(call.input[1]) if len(call.input) > 1 else None
+    begins = frame.comparison(call.input[1])
     counted: Dim | None = None
     bodies: list[Frame] = []
 

@@ -53,8 +53,6 @@ class Before:
     """What a walk had recorded when a call began."""
 
     added: int
-    findings: int
-    version: int
     opened: int
     mark: Mark
 
@@ -82,21 +80,15 @@ def key_of(
 
 
 def before(state: State) -> Before:
-    context = state.context
-    return Before(
-        state.record.added, len(context.findings), context.scope.version, len(state.opened), state.record.mark()
-    )
+    return Before(state.record.added, len(state.opened), state.record.mark())
 
 
 def remember(
     state: State, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
 ) -> None:
     """Remember a call, unless it has done more than give results and access by index."""
-    context = state.context
     accesses = tuple(state.record.since(since.mark, Access))
-    if state.record.added - since.added != len(accesses):
-        return
-    if len(context.findings) == since.findings and context.scope.version == since.version:
+    if state.record.added - since.added == len(accesses):
         opened = tuple(state.opened[since.opened :])
         state.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
 

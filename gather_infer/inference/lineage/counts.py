@@ -45,7 +45,7 @@ def follow_count(
         frame.bools[out] = bools
     elif own == "NonZero" and result.shape is not None:
         frame.counts.setdefault(bools, result.shape[1])
-    elif own == "ReduceSum" and len(source.shape) == 1 and result.shape in ((), (1,)) and result.values is None:
+    elif own == "ReduceSum" and result.shape in ((), (1,)) and result.values is None:  # one element: a sum of all
         count = frame.counts.get(bools)
         if count is not None:
             frame.values[out] = result.with_(values=make_values([count], result.shape), span=None)

@@ -92,10 +92,8 @@ def follow(
     context: Context,
 ) -> None:
     """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
-    if not outputs or not outputs[0]:
-        return
     scope = context.scope
-    result = frame.values.get(outputs[0])
+    result = frame.values.get(outputs[0]) if outputs else None
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
     own, moves, permuted = lineage.own, lineage.moves, lineage.permuted
@@ -303,9 +301,14 @@ def _cast(visit: Visit) -> Trace | None:
             parts.append(part)
         else:
             if part.input and (part.wrap is not None or part.limits or part.wraps is not None):
-                part = Part(part.span, needs=part.needs, whole=False)
+                part = _bounded(part, part.span)
             parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=target))
     return Trace(tuple(parts), trace.axis)
+
+
+def _bounded(part: Part, span: Span) -> Part:
+    """The part when only the bounds of its elements are left."""
+    return Part(span, needs=part.needs)
 
 
 def _added(visit: Visit) -> Trace | None:
@@ -331,7 +334,7 @@ def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
     moved = spans.add(part.span, Span(offset, offset), visit.scope)
     span = _fitting(visit, moved)
     if part.wrap is not None or part.wraps not in (None, dtype):
-        return Part(span, needs=part.needs, whole=False)
+        return _bounded(part, span)
     is_closed = span == moved and span.lo is not None and span.hi is not None
     return replace(
         part,
@@ -384,7 +387,7 @@ def _limited(visit: Visit) -> Trace | None:
             nearer = spans.least if limit.is_upper else spans.most
             span = nearer(span, Span(limit.end, limit.end), visit.scope)
         if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
-            parts.append(Part(span, needs=part.needs, whole=False))
+            parts.append(_bounded(part, span))
             continue
         parts.append(replace(part, span=span, exact=False, limits=(*part.limits, *limits)))
     return Trace(tuple(parts))

@@ -43,7 +43,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A non-decreasing function of the elements of `base`, which is an integer tensor of the same shape."""
+    """A non-decreasing function of the elements of `base`, an integer tensor; numbers may have broadcast it."""
 
     base: str
     steps: tuple[Operation, ...]
@@ -56,8 +56,6 @@ def follow_growth(
     for at, source in enumerate(inputs[:2]):
         before = frame.growth.get(node.input[at])
         if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
-            continue
-        if source.shape is None or source.shape != result.shape:
             continue
         if before is None and source.dtype not in INTEGER_RANGE:
             continue

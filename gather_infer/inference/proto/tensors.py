@@ -11,6 +11,7 @@ import numpy.typing as npt
 from onnx import SparseTensorProto, TensorProto
 
 from gather_infer.model import ModelFile
+from gather_infer.model.external import raw_nbytes
 from gather_infer.tensor import MAX_VALUES_RANK, DType, Span, SymbolicTensor, holds_values
 
 MAX_FLOAT_VALUES: Final = 64
@@ -20,14 +21,11 @@ MAX_SPAN_BYTES: Final = 1 << 20
 """Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
-_BITS: dict[int, int] = {
-    **dict.fromkeys((DType.FLOAT64, DType.INT64, DType.UINT64, DType.COMPLEX64), 64),
-    **dict.fromkeys((DType.FLOAT32, DType.INT32, DType.UINT32), 32),
-    **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.INT16, DType.UINT16), 16),
-    **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 4),
-    **dict.fromkeys((DType.INT2, DType.UINT2), 2),
-    DType.COMPLEX128: 128,
+_PER_ENTRY: Final[dict[DType, int]] = {
+    **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 2),
+    **dict.fromkeys((DType.INT2, DType.UINT2), 4),
 }
+"""Elements of an entry of int32_data, where that is more than one (onnx.proto, TensorProto.int32_data)."""
 
 
 def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
@@ -46,8 +44,7 @@ def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
     if dtype is DType.STRING:
         return None if len(tensor.string_data) == size else _elements(size, len(tensor.string_data))
     if tensor.HasField("raw_data"):
-        needed = (size * _BITS.get(dtype, 8) + 7) // 8
-        found = len(tensor.raw_data)
+        needed, found = raw_nbytes(tensor), len(tensor.raw_data)
         return None if found == needed else f"{dtype}{list(tensor.dims)} needs {needed} bytes of data, found {found}"
     return _typed_fault(tensor, dtype, size)
 
@@ -67,8 +64,7 @@ def _typed_fault(tensor: TensorProto, dtype: DType, size: int) -> str | None:
         case DType.UINT32 | DType.UINT64:
             found, needed = len(tensor.uint64_data), size
         case _:
-            bits = _BITS.get(dtype, 8)
-            found, needed = len(tensor.int32_data), size if bits >= 8 else (size * bits + 7) // 8
+            found, needed = len(tensor.int32_data), -(-size // _PER_ENTRY.get(dtype, 1))
     return None if found == needed else _elements(needed, found)
 
 

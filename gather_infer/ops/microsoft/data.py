@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.microsoft.signature import ALL_TYPES, FLOATS, IEEE_FLOATS, NUMBERS, Inferred, contrib
+from gather_infer.ops.microsoft.signature import ALL_TYPES, FLOATS, IEEE_FLOATS, Inferred, contrib
 from gather_infer.ops.onnx.expand import arange
-from gather_infer.ops.onnx.gather import gather
 from gather_infer.ops.onnx.pad import pad
 from gather_infer.ops.onnx.reshape import unsqueeze
 from gather_infer.ops.vocabulary.guards import (
@@ -160,16 +159,6 @@ def unfold_tensor(op: OpCall) -> Inferred:
         raise SpecViolation(f"size must be {shape[axis]} or less, the dim of axis {axis}, is {size}", "GI212")
     op.imply(shape[axis] - size)
     return [(*shape[:axis], floordiv(shape[axis] - size, step, op.scope) + 1, *shape[axis + 1 :], size)]
-
-
-@contrib(
-    rules, "TorchEmbedding", "weight:T indices:int64 padding_idx?:int64 scale_grad_by_freq?:bool -> Y:T",
-    T=NUMBERS,
-)  # fmt: skip
-def torch_embedding(op: OpCall) -> Inferred:
-    """Rows of weight [N, M] for indices of any shape -> [..., M]"""
-    require_rank(op.tensor(0).shape, 2, "weight")
-    return [gather(op, op.tensor(0), op.tensor(1), axis=0)]
 
 
 @contrib(rules, "ExpandDims", "X:T axis:int32 -> Y:T", moves=0, permutes=True, T=ALL_TYPES)

@@ -1,11 +1,12 @@
-"""GatherND and GatherBlockQuantized of com.microsoft."""
+"""GatherND, GatherBlockQuantized and TorchEmbedding of com.microsoft."""
 
 from __future__ import annotations
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.microsoft.signature import NUMBERS, Inferred, contrib
 from gather_infer.ops.onnx.gather import TYPES_1, gather, gather_nd
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
+from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank, require_rank
 from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_call, integer, require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, ceildiv
@@ -19,6 +20,7 @@ SMALL_FLOATS = frozenset(
 )
 SCALES = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})
 ZERO_FILL = Indexing(strict=False, fill=0)
+FROM_FRONT = Indexing(negative_note="which TorchEmbedding does not define")
 
 
 @rules.rule("GatherND", since=1, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
@@ -32,6 +34,16 @@ def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     require_type(data, TYPES_1, "data")
     require_type(indices, INDEX_TYPES, "indices", code="GI308")
     return [gather_nd(op, data, indices)]
+
+
+@contrib(
+    rules, "TorchEmbedding", "weight:T indices:int64 padding_idx?:int64 scale_grad_by_freq?:bool -> Y:T",
+    addresses={1: 0}, moves=0, gathers=True, T=NUMBERS,
+)  # fmt: skip
+def torch_embedding(op: OpCall) -> Inferred:
+    """Rows of weight [N, M] for indices of any shape -> [..., M]"""
+    require_rank(op.tensor(0).shape, 2, "weight")
+    return [gather(op, op.tensor(0), op.tensor(1), indexing=FROM_FRONT)]
 
 
 @rules.rule("GatherBlockQuantized", since=1, addresses={1: 0}, checks_types=True, gathers=True)

@@ -161,12 +161,13 @@ def contrib(
     addresses: Mapping[int, int] | None = None,
     moves: int | None = None,
     permutes: bool = False,
+    gathers: bool = False,
     deterministic: bool = True,
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
     """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`.
 
-    addresses, moves, permutes, deterministic   see `Traits`
+    addresses, moves, permutes, gathers, deterministic   see `Traits`
     """
     signature = Signature(text, attributes, choices)
 
@@ -181,8 +182,9 @@ def contrib(
             f"{page} (ONNX Runtime 1.31)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
         )
         add_rule = rules.rule(
-            op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, deterministic=deterministic
-        )
+            op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, gathers=gathers,
+            deterministic=deterministic,
+        )  # fmt: skip
         add_rule(rule)
         return function
 

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.evaluate import gather
+from gather_infer.passes.evaluate import (
+    arithmetic,
+    cast,
+    gather,
+    making,
+    movement,
+    pad,
+    reduction,
+    reshape,
+    scatter,
+    shape,
+    slice,
+)
 from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
 
-TABLES: tuple[EvaluatorSet, ...] = (gather.evaluators, gather.ml, gather.microsoft)
+TABLES: tuple[EvaluatorSet, ...] = (
+    gather.evaluators,
+    gather.ml,
+    gather.microsoft,
+    movement.evaluators,
+    movement.microsoft,
+    arithmetic.evaluators,
+    cast.evaluators,
+    making.evaluators,
+    pad.evaluators,
+    reduction.evaluators,
+    reshape.evaluators,
+    scatter.evaluators,
+    shape.evaluators,
+    slice.evaluators,
+)
 
 
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:

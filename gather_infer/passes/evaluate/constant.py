@@ -1,4 +1,4 @@
-"""Constants by their exact bits.
+"""Constants by their exact bits, of every element type.
 
 An element is an unsigned integer of its own width (a NaN keeps its payload, a zero its sign), a string is its bytes.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,30 +15,31 @@ import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
 from gather_infer.model import ModelFile
+from gather_infer.model.external import element_bits, is_external
 from gather_infer.model.wire import FIXED32, FIXED64, LENGTH_DELIMITED, TENSOR_FIELDS, scan
+from gather_infer.passes.evaluate.packing import pack, unpack
 
 Bits = npt.NDArray[Any]
 
-_WIDTH: dict[int, int] = {
-    # element types that the gather family takes: bytes per element
-    TensorProto.FLOAT: 4, TensorProto.UINT8: 1, TensorProto.INT8: 1, TensorProto.UINT16: 2, TensorProto.INT16: 2,
-    TensorProto.INT32: 4, TensorProto.INT64: 8, TensorProto.BOOL: 1, TensorProto.FLOAT16: 2, TensorProto.DOUBLE: 8,
-    TensorProto.UINT32: 4, TensorProto.UINT64: 8, TensorProto.COMPLEX64: 8, TensorProto.COMPLEX128: 16,
-    TensorProto.BFLOAT16: 2,
-}  # fmt: skip
+MAX_RANK = 32
+"""Axes of a constant: numpy 1 has no more."""
+
 _FLOAT_FIELD: dict[int, str] = {
     # element types that are stored as floats when not raw; their wire bytes are the raw form
     TensorProto.FLOAT: "float_data", TensorProto.COMPLEX64: "float_data",
     TensorProto.DOUBLE: "double_data", TensorProto.COMPLEX128: "double_data",
 }  # fmt: skip
+_ONE_BY_ONE = (TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2)
+"""The types narrower than a byte of which int32_data holds one element per entry, not a packed byte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A tensor with its exact bits.
+    """A tensor with its exact bits. Its elements are never changed: results may be views of them.
 
     data_type   number of the element type in TensorProto.DataType
-    bits        the tensor's own shape; unsigned integers as wide as an element (void for 128 bits), bytes objects for
+    bits        the tensor's own shape; unsigned integers as wide as an element (void for 128 bits, and where the
+                elements are mapped from a file), one in the low bits of a byte where it is narrower; bytes objects for
                 strings
     """
 
@@ -45,19 +47,32 @@ class Constant:
     bits: Bits
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.bits.shape
+        return shape
+
+    @property
+    def plain(self) -> Bits:
+        """The bits in the dtype of `bits_dtype`, also of mapped elements; nothing is copied."""
+        dtype = bits_dtype(self.data_type)
+        assert dtype is not None, "the bits of a type are held"
+        return np.asarray(self.bits if self.bits.dtype == dtype else self.bits.view(dtype))
+
+    @property
     def nbytes(self) -> int:
         """Bytes in raw form; of strings, of their characters."""
         if self.data_type == TensorProto.STRING:
             return sum(map(len, self.bits.flat))
-        return self.bits.size * self.bits.itemsize
+        return raw_size(self.data_type, self.bits.size)
 
     def to_tensor(self, name: str) -> TensorProto:
         """The constant as an initializer with raw data (strings have none)."""
         tensor = TensorProto(name=name, data_type=self.data_type, dims=self.bits.shape)
-        if self.data_type == TensorProto.STRING:
+        width = element_bits(self.data_type)
+        if width is None:
             tensor.string_data.extend(self.bits.flat)
         else:
-            tensor.raw_data = self.bits.tobytes()
+            tensor.raw_data = pack(self.bits.reshape(-1), width) if width < 8 else self.bits.tobytes()
         return tensor
 
     def to_indices(self) -> npt.NDArray[np.int64] | None:
@@ -70,49 +85,73 @@ class Constant:
 
 
 def bits_dtype(data_type: int) -> np.dtype[Any] | None:
-    """How the bits of an element type are held; None when the gather family does not take the type."""
+    """How the bits of an element type are held; None when there is no such type."""
     if data_type == TensorProto.STRING:
         return np.dtype(object)
-    width = _WIDTH.get(data_type)
+    width = element_bits(data_type)
     if width is None:
         return None
-    return np.dtype("V16") if width == 16 else np.dtype(f"<u{width}")
+    return np.dtype("V16") if width == 128 else np.dtype(f"<u{max(width, 8) // 8}")
+
+
+def raw_size(data_type: int, elements: int) -> int:
+    """Bytes that so many elements take in raw form, where narrow ones are packed; of strings, a byte each."""
+    return (elements * (element_bits(data_type) or 8) + 7) // 8
 
 
 def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
-    """The bits of a tensor of the model; payloads on disk are mapped, not read.
+    """The bits of a tensor of the model; payloads on disk are mapped, not read, unless elements are packed.
 
-    Returns None when the gather family does not take the element type, or data and dims do not fit.
+    Returns None when ONNX does not have the element type, or data and dims do not fit.
     Raises ModelReadError when external data is missing.
     """
     dtype = bits_dtype(tensor.data_type)
-    shape = tuple(tensor.dims)
-    if dtype is None or any(n < 0 for n in shape):
-        return None
+    if dtype is None or dtype.hasobject or not is_external(tensor):
+        return read_inline(tensor)
+    region = model.region(tensor)
+    assert region is not None, "an external tensor is in a file"
     bits: Bits
+    if region.nbytes == 0:
+        bits = np.empty(0, dtype)
+    else:
+        # Bytes in a file are not aligned, and numpy would copy a whole table to align it; void needs none.
+        void = np.dtype(f"V{dtype.itemsize}")
+        with region.source.open() as file:
+            bits = np.memmap(file, void, "r", region.offset, (region.nbytes // dtype.itemsize,))
+    return _shaped(tensor, bits)
+
+
+def read_inline(tensor: TensorProto) -> Constant | None:
+    """The bits of a tensor whose data is not external; None as for `read_tensor`, and for external data."""
+    dtype = bits_dtype(tensor.data_type)
+    if dtype is None:
+        return None
     if dtype.hasobject:
         bits = np.empty(len(tensor.string_data), dtype=object)
         bits[:] = list(tensor.string_data)
-    elif (region := model.region(tensor)) is not None:
-        with region.source.open() as file:
-            if region.nbytes == 0:
-                bits = np.empty(0, dtype)
-            else:
-                # Bytes in a file are not aligned, and numpy would copy a whole table to align it; void needs none.
-                void = np.dtype(f"V{dtype.itemsize}")
-                bits = np.memmap(file, void, "r", region.offset, (region.nbytes // dtype.itemsize,))
-    elif tensor.HasField("raw_data"):
+        return _shaped(tensor, bits)
+    if is_external(tensor):
+        return None
+    if tensor.HasField("raw_data"):
         if len(tensor.raw_data) % dtype.itemsize:
             return None
-        bits = np.frombuffer(tensor.raw_data, dtype)
-    else:
-        typed = _typed(tensor, dtype)
-        if typed is None:
+        return _shaped(tensor, np.frombuffer(tensor.raw_data, dtype))
+    typed = _typed(tensor, dtype)
+    is_packed = tensor.data_type not in _ONE_BY_ONE
+    return None if typed is None else _shaped(tensor, typed, is_packed=is_packed)
+
+
+def _shaped(tensor: TensorProto, bits: Bits, *, is_packed: bool = True) -> Constant | None:
+    """The constant of the dims of `tensor`; None when `bits` does not fit them."""
+    shape = tuple(tensor.dims)
+    if len(shape) > MAX_RANK or any(n < 0 for n in shape):
+        return None
+    elements = prod(shape)
+    width = element_bits(tensor.data_type)
+    if is_packed and width is not None and width < 8:
+        if bits.size != raw_size(tensor.data_type, elements):
             return None
-        bits = typed
-    elements = 1
-    for n in shape:
-        elements *= n
+        bits = unpack(np.asarray(bits.view("u1")), elements, width)
     return Constant(tensor.data_type, bits.reshape(shape)) if bits.size == elements else None
 
 
@@ -133,6 +172,8 @@ def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
         return np.array(tensor.int64_data, dtype="<i8").view(dtype)
     if tensor.data_type in (TensorProto.UINT32, TensorProto.UINT64):
         return np.array(tensor.uint64_data, dtype="<u8").astype(dtype)
+    if tensor.data_type in _ONE_BY_ONE:
+        return (np.array(tensor.int32_data, dtype="<i4") & 0x3F).astype(dtype)
     stored = np.array(tensor.int32_data, dtype="<i4")
     bits: Bits = (stored != 0 if tensor.data_type == TensorProto.BOOL else stored).astype(dtype)
     return bits
@@ -182,6 +223,6 @@ def from_integers(data_type: int, values: npt.NDArray[np.object_]) -> Constant:
     """Python integers (or booleans) as a tensor of an integer type that holds them all."""
     dtype = bits_dtype(data_type)
     assert dtype is not None and data_type != TensorProto.STRING, "the type of integer elements"
-    mask = (1 << 8 * dtype.itemsize) - 1
+    mask = (1 << (element_bits(data_type) or 0)) - 1
     bits = np.array([int(v) & mask for v in values.flat], dtype=dtype)
     return Constant(data_type, bits.reshape(values.shape))

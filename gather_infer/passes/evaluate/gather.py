@@ -43,7 +43,7 @@ def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:
     """
     rank = data.bits.ndim
     at = _axis(axis, rank)
-    index = _in_range(_indices(indices), data.bits.shape[at])
+    index = in_range(indices_of(indices), data.bits.shape[at])
     shape = data.bits.shape[:at] + index.shape + data.bits.shape[at + 1 :]
     return _moved(data, np.take(data.bits, index.reshape(-1), axis=at), shape)
 
@@ -54,14 +54,14 @@ def gather_elements(data: Constant, indices: Constant, *, axis: int) -> Constant
     Raises SpecViolation as `gather`, and when ranks or the dims off the axis do not fit.
     https://onnx.ai/onnx/operators/onnx__GatherElements.html
     """
-    index = _indices(indices)
+    index = indices_of(indices)
     rank = data.bits.ndim
     if index.ndim != rank:
         raise SpecViolation(f"data and indices must have the same rank, have {rank} and {index.ndim}", "GI305")
     at = _axis(axis, rank)
     if any(n > data.bits.shape[i] for i, n in enumerate(index.shape) if i != at):
         raise SpecViolation(f"indices {list(index.shape)} is larger than data {list(data.bits.shape)}", "GI301")
-    index = _in_range(index, data.bits.shape[at])
+    index = in_range(index, data.bits.shape[at])
     # Off the axis the indices may cover only the first elements of data.
     part = data.bits[tuple(slice(None) if i == at else slice(0, n) for i, n in enumerate(index.shape))]
     return _moved(data, np.take_along_axis(part, index, axis=at), index.shape)
@@ -73,7 +73,7 @@ def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Cons
     Raises SpecViolation as `gather`, and when the index tuples or the batch dims do not fit.
     https://onnx.ai/onnx/operators/onnx__GatherND.html
     """
-    index = _indices(indices)
+    index = indices_of(indices)
     shape = data.bits.shape
     if not shape or not index.ndim:
         raise SpecViolation("data and indices must have rank 1 or more", "GI305")
@@ -82,7 +82,7 @@ def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Cons
         raise SpecViolation(f"batch_dims = {b} does not fit {list(shape)} and {list(index.shape)}", "GI306")
     if not 1 <= k <= len(shape) - b:
         raise SpecViolation(f"index tuples must have a length in [1, {len(shape) - b}], have {k}", "GI307")
-    parts = [_in_range(index[..., j], shape[b + j]) for j in range(k)]
+    parts = [in_range(index[..., j], shape[b + j]) for j in range(k)]
     tuples = index.shape[:-1]
     batch = [
         np.arange(n, dtype=np.int64).reshape((1,) * i + (n,) + (1,) * (len(tuples) - i - 1))
@@ -98,13 +98,13 @@ def array_feature_extractor(data: Constant, indices: Constant) -> Constant:
     Raises SpecViolation for a negative index: runtimes do not take one here.
     https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
     """
-    index = _indices(indices).reshape(-1)
+    index = indices_of(indices).reshape(-1)
     if not data.bits.ndim:
         raise SpecViolation("data must have rank 1 or more, has rank 0", "GI305")
     size = data.bits.shape[-1]
     if index.size and index.min() < 0:
         raise SpecViolation(f"index {index.min()} is outside [0, {size - 1}]", "GI301")
-    found = np.take(data.bits, _in_range(index, size), axis=-1)
+    found = np.take(data.bits, in_range(index, size), axis=-1)
     head = data.bits.shape[:-1] or (1,)
     return _moved(data, found, (*head, index.size))
 
@@ -115,14 +115,15 @@ def _axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _indices(indices: Constant) -> npt.NDArray[np.int64]:
+def indices_of(indices: Constant) -> npt.NDArray[np.int64]:
+    """The elements of an index tensor. Raises SpecViolation when they are neither int32 nor int64."""
     numbers = indices.to_indices()
     if numbers is None:
         raise SpecViolation("indices must be int32 or int64", "GI308")
     return numbers
 
 
-def _in_range(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def in_range(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     """The index with negative elements counted from the start. Raises SpecViolation for one out of bounds."""
     if index.size:
         for extreme in (int(index.min()), int(index.max())):

@@ -56,8 +56,12 @@ class Evaluation:
         return next(found, None)
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute."""
-        found = (a.s.decode() for a in self.node.attribute if a.name == name and a.type == AttributeProto.STRING)
+        """A string attribute; what is no UTF-8 in it is replaced."""
+        found = (
+            a.s.decode(errors="replace")
+            for a in self.node.attribute
+            if a.name == name and a.type == AttributeProto.STRING
+        )
         return next(found, default)
 
     def attribute(self, name: str) -> AttributeProto | None:
@@ -77,6 +81,11 @@ class EvaluatorSet:
     def __init__(self, domain: str) -> None:
         self.domain = domain
         self._evaluators: dict[str, list[tuple[int, Evaluator]]] = {}
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Names of the operators that it evaluates at some version."""
+        return tuple(self._evaluators)
 
     def evaluates(self, op_type: str, *, since: int = 1) -> Callable[[Evaluator], Evaluator]:
         """Decorator: the function evaluates `op_type` from version `since` on."""

@@ -9,8 +9,9 @@ import numpy as np
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate import Evaluation
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from gather_infer.tensor import DType, SymbolicTensor
 
 rewrites = RewriteSet()

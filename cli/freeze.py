@@ -1,0 +1,45 @@
+"""`gather-infer freeze`."""
+
+from __future__ import annotations
+
+import click
+
+from gather_infer.diagnostic import has_faults
+from gather_infer.report.forms import FREEZE
+
+from .console import Console
+from .facts import Facts, facts_options
+from .options import Command, common_options
+from .saving import Target, dry_run_option, finish, output_options, strict_option
+
+
+@click.command(
+    "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o frozen.onnx"
+)
+@click.argument("model")
+@facts_options
+@output_options("Where to write the frozen model.")
+@dry_run_option
+@strict_option("Write nothing and exit with 1 when there are errors or warnings.")
+@common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
+def command(model: str, facts: Facts, target: Target | None, dry_run: bool, strict: bool, console: Console) -> int:
+    """Make dims of the inputs numbers, and those of the outputs that follow.
+
+    MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error with these
+    sizes.
+    """
+    if target is None and not dry_run:
+        raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+    if not (facts.dims or facts.inputs):
+        raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
+
+    from gather_infer.passes import freeze
+
+    result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
+    return finish(
+        console.lines_of(FREEZE, result),
+        result.save,
+        None if dry_run else target,
+        console,
+        refused=bool(result.refused) or (strict and has_faults(result.diagnostics)),
+    )

@@ -1,0 +1,375 @@
+"""A model whose types say what was given of its inputs: what is written under `--dim batch=1` has inputs of batch 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+
+from gather_infer.domains import plain_domain
+from gather_infer.errors import UsageError
+from gather_infer.inference.naming import INNER, TENSORS, dims_of
+from gather_infer.inference.proto.types import DimReader, to_dim_param
+from gather_infer.inference.said import Given, symbols_of_inputs
+from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts, text_of
+from gather_infer.model.paths import bodies, graph_at
+from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.record import Cause
+from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, substitute, symbol
+from gather_infer.tensor import MapType, OptionalType, SequenceType, Shape, SparseTensor, SymbolicTensor, Value
+
+MAX_SIZE: Final = 2**63 - 1
+
+
+Change: TypeAlias = Callable[[ValueInfoProto], None]
+
+
+class Run(Protocol):
+    """What is read of an Inference."""
+
+    scopes: Mapping[GraphPath, Mapping[str, Value]]
+    labels: Mapping[GraphPath, str]
+    inputs: tuple[str, ...]
+    causes: Mapping[str, Cause]
+    given: Given | None
+
+
+@dataclass(frozen=True, slots=True)
+class Redeclared:
+    """A value whose declared dims were changed.
+
+    kind     `input`, `output` or `value_info`
+    graph    what the graph of the value is called, "" is the main graph
+    before, after   the dims, a number or a name, None where nothing is said of one; None when there was no shape
+    """
+
+    name: str
+    kind: str
+    graph: str
+    before: tuple[int | str | None, ...] | None
+    after: tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDim:
+    """A dim of an input or output that is no number after all that is given.
+
+    axis   None when not even the rank is known
+    dim    how it is declared, None where nothing is said of it
+    reason   why it is none
+    """
+
+    name: str
+    kind: str
+    axis: int | None
+    dim: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """How the types in a written model differ from those of the model that was given.
+
+    changed    values with other dims, the inputs first
+    open       dims of inputs and outputs that are no numbers yet
+    recorded   what was given and cannot be said in types: it stands in `metadata_props`, under `gather_infer.dims`
+    """
+
+    changed: tuple[Redeclared, ...] = ()
+    open: tuple[OpenDim, ...] = ()
+    recorded: tuple[Statement, ...] = ()
+
+
+UNCHANGED: Final = Interface()
+
+
+def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, Interface]:
+    """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
+
+    A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
+    branches of an If where it was inferred. What `--input` calls a dim is its name. Bounds and relations are recorded
+    in `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
+
+    rests   whether something else that is written rests on what was given
+
+    Raises UsageError where a file cannot say it: a relation with a name of `--input` that no dim of an input is called.
+    """
+    given = run.given
+    if given is None or not given.is_said:
+        return proto, UNCHANGED
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    changed = tuple(_Declaring(copy, run, given).changes()) if given.changed or given.inputs else ()
+    if not rests and not changed:
+        return proto, Interface(open=tuple(open_dims(proto, run)))
+    recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
+    _check_said(recorded, copy, run)
+    _record(copy, recorded, given.recorded)
+    return copy, Interface(changed, tuple(open_dims(copy, run)), recorded)
+
+
+class _Declaring:
+    def __init__(self, proto: ModelProto, run: Run, given: Given) -> None:
+        self.proto = proto
+        self.run = run
+        self.given = given
+        self.reader = DimReader(given.known)
+        self.renamed = frozenset(given.changed)
+        self.kept = given.known - self.renamed  # and what `--input` introduces is known as well
+
+    def changes(self) -> Iterator[Redeclared]:
+        main, facts = self.proto.graph, self.run.scopes[MAIN]
+        inputs = set(self.run.inputs)
+        for value in main.input:
+            if value.name in inputs:
+                yield from self._change(value, "input", "", lambda v: self._input(v, facts[v.name]))
+        for kind, values in (("output", main.output), ("value_info", main.value_info)):
+            for value in values:
+                yield from self._change(value, kind, "", lambda v: self._refine(v.type, facts.get(v.name)))
+        for path, body in bodies(self.proto):
+            known = self.run.scopes.get(path)
+            if isinstance(body, GraphProto) and path.steps and known is not None and self._is_of_branches(path):
+                for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
+                    for value in values:
+                        yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
+
+    def _is_of_branches(self, path: GraphPath) -> bool:
+        """Whether the graph runs with the main graph, or not at all.
+
+        Other bodies stay as they are: by their declarations runtimes go when a loop has no iterations, where a name
+        is 0 to them. What is declared in a function holds for all its calls.
+        """
+        steps = [GraphPath(path.root, path.position, path.steps[:i]) for i in range(len(path.steps))]
+        nodes = (graph_at(self.proto, p).node[path.steps[i].node] for i, p in enumerate(steps))
+        return path.root is Root.GRAPH and all(node.op_type == "If" and not plain_domain(node.domain) for node in nodes)
+
+    def _change(self, value: ValueInfoProto, kind: str, graph: str, change: Change) -> Iterator[Redeclared]:
+        before = said_dims(value.type)
+        change(value)
+        after = said_dims(value.type)
+        if after is not None and after != before:
+            yield Redeclared(value.name, kind, graph, before, after)
+
+    def _input(self, value: ValueInfoProto, fact: Value) -> None:
+        given = self.given
+        if value.name in given.inputs and isinstance(fact, SymbolicTensor) and fact.shape is not None:
+            _state_shape(value.type, fact)
+            return
+        for axis, dim in enumerate(dims_of(value.type)):
+            if dim.dim_param:
+                self._substitute(dim)
+            elif not _is_sized(dim):
+                name = given.unnamed.get((value.name, axis), "")
+                if name in given.changed:
+                    _set(dim, given.changed[name])
+
+    def _substitute(self, dim: Any) -> None:
+        """Say what is given in the place of the names in a dim."""
+        declared = self.reader.param(dim.dim_param)
+        if isinstance(declared, Expr) and not free_symbols(declared).isdisjoint(self.renamed):
+            try:
+                _set(dim, substitute(declared, self.given.changed))
+            except ZeroDivisionError:  # no size is declared there
+                return
+
+    def _refine(self, declared: TypeProto, fact: Value | None) -> None:
+        """Numbers, as far as they are known, and where a changed name stood the dim that is known instead."""
+        for dim, known in _paired(declared, fact):
+            if isinstance(known, int) or (self._mentions_changed(dim) and free_symbols(known) <= self.kept):
+                _set(dim, known)
+
+    def _mentions_changed(self, dim: Any) -> bool:
+        text = dim.dim_param
+        return text in self.renamed or not free_symbols(self.reader.param(text)).isdisjoint(self.renamed)
+
+
+def _numbers(fact: Value | None) -> Change:
+    """Says the dims that are known as numbers."""
+
+    def change(value: ValueInfoProto) -> None:
+        for dim, known in _paired(value.type, fact):
+            if isinstance(known, int):
+                _set(dim, known)
+
+    return change
+
+
+def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]]:
+    """The dims of a type, each with what is known of it; none where kind, element type or rank contradict."""
+    while (kind := declared.WhichOneof("value")) in INNER:
+        if isinstance(fact, (SequenceType, OptionalType)) and kind != "map_type":
+            fact = fact.element
+        elif isinstance(fact, MapType) and kind == "map_type":
+            fact = fact.value
+        else:
+            return
+        declared = getattr(getattr(declared, kind), INNER[kind])
+    if kind not in TENSORS or not isinstance(fact, (SymbolicTensor, SparseTensor)) or fact.shape is None:
+        return
+    tensor = getattr(declared, kind)
+    if isinstance(fact, SymbolicTensor) is not (kind == "tensor_type") or fact.dtype not in (None, tensor.elem_type):
+        return
+    if tensor.HasField("shape") and len(tensor.shape.dim) == len(fact.shape):
+        yield from zip(tensor.shape.dim, fact.shape, strict=True)
+
+
+def _state_shape(declared: TypeProto, fact: SymbolicTensor) -> None:
+    """The shape that `--input` gives."""
+    if declared.WhichOneof("value") is None and fact.dtype is None:
+        return  # a type cannot be said without its element type
+    tensor = declared.tensor_type
+    if not tensor.elem_type and fact.dtype is not None:
+        tensor.elem_type = int(fact.dtype)
+    shape: Shape = fact.shape or ()
+    if not tensor.HasField("shape"):
+        tensor.shape.SetInParent()
+        for _ in shape:
+            tensor.shape.dim.add()
+    for dim, known in zip(tensor.shape.dim, shape, strict=True):
+        _set(dim, known)
+
+
+def _set(dim: Any, known: Dim) -> None:
+    if isinstance(known, int):
+        if 0 <= known <= MAX_SIZE and not (_is_sized(dim) and dim.dim_value == known):
+            dim.dim_value = known
+    elif dim.dim_param != (text := to_dim_param(known)):
+        dim.dim_param = text
+
+
+def _is_sized(dim: Any) -> bool:
+    return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
+
+
+def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
+    """The dims of a type, None where nothing is said of one; None when there is no shape."""
+    inner = declared
+    while (kind := inner.WhichOneof("value")) in INNER:
+        inner = getattr(getattr(inner, kind), INNER[kind])
+    if kind not in TENSORS or not getattr(inner, kind).HasField("shape"):
+        return None
+    return tuple(int(d.dim_value) if _is_sized(d) else d.dim_param or None for d in dims_of(declared))
+
+
+# what cannot be said in types
+
+
+def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement]:
+    """Bounds and relations in terms of the symbols that the inputs of `proto` have."""
+    values = [v for v in proto.graph.input if v.name in set(run.inputs)]
+    present, _ = symbols_of_inputs(values, {})
+    bound = given.dims.bound
+    for name, dim in bound.items():
+        if name not in given.changed and name in present:
+            yield Statement(_symbol(name), dim)
+    for name, interval in given.dims.bounds.items():
+        of = symbol(name) if name in present else substitute(symbol(name), bound)
+        if isinstance(of, Expr):
+            yield Statement(of, interval)
+    for statement in given.dims.required:
+        yield from _resolved(statement, bound)
+    for value in values:
+        for declared, dim in _paired(value.type, run.scopes[MAIN][value.name]):
+            name = declared.dim_param
+            if isinstance(dim, Expr) and name == str(dim) != "" and name in present and not dim.is_symbol:
+                yield Statement(_symbol(name), dim)  # so that the names in it are symbols when it is read
+
+
+def _check_said(statements: Iterable[Statement], proto: ModelProto, run: Run) -> None:
+    """Raise UsageError for a statement with a name that no input of `proto` has."""
+    names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(run.inputs)], {})
+    _, faults, _ = read_recorded([text_of(statements)], names)
+    if faults:
+        raise UsageError(f"what is given cannot be said in a file: {faults[0]}")
+
+
+def _resolved(statement: Statement, bound: Mapping[str, Dim]) -> Iterator[Statement]:
+    """A statement with what its symbols are bound to; nothing when there are no symbols left."""
+    dim, value = substitute(statement.dim, bound), statement.value
+    if isinstance(value, Interval):
+        if isinstance(dim, Expr):
+            yield Statement(dim, value)
+        return
+    value = substitute(value, bound)
+    for left, right in ((dim, value), (value, dim)):
+        if isinstance(left, Expr) and left != right:
+            yield Statement(left, right)
+            return
+
+
+def _symbol(name: str) -> Expr:
+    found = symbol(name)
+    assert isinstance(found, Expr), "a symbol is an expression"
+    return found
+
+
+def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterable[Statement]) -> None:
+    """Let the one entry of `KEY` say the statements; it stays as it is when that is what it says."""
+    text = text_of(statements)
+    if text == text_of(recorded) and len(recorded_texts(proto)) <= 1:
+        return
+    mine = [i for i, entry in enumerate(proto.metadata_props) if entry.key == KEY]
+    keep = mine[:1] if text else []
+    for i in reversed(mine):
+        if i not in keep:
+            del proto.metadata_props[i]
+    if keep:
+        proto.metadata_props[keep[0]].value = text
+    elif text:
+        proto.metadata_props.add(key=KEY, value=text)
+
+
+# what is no number yet
+
+
+def open_dims(proto: ModelProto, run: Run) -> Iterator[OpenDim]:
+    """The dims of inputs and outputs in `proto` that are no numbers, each with the reason."""
+    given = run.given
+    assert given is not None, "a run was told something of its inputs"
+    facts = run.scopes[MAIN]
+    inputs = set(run.inputs)
+    for value in proto.graph.input:
+        if value.name in inputs:
+            yield from _open(value, "input", facts.get(value.name), run, given)
+    for value in proto.graph.output:
+        yield from _open(value, "output", facts.get(value.name), run, given)
+
+
+def _open(value: ValueInfoProto, kind: str, fact: Value | None, run: Run, given: Given) -> Iterator[OpenDim]:
+    dims = said_dims(value.type)
+    if dims is None:
+        yield OpenDim(value.name, kind, None, None, "its rank is not declared")
+        return
+    known = {i: dim for i, (_, dim) in enumerate(_paired(value.type, fact))}
+    for axis, dim in enumerate(dims):
+        if isinstance(dim, int):
+            continue
+        if kind == "input":
+            reason = _of_input(given.unnamed.get((value.name, axis)) if dim is None else dim, given)
+        else:
+            reason = _of_output(dim, known.get(axis), run, given)
+        yield OpenDim(value.name, kind, axis, dim, reason)
+
+
+def _of_input(name: str | None, given: Given) -> str:
+    if name is None:
+        return "nothing is declared of it"
+    if name in given.dims.bound:
+        return f"it is {given.dims.bound[name]}"
+    return _not_given(DimReader(given.known).param(name))
+
+
+def _of_output(dim: str | None, known: Dim | None, run: Run, given: Given) -> str:
+    if not isinstance(known, Expr):
+        return "nothing is known of it"
+    causes = [run.causes[n] for n in sorted(free_symbols(known)) if n in run.causes]
+    if causes:
+        return f"{causes[0].reason} (node {causes[0].node})"
+    return _not_given(known) if dim == to_dim_param(known) else f"it is {known}"
+
+
+def _not_given(dim: Dim) -> str:
+    names = sorted(free_symbols(dim))
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not given"

@@ -1,0 +1,176 @@
+"""What a run is told of its inputs: by its caller, and by what the file records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import ModelProto, ValueInfoProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import UsageError
+from gather_infer.inference.options import (
+    DimSpecs,
+    InputSpec,
+    bind,
+    bound_dim,
+    equate,
+    read_dims,
+    read_inputs,
+    scope_of,
+    state,
+)
+from gather_infer.inference.proto.types import DimReader, expression_of
+from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts
+from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq
+from gather_infer.tensor import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known of the inputs beside their types.
+
+    is_said    whether the caller said any of it
+    recorded   what the file itself records of its dims, as far as it can be used
+    known      the symbols of the inputs
+    unnamed    what dims without a name are called, by input and axis
+    dims       what is known of the symbols
+    inputs     what `--input` says, by input
+    changed    what takes the place of a symbol in the types of the file: a number, or what `--input` calls it
+    """
+
+    is_said: bool
+    recorded: tuple[Statement, ...]
+    known: frozenset[str]
+    unnamed: Mapping[tuple[str, int], str]
+    dims: DimSpecs
+    inputs: Mapping[str, InputSpec]
+    changed: Mapping[str, Dim]
+
+
+def read_given(
+    model: ModelProto,
+    values: Sequence[ValueInfoProto],
+    dims: Mapping[str, object] | Iterable[str],
+    inputs: Mapping[str, str] | Iterable[str],
+) -> tuple[Given, list[Diagnostic]]:
+    """What is known of the inputs `values` of a model, and what is wrong with what the file records.
+
+    Raises UsageError for an unknown name, a malformed entry, or what cannot all be true.
+    """
+    specs = read_inputs(inputs, (v.name for v in values))
+    names, unnamed = symbols_of_inputs(values, specs)
+    recorded, spelt_out, doubts = _recorded(model, values)
+    known = names | spelt_out
+    found = read_dims(dims, known)
+    is_said = bool(found.bound or found.bounds or specs)
+    by_input = {name for v in values if v.name in specs for name in _bind(found, v, specs[v.name].shape, known)}
+    stands_for = _stands_for(values, specs, known) if recorded else {}
+    for statement in recorded:
+        state(found, statement, stands_for)
+    changed = {name: dim for name, dim in found.bound.items() if isinstance(dim, int) or name in by_input}
+    return Given(is_said, tuple(recorded), known, unnamed, found, specs, changed), doubts
+
+
+def _recorded(
+    model: ModelProto, values: Sequence[ValueInfoProto]
+) -> tuple[list[Statement], frozenset[str], list[Diagnostic]]:
+    """What the file records of its dims, the symbols in names that it spells out, and what is wrong with it."""
+    texts = recorded_texts(model)
+    if not texts:
+        return [], frozenset(), []
+    names, _ = symbols_of_inputs(values, {})
+    statements, faults, spelt_out = read_recorded(texts, names)
+    alone = DimSpecs()
+    try:
+        for statement in statements:
+            state(alone, statement, {})
+        scope_of(alone)
+    except UsageError as error:
+        statements, faults = [], [*faults, str(error)]
+    message = "what the file records of its dims is not used: {}"
+    return statements, spelt_out, [diagnostic("GI111", message.format(f), Location(value=KEY)) for f in faults]
+
+
+def _stands_for(
+    values: Sequence[ValueInfoProto], specs: Mapping[str, InputSpec], known: frozenset[str]
+) -> dict[str, Dim]:
+    """What stands in the place of names that the file has for dims, where `--input` leaves them no symbols."""
+    names, unnamed = symbols_of_inputs(values, {})
+    reader = DimReader(known)
+    found = {name: reader.param(name) for name in names - known - set(unnamed.values())}
+    for (value, axis), name in unnamed.items():
+        if value in specs and axis < len(specs[value].shape):
+            found[name] = specs[value].shape[axis]
+    return found
+
+
+def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset[str]) -> Iterator[str]:
+    """A dim that the model names and `--input` sizes has that size wherever the name stands; these names.
+
+    Raises UsageError when it has another size already.
+    """
+    declared_dims = shaped_dims(value)
+    if len(declared_dims) != len(given):
+        return  # a contradiction, or no rank was declared
+    for declared, dim in zip(declared_dims, given, strict=True):
+        name = declared.dim_param
+        if name not in known or name in free_symbols(dim):
+            continue
+        if name not in specs.bound:
+            bind(specs, name, dim)
+            yield name
+        elif known_eq(specs.bound[name], bound_dim(dim, specs.bound), Scope()) is False:
+            raise UsageError(f"input {value.name!r}: dim {name!r} is {specs.bound[name]}, not {dim}")
+        else:
+            equate(specs, specs.bound[name], bound_dim(dim, specs.bound), f"{name} = {dim}")
+
+
+def symbols_of_inputs(
+    inputs: Iterable[ValueInfoProto], specs: Mapping[str, InputSpec]
+) -> tuple[frozenset[str], dict[tuple[str, int], str]]:
+    """The symbols of the inputs: dim_params that are names, and `input.axis` for a dim that states nothing.
+
+    specs   what `--input` says; a dim that it gives is none that states nothing
+
+    The second is what dims without a name are called, by input and axis.
+    """
+    texts: set[str] = set()
+    names: set[str] = set()
+    for value in inputs:
+        if value.name in specs:
+            for dim in specs[value.name].shape:
+                names |= free_symbols(dim)
+        texts.update(_dim_params(value))
+    for text in sorted(texts, key=len):  # an expression is longer than the names in it
+        if expression_of(text, names) is None:
+            names.add(text)
+    unnamed: dict[tuple[str, int], str] = {}
+    for value in inputs:
+        for axis in _open_axes(value) if value.name not in specs else ():
+            name = f"{value.name}.{axis}"
+            while name in names:  # the model has this name for another dim
+                name += "_"
+            unnamed[value.name, axis] = name
+    return frozenset(names) | set(unnamed.values()), unnamed
+
+
+def shaped_dims(value: ValueInfoProto) -> Sequence[Any]:
+    """The dims that a tensor is declared with."""
+    kind = value.type.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return list(getattr(value.type, kind).shape.dim)
+    return []
+
+
+def _dim_params(value: ValueInfoProto) -> list[str]:
+    return [d.dim_param for d in shaped_dims(value) if d.dim_param]
+
+
+def _open_axes(value: ValueInfoProto) -> list[int]:
+    return [
+        axis
+        for axis, d in enumerate(shaped_dims(value))
+        if not d.dim_param and not (d.WhichOneof("value") == "dim_value" and d.dim_value >= 0)
+    ]

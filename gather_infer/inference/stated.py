@@ -1,0 +1,126 @@
+"""What a file records of its dims in `metadata_props`, as statements and as text: `seq=1..512; total=past+seq`.
+
+A bound or a relation that `--dim` gave cannot be said in the types of a file. What was written under it is right for
+such sizes only, so it stands beside it, under `KEY`, and is read back as declared. An entry is `DIM=LOW..HIGH`, of
+which an end may be left out, or `DIM=DIM`; a dim is a name of the inputs or an expression of them, odd names in quotes.
+An entry `'2*n'=2*n` says that the name of a dim, on the left, is to be read as the expression that it looks like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import Final
+
+from onnx import ModelProto
+
+from gather_infer.inference.proto.types import expression_of
+from gather_infer.symbolic import Dim, DimSyntaxError, Expr, Interval, free_symbols, parse_dim
+
+KEY: Final = "gather_infer.dims"
+"""The key of `metadata_props`."""
+
+BOUNDS: Final = re.compile(r"([0-9]{0,40})\s*\.\.\s*([0-9]{0,40})")
+"""`LOW..HIGH`."""
+
+_MAX_TEXT = 1 << 16
+_BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What holds of a dim in every run that a file is meant for: `value` bounds it, or is equal to it."""
+
+    dim: Expr
+    value: Interval | Dim
+
+    def __str__(self) -> str:
+        return f"{_compact(str(self.dim))}={_value(self.value)}"
+
+
+def _value(value: Interval | Dim) -> str:
+    if not isinstance(value, Interval):
+        return _compact(str(value))
+    return f"{value.lo or 0}..{'' if value.hi is None else value.hi}"
+
+
+def _compact(text: str) -> str:
+    """A dim without the blanks between its parts."""
+    return _BLANKS.sub(lambda found: found[1] or "", text)
+
+
+def text_of(statements: Iterable[Statement]) -> str:
+    """The value of `KEY`: the same for the same statements in any order."""
+    return "; ".join(sorted(set(map(str, statements))))
+
+
+def recorded_texts(model: ModelProto) -> list[str]:
+    """The values of `KEY`; a file has one at most, if nobody else writes there."""
+    return [entry.value for entry in model.metadata_props if entry.key == KEY]
+
+
+def read_recorded(texts: Iterable[str], names: Set[str]) -> tuple[list[Statement], list[str], frozenset[str]]:
+    """The statements in values of `KEY`, relations first; what is wrong with the entries that are none; new symbols.
+
+    names   the symbols of the inputs. What else stands in a name that an entry spells out is a symbol as well
+    """
+    entries: list[tuple[str, str]] = []
+    faults: list[str] = []
+    for text in texts:
+        if len(text) > _MAX_TEXT:
+            faults.append(f"it has {len(text)} characters, the limit is {_MAX_TEXT}")
+            continue
+        for entry in filter(None, split(text, ";")):
+            dim, *values = split(entry, "=")
+            if len(values) == 1:
+                entries.append((dim, values[0]))
+            else:
+                faults.append(f"an entry must read DIM=LOW..HIGH or DIM=DIM, found {entry!r}")
+    spelt_out = frozenset(name for left, right in entries for name in _spelt_out(left, right, names))
+    statements: list[Statement] = []
+    for left, right in entries:
+        try:
+            statements.append(_statement(left, right, names | spelt_out))
+        except DimSyntaxError as error:
+            faults.append(f"{left}={right}: {error}")
+    return sorted(statements, key=lambda s: isinstance(s.value, Interval)), faults, spelt_out - names
+
+
+def _statement(left: str, right: str, names: Set[str]) -> Statement:
+    """Raises DimSyntaxError."""
+    dim = parse_dim(left, names=names)
+    if isinstance(dim, int):
+        raise DimSyntaxError(left, 0, "expected a dim with a name in it")
+    bounds = BOUNDS.fullmatch(right)
+    if bounds is None:
+        return Statement(dim, parse_dim(right, names=names))
+    return Statement(dim, Interval(int(bounds[1] or 0), int(bounds[2]) if bounds[2] else None))
+
+
+def _spelt_out(left: str, right: str, names: Set[str]) -> Set[str]:
+    """The symbols of an entry that has a name of the inputs on the left, and the same as an expression on the right."""
+    try:
+        dim, value = parse_dim(left, names=names), parse_dim(right)
+    except DimSyntaxError:
+        return frozenset()
+    symbols = free_symbols(value)
+    is_same = isinstance(dim, Expr) and dim.is_symbol and dim != value and expression_of(dim.name, symbols) == value
+    return symbols if is_same else frozenset()
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts, without blanks around them, between separators that are not inside parentheses or quotes."""
+    parts, depth, quoted, escaped, start = [], 0, False, False, 0
+    for position, char in enumerate(text):
+        if escaped or (quoted and char == "\\"):
+            escaped = not escaped
+        elif char == "'":
+            quoted = not quoted
+        elif not quoted:
+            depth += (char == "(") - (char == ")")
+            if char == separator and depth == 0:
+                parts.append(text[start:position])
+                start = position + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts]

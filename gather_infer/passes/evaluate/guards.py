@@ -1,0 +1,81 @@
+"""What evaluators ask of their constants before they touch an element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from onnx import TensorProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.model.wire import MAX_MESSAGE_BYTES
+from gather_infer.passes.evaluate.constant import MAX_RANK, Bits, Constant, bits_dtype
+
+MAX_BYTES = MAX_MESSAGE_BYTES
+"""Bytes of a result at most, as it is held: protobuf takes no larger initializer."""
+
+INDEX_TYPES = (TensorProto.INT64, TensorProto.INT32)
+INT64_ONLY = (TensorProto.INT64,)
+
+
+def is_holdable(data_type: int, shape: Sequence[int]) -> bool:
+    """Whether a tensor of that shape can be an initializer: numpy and protobuf have limits of rank and size."""
+    dtype = bits_dtype(data_type)
+    assert dtype is not None, "the bits of a type are held"
+    return len(shape) <= MAX_RANK and prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES
+
+
+def reshaped(data: Constant, shape: Sequence[int]) -> list[Constant] | None:
+    """The elements of `data` in a shape that has as many."""
+    if not is_holdable(data.data_type, shape):
+        return None
+    return [Constant(data.data_type, data.bits.reshape(tuple(shape)))]
+
+
+def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> list[int] | None:
+    """The elements of a vector of integers; None for a scalar, which some runtimes take for one element.
+
+    Raises SpecViolation for another type (GI308 where two are allowed) or rank (GI305).
+    """
+    found = tensor.to_indices()
+    if found is None or tensor.data_type not in types:
+        allowed = " or ".join(TensorProto.DataType.Name(t).lower() for t in reversed(types))
+        raise SpecViolation(f"{name} must be {allowed}", "GI308" if len(types) > 1 else "GI211")
+    if found.ndim > 1:
+        raise SpecViolation(f"{name} must have rank 1, has rank {found.ndim}: {list(found.shape)}", "GI305")
+    return None if found.ndim == 0 else [int(n) for n in found]
+
+
+def sizes(tensor: Constant, name: str) -> list[int] | None:
+    """`numbers` that are lengths. Raises SpecViolation for a negative one."""
+    found = numbers(tensor, name)
+    for i, size in enumerate(found or ()):
+        if size < 0:
+            raise SpecViolation(f"element {i} of {name} must be >= 0, is {size}")
+    return found
+
+
+def flags(tensor: Constant, name: str) -> Bits | None:
+    """The elements of a bool tensor; None when a byte is neither 0 nor 1, which runtimes read in their own ways.
+
+    Raises SpecViolation for another type.
+    """
+    if tensor.data_type != TensorProto.BOOL:
+        raise SpecViolation(f"{name} must be bool", "GI211")
+    held = tensor.plain
+    return None if held.size and held.max() > 1 else held.astype(bool)
+
+
+def require_same_type(names: str, *tensors: Constant) -> None:
+    """Raise SpecViolation (GI211) when two element types differ."""
+    types = sorted({tensor.data_type for tensor in tensors})
+    if len(types) > 1:
+        found = " and ".join(TensorProto.DataType.Name(t).lower() for t in types)
+        raise SpecViolation(f"{names} must have one element type, have {found}", "GI211")
+
+
+def zero(data_type: int) -> object | None:
+    """The bits of 0, of False or of the empty string; None for the type that has no zero."""
+    if data_type == TensorProto.FLOAT8E8M0:
+        return None
+    return b"" if data_type == TensorProto.STRING else 0

@@ -1,0 +1,166 @@
+"""Constants as arrays of numbers, and back.
+
+Integers, bool, float16, float32 and float64 are numpy's own; an integer of 4 or 2 bits is held in 8, a float of another
+kind in a float32, which holds every value of it. The formats of the small floats are those of ml_dtypes, which comes
+with onnx.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import helper
+
+from gather_infer.errors import SpecViolation
+from gather_infer.passes.evaluate.constant import Bits, Constant, bits_dtype
+from gather_infer.passes.evaluate.table import Evaluation
+from gather_infer.tensor import INTEGER_RANGE, DType
+
+Numbers = npt.NDArray[Any]
+
+MAX_ELEMENTS: Final = 1 << 24
+"""Of a result that may be larger than its inputs; whoever folds has a limit of his own, far below."""
+
+_FLOATS: Final = {DType.FLOAT16: "<f2", DType.FLOAT32: "<f4", DType.FLOAT64: "<f8"}
+_BITS: Final = {DType.FLOAT4E2M1: 4, DType.FLOAT6E2M3: 6, DType.FLOAT6E3M2: 6}
+"""Bits of the floats that do not fill a byte."""
+
+
+def is_integer(data_type: int) -> bool:
+    """Signed or unsigned integers of any width; bool is none."""
+    return data_type in INTEGER_RANGE
+
+
+def is_float(data_type: int) -> bool:
+    """Floats of any format."""
+    return data_type in set(DType) and DType(data_type).is_float
+
+
+def is_number(data_type: int) -> bool:
+    """What arithmetic is defined for: integers of 8 bits and more, float16, bfloat16, float32, float64."""
+    if is_integer(data_type):
+        return _integer_bits(data_type) >= 8
+    return data_type in _FLOATS or data_type == DType.BFLOAT16
+
+
+def integer_range(data_type: int) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    return INTEGER_RANGE[DType(data_type)]
+
+
+def _integer_bits(data_type: int) -> int:
+    low, high = integer_range(data_type)
+    return (high - low).bit_length()
+
+
+def _holder(data_type: int) -> str:
+    """The numpy type of the numbers of an integer type."""
+    signed = "i" if integer_range(data_type)[0] < 0 else "u"
+    return f"<{signed}{max(_integer_bits(data_type), 8) // 8}"
+
+
+def to_numbers(constant: Constant) -> Numbers | None:
+    """The elements as numbers or booleans; None for text, complex numbers, and a bool that is neither 0 nor 1."""
+    data_type, bits = constant.data_type, constant.bits
+    if is_integer(data_type):
+        return _to_integers(data_type, bits)
+    if data_type == DType.BOOL:
+        plain = bits.view("u1")
+        return None if (plain > 1).any() else plain.astype(np.bool_)
+    if data_type in _FLOATS:
+        return bits.view(_FLOATS[DType(data_type)])
+    if not is_float(data_type):
+        return None
+    if data_type in _BITS:
+        bits = bits.view("u1") & np.uint8((1 << _BITS[DType(data_type)]) - 1)
+    with np.errstate(all="ignore"):
+        return np.asarray(bits.view(helper.tensor_dtype_to_np_dtype(data_type))).astype(np.float32)
+
+
+def _to_integers(data_type: int, bits: Bits) -> Numbers:
+    width = _integer_bits(data_type)
+    if width >= 8:
+        return bits.view(_holder(data_type))
+    low = bits.view("u1") & np.uint8((1 << width) - 1)
+    if integer_range(data_type)[0] == 0:
+        return np.asarray(low)
+    sign = np.uint8(1 << (width - 1))
+    return np.asarray((low ^ sign).astype(np.int8) - np.int8(sign))
+
+
+def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
+    """Numbers as a constant: of integers the low bits, floats rounded half to even, overflowing as the format does.
+
+    Returns None when constants of the type are not held, or it is no type of numbers.
+    """
+    held = bits_dtype(data_type)
+    if held is None or held.hasobject:
+        return None
+    numbers = np.asarray(numbers)
+    with np.errstate(all="ignore"):
+        if is_integer(data_type):
+            low = numbers.astype(_holder(data_type)).view(held)
+            width = _integer_bits(data_type)
+            bits = low if width >= 8 else low & np.uint8((1 << width) - 1)
+        elif data_type == DType.BOOL:
+            bits = numbers.astype(np.bool_).view(held)
+        elif is_float(data_type):
+            bits = numbers.astype(helper.tensor_dtype_to_np_dtype(data_type)).view(held)
+        else:
+            return None
+    return Constant(int(data_type), np.asarray(bits))
+
+
+def result(data_type: int, numbers: Numbers) -> list[Constant] | None:
+    """The one result of a node; None for a float that is no number: its sign and payload differ between runtimes."""
+    if numbers.dtype.kind == "f" and np.isnan(numbers).any():
+        return None
+    found = from_numbers(data_type, numbers)
+    return None if found is None else [found]
+
+
+def has_two_zeros(*numbers: Numbers) -> bool:
+    """Whether there are both 0.0 and -0.0 among floats: which of them is the larger differs between runtimes."""
+    signs = [np.signbit(n[n == 0]) for n in numbers]
+    return any(s.any() for s in signs) and not all(s.all() for s in signs)
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that all broadcast to, None for one of more than MAX_ELEMENTS or of more axes than numpy has.
+
+    Raises SpecViolation when there is none.
+    """
+    rank = max(map(len, shapes), default=0)
+    dims = []
+    for axis in range(-rank, 0):
+        sizes = {shape[axis] for shape in shapes if -axis <= len(shape)} - {1}
+        if len(sizes) > 1:
+            raise SpecViolation(f"shapes do not broadcast: {', '.join(str(list(s)) for s in shapes)}", "GI212")
+        dims.append(sizes.pop() if sizes else 1)
+    return tuple(dims) if rank <= 32 and math.prod(dims) <= MAX_ELEMENTS else None
+
+
+def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[Numbers]] | None:
+    """The element type of all inputs, and their numbers; None when types differ or are none of numbers or booleans.
+
+    count   of inputs; None for one or more
+
+    Raises SpecViolation when inputs are missing, or their shapes do not broadcast.
+    """
+    given = [call.input(i) for i in range(max(len(call.inputs), 1) if count is None else count)]
+    data_type = given[0].data_type
+    if any(c.data_type != data_type for c in given) or broadcast_shape([c.bits.shape for c in given]) is None:
+        return None
+    found = [numbers for c in given if (numbers := to_numbers(c)) is not None]
+    return (data_type, found) if len(found) == len(given) else None
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """The axis counted from the front. Raises SpecViolation when it is out of range."""
+    if not -rank <= axis < rank:
+        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
+    return axis % rank

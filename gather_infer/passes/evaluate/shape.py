@@ -1,0 +1,86 @@
+"""Shape, Size, ConstantOfShape and EyeLike: tensors made of a shape."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from gather_infer.errors import SpecViolation
+from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_inline
+from gather_infer.passes.evaluate.guards import is_holdable, sizes
+from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+
+evaluators = EvaluatorSet("")
+
+_ONE: dict[int, int] = {
+    # element types of EyeLike: the bits of 1
+    TensorProto.FLOAT: 0x3F800000, TensorProto.DOUBLE: 0x3FF << 52, TensorProto.FLOAT16: 0x3C00,
+    TensorProto.BFLOAT16: 0x3F80, TensorProto.BOOL: 1, TensorProto.INT8: 1, TensorProto.INT16: 1,
+    TensorProto.INT32: 1, TensorProto.INT64: 1, TensorProto.UINT8: 1, TensorProto.UINT16: 1, TensorProto.UINT32: 1,
+    TensorProto.UINT64: 1,
+}  # fmt: skip
+
+
+@evaluators.evaluates("Shape")
+def _shape_1(call: Evaluation) -> list[Constant]:
+    """https://onnx.ai/onnx/operators/onnx__Shape.html"""
+    return [_int64(call.input(0).shape)]
+
+
+@evaluators.evaluates("Shape", since=15)
+def _shape(call: Evaluation) -> list[Constant]:
+    """15: the dims from start to end; both may be negative and are clamped to [0, r], as Python does."""
+    shape = call.input(0).shape
+    end = call.integer("end", 0) if call.has("end") else None
+    return [_int64(shape[call.integer("start", 0) : end])]
+
+
+@evaluators.evaluates("Size")
+def _size(call: Evaluation) -> list[Constant]:
+    """https://onnx.ai/onnx/operators/onnx__Size.html"""
+    return [_int64(call.input(0).bits.size)]
+
+
+def _int64(numbers: object) -> Constant:
+    return Constant(TensorProto.INT64, np.array(numbers, dtype="<i8").view("<u8"))
+
+
+@evaluators.evaluates("ConstantOfShape", since=9)
+def _constant_of_shape(call: Evaluation) -> list[Constant] | None:
+    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
+
+    Raises SpecViolation when an element of the shape is negative, or `value` has not one element.
+    """
+    shape, given = sizes(call.input(0), "the input"), call.attribute("value")
+    fill = _FLOAT_ZERO if given is None else read_inline(given.t)
+    if shape is None or fill is None:
+        return None
+    if fill.bits.size != 1:
+        raise SpecViolation(f"value must have one element, has shape {list(fill.shape)}")
+    if not is_holdable(fill.data_type, shape):
+        return None
+    return [Constant(fill.data_type, np.broadcast_to(fill.bits.reshape(()), shape))]
+
+
+_FLOAT_ZERO = Constant(TensorProto.FLOAT, np.zeros(1, "<u4"))
+
+
+@evaluators.evaluates("EyeLike", since=9)
+def _eye_like(call: Evaluation) -> list[Constant] | None:
+    """https://onnx.ai/onnx/operators/onnx__EyeLike.html
+
+    Raises SpecViolation when the rank of the input is not 2.
+    """
+    data = call.input(0)
+    data_type = call.integer("dtype", 0) if call.has("dtype") else data.data_type
+    if data.bits.ndim != 2:
+        raise SpecViolation(f"the input must have rank 2, has rank {data.bits.ndim}: {list(data.shape)}", "GI305")
+    one, dtype = _ONE.get(data_type), bits_dtype(data_type)
+    if one is None or dtype is None or not is_holdable(data_type, data.shape):
+        return None
+    rows, columns = data.shape
+    k = min(max(call.integer("k", 0), -rows), columns)
+    bits = np.zeros(data.shape, dtype)
+    row = np.arange(max(0, -k), min(rows, columns - k))
+    bits[row, row + k] = one
+    return [Constant(data_type, bits)]

@@ -1,0 +1,39 @@
+"""A freeze as text and JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gather_infer.report.forms import PLAIN, View
+from gather_infer.report.interface import interface_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
+from gather_infer.report.layout import count, printable
+from gather_infer.report.text import findings_text
+
+if TYPE_CHECKING:
+    from gather_infer.passes import FreezeResult
+
+
+def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
+    """What `gather-infer freeze` prints."""
+    name = printable(result.source.name)
+    if result.refused:
+        lines = [f"{name}   refused: the sizes contradict the model"]
+    else:
+        graph = result.proto.graph
+        open_values = {(o.kind, o.name) for o in result.interface.open}
+        parts = []
+        for kind, values in (("input", result.inputs), ("output", tuple(v.name for v in graph.output))):
+            static = sum((kind, value) not in open_values for value in values)
+            parts.append(f"{static} of {count(len(values), kind)}")
+        lines = [f"{name}   static: {' and '.join(parts)}", *interface_text(result.interface, view)]
+    return [*lines, *findings_text(result.diagnostics, result.source.name)]
+
+
+def freeze_json(result: FreezeResult) -> dict[str, Json]:
+    return {
+        "schema": SCHEMA,
+        "interface": interface_json(result.interface),
+        "refused": [diagnostic_json(d) for d in result.refused],
+        "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+    }

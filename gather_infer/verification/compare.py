@@ -1,0 +1,141 @@
+"""Two results of the same output, and two interfaces, held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, TypeProto, helper
+
+from gather_infer.tensor import DType
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first one: of elements at an index, with both; else of types, shapes or lengths, in words."""
+
+    reason: str = ""
+    index: tuple[int, ...] | None = None
+    original: str = ""
+    rewritten: str = ""
+
+
+def difference(original: Any, rewritten: Any, tolerance: float | None = None) -> Difference | None:
+    """Between two values that a runtime gave, None where there is none: arrays, or lists and maps of them, or None.
+
+    tolerance   of floats, relative to max(1, |original|): NaN and Inf have to be where they were, the sign of 0 does
+                not count. None compares every bit, also those of NaN
+    """
+    if original is None or rewritten is None:
+        if original is rewritten:
+            return None
+        return Difference(f"is {_kind(rewritten)}, was {_kind(original)}")
+    for kind in (list, dict):
+        if isinstance(original, kind) != isinstance(rewritten, kind):
+            return Difference(f"is {_kind(rewritten)}, was {_kind(original)}")
+    if isinstance(original, list):
+        if len(original) != len(rewritten):
+            return Difference(f"has {len(rewritten)} members, had {len(original)}")
+        for position, pair in enumerate(zip(original, rewritten, strict=True)):
+            found = difference(*pair, tolerance)
+            if found is not None:
+                if found.index is None:
+                    return Difference(f"member {position} {found.reason}")
+                return Difference("", (position, *found.index), found.original, found.rewritten)
+        return None
+    if isinstance(original, dict):
+        if list(original) != list(rewritten):
+            return Difference("has other keys")
+        keys = list(original)
+        return difference([original[k] for k in keys], [rewritten[k] for k in keys], tolerance)
+    return _of_arrays(np.asarray(original), np.asarray(rewritten), tolerance)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, list):
+        return "a sequence"
+    if isinstance(value, dict):
+        return "a map"
+    return _type(np.asarray(value))
+
+
+def _dtype(array: Array) -> DType:
+    return DType.STRING if array.dtype.kind in "OUS" else DType(helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _type(array: Array) -> str:
+    return f"{_dtype(array)}{list(array.shape)}"
+
+
+def _of_arrays(original: Array, rewritten: Array, tolerance: float | None) -> Difference | None:
+    dtype = _dtype(original)
+    if dtype is not _dtype(rewritten) or original.shape != rewritten.shape:
+        return Difference(f"is {_type(rewritten)}, was {_type(original)}")
+    if dtype is DType.STRING:
+        wrong = np.asarray(original.astype(object) != rewritten.astype(object))
+    elif tolerance is not None and (dtype.is_float or original.dtype.kind == "c"):
+        wrong = _is_apart(original, rewritten, tolerance)
+    else:
+        wrong = (_bytes(original) != _bytes(rewritten)).any(-1)
+    places = np.flatnonzero(wrong)
+    if not places.size:
+        return None
+    index = tuple(int(i) for i in np.unravel_index(places[0], original.shape))
+    elements = original[index], rewritten[index]
+    texts = [_text(element) for element in elements]
+    if texts[0] == texts[1]:
+        texts = [f"{_text(element)} (0x{element.tobytes()[::-1].hex()})" for element in elements]
+    return Difference("", index, *texts)
+
+
+def _bytes(array: Array) -> Array:
+    """The bytes of the elements, a row for each."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).reshape(flat.size, array.itemsize)
+
+
+def _is_apart(original: Array, rewritten: Array, tolerance: float) -> Array:
+    kind: Any = np.complex128 if original.dtype.kind == "c" else np.float64
+    a, b = original.astype(kind), rewritten.astype(kind)
+    with np.errstate(all="ignore"):
+        is_close = np.abs(a - b) <= tolerance * np.maximum(1, np.abs(a))
+    finite = np.isfinite(a) & np.isfinite(b)
+    return np.asarray(~((finite & is_close) | (a == b) | (np.isnan(a) & np.isnan(b))))
+
+
+def _text(element: Any) -> str:
+    return repr(element) if isinstance(element, str) else str(element)
+
+
+def interface_differences(original: ModelProto, rewritten: ModelProto) -> Iterator[str]:
+    """How the rewritten model is called otherwise: names, order and types of inputs and outputs, dims left out."""
+    for what, before, after in (
+        ("inputs", original.graph.input, rewritten.graph.input),
+        ("outputs", original.graph.output, rewritten.graph.output),
+    ):
+        names, found = [v.name for v in before], [v.name for v in after]
+        if names != found:
+            yield f"{what} are {', '.join(found) or 'none'}, were {', '.join(names) or 'none'}"
+            continue
+        for old, new in zip(before, after, strict=True):
+            if old.type.WhichOneof("value") is not None and _bare(old.type) != _bare(new.type):
+                yield f"{what[:-1]} {old.name} is declared with another type"
+
+
+def _bare(proto: TypeProto) -> Mapping[str, Any] | tuple[Any, ...]:
+    """A type without its dims."""
+    kind = proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return kind, getattr(proto, kind).elem_type
+    if kind in ("sequence_type", "optional_type"):
+        return kind, _bare(getattr(proto, kind).elem_type)
+    if kind == "map_type":
+        return kind, proto.map_type.key_type, _bare(proto.map_type.value_type)
+    return (kind,)

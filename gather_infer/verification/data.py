@@ -1,0 +1,181 @@
+"""Elements for the inputs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import helper
+
+from gather_infer.inference import Inference
+from gather_infer.symbolic import Dim, evaluate, free_symbols
+from gather_infer.tensor import INTEGER_RANGE, DType, OptionalType, SequenceType, SymbolicTensor, Value
+from gather_infer.validate import Elements, Verdict
+from gather_infer.verification.sizes import conditions_of
+
+MAX_ELEMENTS: Final = 1 << 24
+"""Of an input with sizes that are drawn."""
+
+Array = npt.NDArray[Any]
+
+_TEXTS = ("", "a", "b", "abc", "B", "0", "1.5", "-3", "ü")
+_RANGES = ((-3, 9), (0, 3), (0, 1), (1, 1), (0, 0))
+"""Integers of which the model demands nothing that is known: the more draws have failed, the tamer."""
+
+
+class Numbers(Enum):
+    """What float inputs hold."""
+
+    FINITE = "finite"
+    ZEROS = "finite, 0.0 and -0.0 among them"
+    SPECIAL = "NaN, Inf and -0.0 among them"
+
+
+class NotDrawable(Exception):
+    """There are no elements for an input at these sizes; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Between which numbers the elements of integer inputs are; an end of None is open.
+
+    column   at this index of the last axis only, None for all
+    """
+
+    column: int | None
+    low: Dim | None
+    high: Dim | None
+
+
+def limits_of(found: Iterable[Verdict]) -> dict[str, list[Limits]]:
+    """What verdicts demand of the elements of inputs."""
+    limits: dict[str, list[Limits]] = {}
+    for condition in conditions_of(found):
+        if isinstance(condition.left, Elements):
+            at = limits.setdefault(condition.left.input, [])
+            low = condition.right if condition.relation == ">=" else None
+            high = {"<": condition.right - 1, "<=": condition.right}.get(condition.relation)
+            at.append(Limits(condition.left.column, low, high))
+    return limits
+
+
+def why_not_drawable(value: Value) -> str:
+    """Why no elements can be drawn for an input, whatever its sizes are; empty when they can."""
+    inner: Value | None = value
+    if isinstance(inner, OptionalType):
+        inner = inner.element
+    if isinstance(inner, SequenceType):
+        inner = inner.element
+    if not isinstance(inner, SymbolicTensor):
+        return f"no elements can be drawn for {value}"
+    if inner.dtype is None:
+        return "its element type is not known"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawer:
+    """Draws the inputs of one run.
+
+    binding   the sizes
+    tameness  how many draws have failed already: so much tamer are the elements
+    turn      the number of the run: what has few elements takes turns
+    """
+
+    limits: Mapping[str, list[Limits]]
+    binding: Mapping[str, int]
+    kind: Numbers
+    tameness: int
+    turn: int
+    numbers: np.random.Generator
+
+    def feeds(self, inference: Inference, names: Iterable[str]) -> dict[str, Any]:
+        """Elements for the inputs of these names. Raises NotDrawable."""
+        return {name: self.value(name, inference[name]) for name in names}
+
+    def value(self, name: str, value: Value) -> Any:
+        if isinstance(value, OptionalType):
+            is_there = self.turn % 3 != 1 or self.tameness > 0
+            return self.value(name, value.element) if is_there and value.element is not None else None
+        if isinstance(value, SequenceType):
+            length = value.length if isinstance(value.length, int) else int(self.numbers.integers(0, 4))
+            assert value.element is not None, "asked before"
+            return [self.value(name, value.element) for _ in range(length)]
+        assert isinstance(value, SymbolicTensor), "asked before"
+        assert value.dtype is not None, "asked before"
+        dims = value.shape
+        if dims is None:
+            dims = tuple(int(n) for n in self.numbers.integers(1, 5, self.numbers.integers(0, 4)))
+        shape = tuple(self._size(dim) for dim in dims)
+        if prod(shape) > MAX_ELEMENTS and shape != dims:
+            raise NotDrawable(f"input {name} has {prod(shape)} elements, {MAX_ELEMENTS} at most are drawn")
+        return np.asarray(self.tensor(name, value.dtype, shape))
+
+    def _size(self, dim: Dim) -> int:
+        if free_symbols(dim) <= self.binding.keys():
+            return evaluate(dim, self.binding)
+        return int(self.numbers.integers(1, 5))  # of a member of a sequence
+
+    def tensor(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+        if dtype in INTEGER_RANGE:
+            return self._integers(name, dtype, shape).astype(helper.tensor_dtype_to_np_dtype(int(dtype)))
+        if dtype is DType.BOOL:
+            drawn: Array = np.asarray(self.numbers.random(shape) < 0.5)
+            if drawn.size:
+                drawn.flat[0] = self.turn % 2 == 0
+            return drawn
+        if dtype is DType.STRING:
+            return np.array(self.numbers.choice(_TEXTS, shape), dtype=object).reshape(shape)
+        with np.errstate(all="ignore"):
+            kind = helper.tensor_dtype_to_np_dtype(int(dtype))
+            if dtype in (DType.COMPLEX64, DType.COMPLEX128):
+                return np.asarray(self._floats(shape) + 1j * self._floats(shape)).astype(kind)
+            return self._floats(shape).astype(kind)
+
+    def _floats(self, shape: tuple[int, ...]) -> Array:
+        drawn = np.asarray(self.numbers.standard_normal(shape) * 2)
+        if self.kind is Numbers.FINITE:
+            return drawn
+        pool = (0.0, -0.0) if self.kind is Numbers.ZEROS else (np.nan, -0.0, np.inf, -np.inf)
+        count = max(min(drawn.size, len(pool)), drawn.size // 4)
+        places = self.numbers.permutation(drawn.size)[:count]
+        drawn.flat[places] = np.resize(pool, count)  # each of them, where there is room
+        return drawn
+
+    def _integers(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+        limits = self.limits.get(name, [])
+        if all(limit.column is None for limit in limits) or not shape:
+            return self._between(name, dtype, shape, [limit for limit in limits if limit.column is None])
+        columns = [
+            self._between(name, dtype, shape[:-1], [m for m in limits if m.column in (None, k, k - shape[-1])])
+            for k in range(shape[-1])
+        ]
+        return np.stack(columns, -1) if columns else np.zeros(shape, np.int64)
+
+    def _between(self, name: str, dtype: DType, shape: tuple[int, ...], limits: Iterable[Limits]) -> Array:
+        least, most = INTEGER_RANGE[dtype]
+        lows = [evaluate(m.low, self.binding) for m in limits if m.low is not None and self._is_bound(m.low)]
+        highs = [evaluate(m.high, self.binding) for m in limits if m.high is not None and self._is_bound(m.high)]
+        tame_low, tame_high = _RANGES[min(self.tameness, len(_RANGES) - 1)]
+        if not lows and not highs and most < 256 and not self.tameness:
+            tame_low, tame_high = least, most
+        low = max(least, *lows) if lows else min(tame_low, *highs) if highs else tame_low
+        high = min(most, *highs) if highs else max(tame_high, *lows) if lows else tame_high
+        low, high = max(low, least), min(high, most)
+        if low > high and 0 not in shape:
+            raise NotDrawable(f"no element of input {name} is in bounds")
+        if low > high:
+            return np.zeros(shape, np.int64)
+        drawn = np.asarray(self.numbers.integers(low, high, shape, np.uint64 if low >= 0 else np.int64, endpoint=True))
+        # the ends, and the last position from behind, more often than chance has them
+        edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
+        picked = self.numbers.choice(np.array(edges, drawn.dtype), shape)
+        return np.where(self.numbers.random(shape) < 0.5, picked, drawn)
+
+    def _is_bound(self, dim: Dim) -> bool:
+        return free_symbols(dim) <= self.binding.keys()

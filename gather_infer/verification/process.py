@@ -1,0 +1,163 @@
+"""The parent's side of the process that runs a model: requests, the time limit, and what is left when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+ENDING_SECONDS: Final = 10.0
+"""Time for a process that has closed its output to be gone: one that crashes may write a core first."""
+
+_START = "import sys; sys.path[:] = {path!r}; from gather_infer.verification.worker import main; main()"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A model was not loaded, or a run gave nothing.
+
+    is_late    the time limit was passed
+    is_absent  the runtime is not installed
+    """
+
+    reason: str
+    is_late: bool = False
+    is_absent: bool = False
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Child:
+    """A process with a model in a runtime; it is started anew when it has ended.
+
+    model    the file
+    runtime  ONNXRUNTIME or REFERENCE
+    folder   where it may write
+    timeout  seconds for the loading, and for each run
+    """
+
+    def __init__(self, model: Path, runtime: str, folder: Path, timeout: float) -> None:
+        self.model = model
+        self.runtime = runtime
+        self.timeout = timeout
+        self.version = ""
+        self._folder = folder
+        self._results = folder / "results.pickle"
+        self._log = folder / "stderr.txt"
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def load(self) -> Failure | None:
+        """Start the process and load the model; None when that went well."""
+        # What the child may import is what the parent may, whatever the folder is called in which it runs.
+        path = [os.path.abspath(entry) for entry in sys.path]
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START.format(path=path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self._folder,
+                text=True,
+                encoding="utf-8",
+            )
+        answer = self._ask(self._process, {"model": str(self.model), "runtime": self.runtime})
+        if isinstance(answer, Failure):
+            return answer
+        self.version = answer.get("version", "")
+        if "error" in answer:
+            self._end()
+            return Failure(answer["error"], is_absent="absent" in answer)
+        return None
+
+    def run(self, feeds: Path) -> list[Any] | Failure:
+        """The outputs for the inputs in a file, in their order."""
+        if self._process is None and (failure := self.load()) is not None:
+            return failure
+        assert self._process is not None, "a model that was loaded has a process"
+        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results)})
+        if isinstance(answer, Failure):
+            return answer
+        if "error" in answer:
+            return Failure(answer["error"])
+        with open(self._results, "rb") as file:
+            outputs: list[Any] = pickle.load(file)
+        self._results.unlink()
+        return outputs
+
+    def _ask(self, process: subprocess.Popen[str], request: dict[str, str]) -> dict[str, str] | Failure:
+        """The answer, or what became of a process that gave none."""
+        assert process.stdin is not None and process.stdout is not None, "both are pipes"
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            process.kill()
+
+        timer = threading.Timer(self.timeout, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:  # it ended before it read the request
+            line = ""
+        finally:
+            timer.cancel()
+        if line.endswith("\n"):
+            answer: dict[str, str] = json.loads(line)
+            return answer
+        try:  # how it ends is worth knowing
+            process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        code = self._end()
+        if expired.is_set():
+            return Failure(f"it did not end within {self.timeout:g} s", is_late=True)
+        return Failure(f"the process ended {_ending(code)}{self._last_words()}")
+
+    def _end(self) -> int:
+        """End the process and leave nothing of it; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.kill()
+        code = process.wait()
+        for stream in (process.stdout, process.stdin):
+            assert stream is not None, "both are pipes"
+            with suppress(OSError):  # a request that nobody read
+                stream.close()
+        return code
+
+    def _last_words(self) -> str:
+        """The last line that the process wrote to standard error."""
+        text = self._log.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
+        words = [line.strip() for line in text if line.strip()]
+        return f": {words[-1][:300]}" if words else ""
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"with exit code {code}"
+    try:
+        return f"by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"by signal {-code}"

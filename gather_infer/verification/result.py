@@ -1,0 +1,91 @@
+"""What a verification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Binding: TypeAlias = "tuple[tuple[str, int], ...]"
+"""Sizes of the symbols of the inputs, in the order in which these stand in the inputs."""
+
+
+def shown_binding(binding: Binding) -> str:
+    """`batch=2 seq=3`, empty for a model without symbols."""
+    return " ".join(f"{name}={size}" for name, size in binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Inputs on which both models ran.
+
+    binding   the sizes
+    numbers   what kinds of numbers the float inputs hold
+    """
+
+    binding: Binding
+    numbers: str
+
+    def __str__(self) -> str:
+        return shown_binding(self.binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Something that the rewritten model does otherwise.
+
+    output    its name; empty when it is not about one output: the interface, a run that fails
+    reason    what is different, where there is no element to show
+    binding   the sizes of the run, None when it takes no run to see it
+    index     the first element that differs, in row-major order; of a sequence its position comes first. None when it
+              is not about an element
+    original, rewritten   the two elements, with their bits where the numbers look alike
+    """
+
+    output: str
+    reason: str = ""
+    binding: Binding | None = None
+    index: tuple[int, ...] | None = None
+    original: str = ""
+    rewritten: str = ""
+
+    def __str__(self) -> str:
+        place = [f"output {self.output}"] if self.output else []
+        if self.binding:
+            place.append(f"at {shown_binding(self.binding)}")
+        what = self.reason
+        if self.index is not None:
+            what = f"element {list(self.index)} is {self.rewritten}, was {self.original}"
+        return f"{' '.join(place)}: {what}" if place else what
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The runs of two models on the same inputs, and what came of it.
+
+    runs        those that both models did, or that the rewritten one failed
+    wanted      how many were asked for: there are fewer where the original fails on what is drawn
+    redrawn     draws on which the original failed; `why_redrawn` is the last reason
+    compared    names of outputs that were compared in some run
+    skipped     names of outputs on which runs of the original differ among themselves, with the reason
+    mismatches  what the rewritten model does otherwise
+    fault       why there is nothing to compare, empty where there is
+    runtime, version   what ran the models; empty when nothing did
+    tolerance   how far floats may be apart, relative to max(1, |original|); None compares every bit
+    """
+
+    wanted: int
+    runs: tuple[Run, ...] = ()
+    redrawn: int = 0
+    why_redrawn: str = ""
+    compared: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    fault: str = ""
+    runtime: str = ""
+    version: str = ""
+    tolerance: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when something was compared and nothing differs."""
+        return bool(self.runs and self.compared) and not self.mismatches and not self.fault

@@ -1,0 +1,161 @@
+"""Sizes for the symbols of a model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from gather_infer.inference import Inference
+from gather_infer.symbolic import Dim, Scope, evaluate, free_symbols
+from gather_infer.tensor import OptionalType, SequenceType, SymbolicTensor, Value
+from gather_infer.validate import Condition, Elements, Verdict
+
+MAX_TRIALS: Final = 300
+"""Bindings that are tried for one that all that is known allows."""
+
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+
+
+class Pattern(Enum):
+    """How the sizes of a run belong together."""
+
+    PRIMES = "small primes, all different"
+    ZEROS = "some are 0"
+    ONES = "some are 1"
+    EQUAL = "all the same"
+    LARGE = "one is larger than the others"
+    MIXED = "any"
+    GROWN = "most are large, multiples of a power of 2 often: images, sound"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What sizes the inputs of a model may have.
+
+    names     the symbols, in the order in which they stand in the inputs
+    declared  what the caller says of them
+    dims      those of the inputs, which are at least 0
+    implied   conditions that the model seems to demand: (left, relation, right)
+    """
+
+    names: tuple[str, ...]
+    declared: Scope
+    dims: tuple[Dim, ...]
+    implied: tuple[tuple[Dim, str, Dim], ...]
+
+    def draw(
+        self, pattern: Pattern, numbers: np.random.Generator, *, turn: int = 0, scale: int = 1, trusting: bool = True
+    ) -> dict[str, int] | None:
+        """A binding, None when none was found.
+
+        turn       of ZEROS and ONES an even one means every second symbol, an odd one the others
+        scale      how large the sizes of GROWN are
+        trusting   keeps to what the model seems to demand; False leaves it to a run whether it does
+        """
+        for trial in range(MAX_TRIALS):
+            if trial < MAX_TRIALS // 4:
+                raw = _raw(pattern, len(self.names), turn, scale, numbers)
+            else:  # relations are met by few sizes: from few numbers, and then from many
+                most = (3, 9, 65)[trial % 3]
+                raw = [int(n) for n in numbers.integers(0, most, len(self.names))]
+            found = {name: self._within(name, size) for name, size in zip(self.names, raw, strict=True)}
+            if self._is_allowed(found) and (not trusting or self._meets_all(found)):
+                return found
+        return None
+
+    def changed(self, binding: Mapping[str, int], turn: int, size: int) -> dict[str, int] | None:
+        """The binding with one size set, that of each symbol in turn; None where this is not allowed."""
+        if not self.names:
+            return dict(binding)
+        name = self.names[turn % len(self.names)]
+        found = {**binding, name: self._within(name, size)}
+        return found if self._is_allowed(found) else None
+
+    def _within(self, name: str, size: int) -> int:
+        """The size, or one within the declared bounds that stands for it."""
+        bounds = self.declared.symbol_bounds(name)
+        low = max(0, bounds.lo or 0)
+        if size < low:
+            size = low + size if size > 1 else low
+        return size if bounds.hi is None or size <= bounds.hi else low + size % (bounds.hi - low + 1)
+
+    def _is_allowed(self, binding: Mapping[str, int]) -> bool:
+        facts = [fact for fact in self.declared.facts if fact.symbols <= binding.keys()]
+        try:
+            return all(evaluate(dim, binding) >= 0 for dim in (*self.dims, *facts))
+        except ZeroDivisionError:
+            return False
+
+    def _meets_all(self, binding: Mapping[str, int]) -> bool:
+        return all(_holds(left, relation, right, binding) for left, relation, right in self.implied)
+
+
+def sizes_of(inference: Inference, found: Iterable[Verdict]) -> Sizes:
+    """The sizes of an inferred model; `found` are the verdicts on its accesses."""
+    dims = tuple(dim for name in inference.inputs for dim in input_dims(inference[name]))
+    given = [dim for dim in dims if not inference.is_generated(dim)]
+    names = tuple(dict.fromkeys(name for dim in given for name in sorted(free_symbols(dim))))
+    stated = [(c.left, c.relation, c.right) for c in inference.constraints]
+    stated += [(c.left, c.relation, c.right) for c in conditions_of(found) if not isinstance(c.left, Elements)]
+    implied = tuple(c for c in stated if free_symbols(c[0]) | free_symbols(c[2]) <= set(names))
+    return Sizes(names, inference.declared, tuple(given), implied)
+
+
+def conditions_of(found: Iterable[Verdict]) -> Iterator[Condition]:
+    """The conditions of all verdicts."""
+    for verdict in found:
+        yield from verdict.conditions
+
+
+def input_dims(value: Value) -> Sequence[Dim]:
+    """The dims of an input, or of the members of one."""
+    while isinstance(value, (SequenceType, OptionalType)) and value.element is not None:
+        value = value.element
+    return value.shape or () if isinstance(value, SymbolicTensor) else ()
+
+
+def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random.Generator) -> list[int]:
+    primes = list(_PRIMES[: max(4, count)])
+    sizes = [int(p) for p in numbers.permutation(primes)[:count]]
+    sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]
+    if not count:
+        return sizes
+    picked = [count == 1 or (position + turn) % 2 == 0 for position in range(count)]
+    match pattern:
+        case Pattern.PRIMES:
+            return sizes
+        case Pattern.ZEROS:
+            return [0 if p else s for p, s in zip(picked, sizes, strict=True)]
+        case Pattern.ONES:
+            return [1 if p else s for p, s in zip(picked, sizes, strict=True)]
+        case Pattern.EQUAL:
+            return sizes[:1] * count
+        case Pattern.LARGE:
+            sizes[int(numbers.integers(count))] = int(numbers.integers(17, 68))
+            return sizes
+        case Pattern.MIXED:
+            return [int(n) for n in numbers.choice((0, 1, 1, 2, 2, 3, 5, 8, 16), count)]
+        case Pattern.GROWN:
+            large = numbers.choice((scale, scale, 2 * scale, scale + int(numbers.integers(1, scale + 1))), count)
+            return [int(n) if numbers.random() < 0.7 else s % 4 for n, s in zip(large, sizes, strict=True)]
+
+
+def _holds(left: Dim, relation: str, right: Dim, binding: Mapping[str, int]) -> bool:
+    try:
+        a, b = evaluate(left, binding), evaluate(right, binding)
+    except ZeroDivisionError:
+        return True  # says nothing at these sizes
+    match relation:
+        case "==":
+            return a == b
+        case "<=":
+            return a <= b
+        case "<":
+            return a < b
+        case _:
+            assert relation == ">=", "a relation is ==, <=, < or >="
+            return a >= b

@@ -1,0 +1,178 @@
+"""The process that runs a model, for a parent that survives what a runtime may do to it.
+
+It reads requests from standard input and answers them on standard output, a line of JSON each: first
+`{"model": PATH, "runtime": NAME}`, then any number of `{"feeds": PATH, "results": PATH}`, files of pickled inputs by
+name and of pickled outputs. An answer has an `error` when the runtime refuses. What a runtime prints goes to standard
+error; what it throws and nobody expects ends the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import queue
+import re
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+ONNXRUNTIME = "onnxruntime"
+REFERENCE = "onnx's reference evaluator"
+
+_FAILURES: tuple[type[Exception], ...] = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+_STRING = 8  # TensorProto.STRING; onnx itself is imported only where it is needed, for the sake of a quick start
+_VIEWS = {1: np.uint8, 2: np.uint16}
+_PLAIN = {
+    f"tensor({name})"
+    for name in ("float", "double", "float16", "bool", "string", "int8", "int16", "int32", "int64", "uint8", "uint16",
+                 "uint32", "uint64")
+}  # fmt: skip
+
+
+class Runtime(Protocol):
+    version: str
+    failures: tuple[type[Exception], ...]
+
+    def load(self, path: str) -> None: ...
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]: ...
+
+
+class OnnxRuntime:
+    """onnxruntime on the CPU, which computes what the file says: its own optimiser is off."""
+
+    def __init__(self) -> None:
+        import onnxruntime
+
+        self.ort = onnxruntime
+        self.version: str = onnxruntime.__version__
+        thrown = vars(getattr(getattr(onnxruntime, "capi", None), "onnxruntime_pybind11_state", object)).values()
+        self.failures = (*_FAILURES, *(t for t in thrown if isinstance(t, type) and issubclass(t, Exception)))
+
+    def load(self, path: str) -> None:
+        options = self.ort.SessionOptions()
+        options.graph_optimization_level = self.ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self.session = self.ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        # of sequences and optionals numpy's element types are those of onnx
+        self.is_plain = all(o.type in _PLAIN or not o.type.startswith("tensor(") for o in self.session.get_outputs())
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        if self.is_plain:
+            outputs: list[Any] = self.session.run(None, {name: self._plain(value) for name, value in feeds.items()})
+            return outputs
+        values = self.session.run_with_ort_values(None, {name: self._value(value) for name, value in feeds.items()})
+        return [self._array(value) for value in values]
+
+    def _plain(self, value: Any) -> Any:
+        return self._value(value) if isinstance(value, np.ndarray) and _is_foreign(value) else value
+
+    def _value(self, array: Any) -> Any:
+        """An input in onnxruntime's own form, which has types that numpy lacks."""
+        if not _is_foreign(array):
+            return self.ort.OrtValue.ortvalue_from_numpy(array)
+        from onnx import helper
+
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        return self.ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(_VIEWS[array.itemsize]), kind)
+
+    def _array(self, value: Any) -> Any:
+        from onnx import helper
+
+        kind = value.element_type()
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        if kind == _STRING or not _is_foreign(np.empty(0, dtype)):
+            return value.numpy()
+        raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+        return np.frombuffer(raw, dtype).reshape(value.shape())
+
+
+class Reference:
+    """The evaluator that comes with onnx."""
+
+    def __init__(self) -> None:
+        from onnx import __version__
+
+        self.version: str = __version__
+        self.failures = _FAILURES
+
+    def load(self, path: str) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        self.evaluator = ReferenceEvaluator(path)
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        return list(self.evaluator.run(None, dict(feeds)))
+
+
+def _is_foreign(array: Any) -> bool:
+    """True for an array of a type that numpy itself does not have."""
+    return array.dtype.kind not in "biufcOUS"
+
+
+def _pickled(path: str) -> Any:
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def _requests() -> queue.SimpleQueue[str]:
+    """The lines of standard input. When the parent is gone, so is this process, whatever it is doing."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    requests = _requests()
+
+    def answer(**fields: str) -> None:
+        answers.write(json.dumps(fields) + "\n")
+        answers.flush()
+
+    request = json.loads(requests.get())
+    try:
+        runtime: Runtime = OnnxRuntime() if request["runtime"] == ONNXRUNTIME else Reference()
+    except ImportError as error:
+        answer(error=str(error), absent="yes")
+        return
+    try:
+        runtime.load(request["model"])
+    except runtime.failures as error:
+        answer(error=_line(error), version=runtime.version)
+        return
+    answer(version=runtime.version)
+    while True:
+        request = json.loads(requests.get())
+        try:
+            outputs = runtime.run(_pickled(request["feeds"]))
+        except runtime.failures as error:
+            answer(error=_line(error))
+            continue
+        with open(request["results"], "wb") as file:
+            pickle.dump(outputs, file, protocol=pickle.HIGHEST_PROTOCOL)
+        answer()
+
+
+def _line(error: Exception) -> str:
+    """An error in one line; onnxruntime has numbers of its own before the text."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    return (text or type(error).__name__)[:500]

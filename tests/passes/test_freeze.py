@@ -1,0 +1,577 @@
+"""Freezing: the model runs at the frozen size as before, declares it, and is the same otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
+
+from fixtures.feeds import NAMES, bindings, make_feeds, model_path
+from gather_infer import UsageError, convert, fold, freeze, infer
+from gather_infer.errors import ModelStructureError
+from gather_infer.inference.naming import dims_of
+from gather_infer.inference.stated import KEY
+from gather_infer.model.paths import bodies
+from tests.inference.models import model as text_model
+from tests.passes.folding_models import assert_same_outputs, body, i64, model, run
+
+STATE = onnxruntime.capi.onnxruntime_pybind11_state
+FAILURES = (STATE.Fail, STATE.InvalidArgument, STATE.RuntimeException)
+F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def said(value: ValueInfoProto) -> list[Any]:
+    return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims_of(value.type)]
+
+
+def declared(proto: ModelProto) -> dict[str, list[Any]]:
+    return {v.name: said(v) for v in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info)}
+
+
+def recorded(proto: ModelProto) -> list[tuple[str, str]]:
+    return [(entry.key, entry.value) for entry in proto.metadata_props]
+
+
+def without_types(proto: ModelProto) -> bytes:
+    """The model without what it declares: all that a freeze must leave as it is."""
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    copy.ClearField("metadata_props")
+    for _, graph in bodies(copy):
+        if isinstance(graph, onnx.GraphProto):
+            for value in (*graph.input, *graph.output, *graph.value_info):
+                value.ClearField("type")
+    return copy.SerializeToString(deterministic=True)
+
+
+def has_errors(proto: ModelProto) -> bool:
+    return bool(infer(proto).errors)
+
+
+def simple(dims: list[Any] | None = None, out: list[Any] | None = None) -> ModelProto:
+    """`y = x + x`, and the size of its first axis."""
+    nodes = [
+        helper.make_node("Add", ["x", "x"], ["y"]),
+        helper.make_node("Shape", ["y"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"], "pick"),
+    ]
+    outputs: Any = {"y": (F, ["N", "M"] if out is None else out), "n": (I64, [1])}
+    return model(nodes, {"x": (F, ["N", "M"] if dims is None else dims)}, outputs, {"zero": i64(0)})
+
+
+# exported networks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exported_networks(name: str) -> None:
+    before = onnx.load(model_path(name))
+    for seed, sizes in enumerate(bindings(name)[:2]):
+        result = freeze(model_path(name), dims=dict(sizes))
+        assert not result.refused
+        assert all(type(dim) is int for value in result.proto.graph.input for dim in said(value))
+        onnx.checker.check_model(result.proto, full_check=True)
+        assert_same_outputs(before, result.proto, make_feeds(name, sizes, seed))
+        assert without_types(result.proto) == without_types(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_part_of_the_dims_of_exported_networks(name: str) -> None:
+    sizes = dict(bindings(name)[0])
+    first = next(iter(sizes))
+    result = freeze(model_path(name), dims={first: sizes[first]})
+    onnx.checker.check_model(result.proto, full_check=True)
+    assert_same_outputs(onnx.load(model_path(name)), result.proto, make_feeds(name, sizes, 3))
+    given = infer(model_path(name), dims={first: sizes[first]}, assume=False)
+    again = infer(result.proto, assume=False)
+    for value in (*given.inputs, *given.outputs):
+        assert str(again[value]) == str(given[value])
+
+
+@pytest.mark.parametrize("name", ["bert-torchscript", "gpt2-kv-dynamo", "moe-nonzero-torchscript", "beam-step-dynamo"])
+def test_other_commands_declare_what_they_were_given(name: str, tmp_path: Path) -> None:
+    before = onnx.load(model_path(name))
+    sizes = dict(bindings(name)[0])
+    feeds = make_feeds(name, sizes, 1)
+    annotated = infer(model_path(name), dims=sizes).annotated(weights=True)
+    folded = fold(model_path(name), dims=sizes).proto
+    for proto in (annotated, folded):
+        onnx.checker.check_model(proto, full_check=True)
+        assert all(type(dim) is int for value in proto.graph.input for dim in said(value))
+        assert_same_outputs(before, proto, feeds)
+
+
+# what becomes a number
+
+
+CASES: dict[str, Any] = {
+    # id: (dims of x, of y, what is given, dims of x and y afterwards, shape of a run)
+    "a size": (["N", "M"], ["N", "M"], {"dims": ["N=2"]}, [2, "M"], [2, "M"], (2, 3)),
+    "all sizes": (["N", "M"], ["N", "M"], {"dims": {"N": 2, "M": 3}}, [2, 3], [2, 3], (2, 3)),
+    "a size of 0": (["N", "M"], ["N", "M"], {"dims": ["N=0"]}, [0, "M"], [0, "M"], (0, 3)),
+    "bounds of one size": (["N", "M"], ["N", "M"], {"dims": ["N=2..2"]}, [2, "M"], [2, "M"], (2, 3)),
+    "a shape": (["N", "M"], ["N", "M"], {"inputs": ["x=[2, 3]"]}, [2, 3], [2, 3], (2, 3)),
+    "a shape with its type": (["N", "M"], ["N", "M"], {"inputs": ["x=float[2, 3]"]}, [2, 3], [2, 3], (2, 3)),
+    "a part of a shape": (["N", "M"], ["N", "M"], {"inputs": ["x=[2, M]"]}, [2, "M"], [2, "M"], (2, 3)),
+    "another name": (["N", "M"], ["N", "M"], {"inputs": ["x=[rows, 3]"]}, ["rows", 3], ["rows", 3], (2, 3)),
+    "an unknown rank": (None, ["A", "B"], {"inputs": ["x=[rows, 3]"]}, ["rows", 3], ["A", 3], (2, 3)),
+    "dims without a name": ([None, None], [None, "B"], {"dims": ["x.0=2"]}, [2, None], [2, "B"], (2, 3)),
+    "one gets a name": ([None, "M"], [None, "M"], {"inputs": ["x=[rows, M]"]}, ["rows", "M"], [None, "M"], (2, 3)),
+    "-1": ([-1, "M"], [-1, "M"], {"dims": ["x.0=2"]}, [2, "M"], [2, "M"], (2, 3)),
+    "-1 stays": ([-1, "M"], [-1, "M"], {"dims": ["M=3"]}, [-1, 3], [-1, 3], (2, 3)),
+    "an output name of its own": (["N", "M"], ["A", "B"], {"dims": ["N=2"]}, [2, "M"], [2, "B"], (2, 3)),
+    "an output of a traced size": (["N", "M"], [5, "M"], {"dims": ["N=2"]}, [2, "M"], [2, "M"], (2, 3)),
+    "an expression": (["N", "N + 1"], ["N", "N + 1"], {"dims": ["N=2"]}, [2, 3], [2, 3], (2, 3)),
+    "a number is not made a name": ([2, "M"], [2, "M"], {"inputs": ["x=[n, 3]"]}, [2, 3], [2, 3], (2, 3)),
+}  # fmt: skip
+
+
+def shaped(proto: ModelProto, x: list[Any] | None, y: list[Any] | None) -> ModelProto:
+    for value, dims in ((proto.graph.input[0], x), (proto.graph.output[0], y)):
+        value.CopyFrom(helper.make_tensor_value_info(value.name, F, dims))
+    return proto
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dims(name: str) -> None:
+    x, y, given, new_x, new_y, shape = CASES[name]
+    made = shaped(simple(), x, y)
+    before = made.SerializeToString()
+    result = freeze(made, **given)
+    assert declared(result.proto)["x"] == new_x
+    assert declared(result.proto)["y"] == new_y
+    assert recorded(result.proto) == []
+    assert made.SerializeToString() == before
+    assert without_types(result.proto) == without_types(made)
+    onnx.checker.check_model(result.proto, full_check=True)
+    assert_same_outputs(made, result.proto, {"x": np.arange(np.prod(shape), dtype=np.float32).reshape(shape)})
+    again = freeze(result.proto, **given) if "inputs" in given else None
+    assert again is None or again.proto == result.proto
+
+
+def test_value_info_is_refined_and_none_is_added() -> None:
+    made = text_model("(float[N, M] x) => (float[N, M] y) { a = Neg (x) b = Abs (a) c = Neg (b) y = Abs (c) }")
+    made.graph.value_info.append(helper.make_tensor_value_info("a", F, ["N", "M"]))
+    made.graph.value_info.append(helper.make_tensor_value_info("b", F, None))
+    result = freeze(made, dims=["N=2"])
+    assert declared(result.proto) == {"x": [2, "M"], "y": [2, "M"], "a": [2, "M"], "b": []}
+    assert [v.name for v in result.proto.graph.value_info] == ["a", "b"]
+    assert not result.proto.graph.value_info[1].type.tensor_type.HasField("shape")
+    changed = [(c.name, c.kind, c.before, c.after) for c in result.interface.changed]
+    assert changed == [
+        ("x", "input", ("N", "M"), (2, "M")),
+        ("y", "output", ("N", "M"), (2, "M")),
+        ("a", "value_info", ("N", "M"), (2, "M")),
+    ]
+
+
+def test_what_stays_symbolic_is_told_with_the_reason() -> None:
+    made = text_model(
+        """(float[N, M] x, int64[K] i) => (float[N, M] y, float[N, P] g, int64[2, Z] z) {
+            y = Abs (x) g = Gather <axis = 1> (x, i) z = NonZero (x) }"""
+    )
+    result = freeze(made, dims=["N=2"])
+    told = [(o.kind, o.name, o.axis, o.dim, o.reason) for o in result.interface.open]
+    assert told == [
+        ("input", "x", 1, "M", "M is not given"),
+        ("input", "i", 0, "K", "K is not given"),
+        ("output", "y", 1, "M", "M is not given"),
+        ("output", "g", 1, "P", "it is K"),
+        ("output", "z", 1, "Z", "the number of elements that are not 0 depends on the data (node NonZero#2)"),
+    ]
+
+
+def test_nothing_given_is_nothing_written() -> None:
+    made = simple()
+    for result in (freeze(made), fold(made), freeze(made, dims=[])):
+        assert result.proto == made
+        assert (result.interface.changed, result.interface.recorded) == ((), ())
+
+
+# sizes that contradict the model
+
+
+REFUSED = {
+    # id: (model, what is given)
+    "a Concat": ("(float[N, M] x) => (y) { c = Constant <value_floats = [1.0, 2.0]> () y = Add (x, c) }", ["M=3"]),
+    "a Reshape": ("(float[N, M] x) => (y) { t = Constant <value_ints = [2, 3]> () y = Reshape (x, t) }", ["N=4"]),
+    "a table": (
+        "(float[N] x) => (y) { s = Shape (x) z = Constant <value_ints = [4, 5, 6]> () y = Gather (z, s) }", ["N=3"],
+    ),
+    "two inputs": ("(float[N] x, float[M] w) => (y) { y = Add (x, w) }", ["N=3", "M=2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_size_that_contradicts_the_model(name: str, tmp_path: Path) -> None:
+    text, dims = REFUSED[name]
+    made = text_model(text)
+    for output in made.graph.output:
+        output.type.tensor_type.elem_type = F if name != "a table" else I64
+    feeds = {v.name: np.zeros([int(dict(d.split("=") for d in dims).get(n, 5)) for n in said(v)], np.float32)
+             for v in made.graph.input}  # fmt: skip
+    with pytest.raises(FAILURES):
+        run(made, feeds)
+    result = freeze(made, dims=dims)
+    assert result.refused
+    assert result.proto == made
+    with pytest.raises(UsageError, match="the sizes contradict the model"):
+        result.save(tmp_path / "out.onnx")
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_an_error_that_is_there_anyway_is_told_and_refuses_nothing() -> None:
+    made = simple()
+    made.graph.node.append(helper.make_node("Gather", ["zero", "nine"], ["w"], "bad"))
+    made.graph.initializer.append(helper.make_tensor("nine", I64, [1], [9]))
+    result = freeze(made, dims=["N=2"])
+    assert [d.code for d in result.diagnostics] == ["GI301"]
+    assert not result.refused
+    assert declared(result.proto)["x"] == [2, "M"]
+
+
+def test_usage() -> None:
+    wrong: list[tuple[Any, str]] = [
+        ({"dims": ["L=2"]}, "no input dim 'L'; there are M, N"),
+        ({"dims": ["N=-2"]}, "is -2"),
+        ({"inputs": ["x=[2]"]}, "contradicts"),
+        ({"inputs": ["w=[2]"]}, "no input 'w'"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            freeze(simple(), **given)
+    two = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": (F, ["N"]), "w": (F, ["N"])}, {"y": (F, None)})
+    with pytest.raises(UsageError, match="dim 'N' is 2, not 3"):
+        freeze(two, inputs=["x=[2]", "w=[3]"])
+    twice = simple()
+    twice.graph.node[1].output[0] = "y"
+    with pytest.raises(ModelStructureError):
+        freeze(twice, dims=["N=2"])
+
+
+# bounds and relations
+
+
+def test_bounds_and_relations_are_recorded_and_read_back() -> None:
+    made = model(
+        [helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
+        {"x": (F, ["past", 3]), "w": (F, ["seq", 3]), "mask": (F, ["total"])},
+        {"y": (F, ["all", 3])},
+    )
+    made.metadata_props.add(key="author", value="somebody")
+    result = freeze(made, dims=["seq=1..512", "total=past+seq"])
+    assert recorded(result.proto) == [("author", "somebody"), (KEY, "seq=1..512; total=past+seq")]
+    assert declared(result.proto) == declared(made)
+    again = infer(result.proto)
+    assert [str(s) for s in again.recorded] == ["total=past+seq", "seq=1..512"]
+    assert str(again["mask"]) == "float32[past + seq]"
+    # said again, nothing changes; said otherwise, both hold, in one entry
+    assert freeze(result.proto, dims=["total=past+seq", "seq=1..512"]).proto == result.proto
+    narrower = freeze(result.proto, dims=["seq=0..64"])
+    assert recorded(narrower.proto)[1] == (KEY, "seq=1..64; total=past+seq")
+    sized = freeze(result.proto, dims=["seq=4"])
+    assert recorded(sized.proto)[1] == (KEY, "total=past+4")
+    assert declared(sized.proto)["mask"] == ["total"]
+    static = freeze(sized.proto, dims=["past=2"])
+    assert recorded(static.proto) == [("author", "somebody")]
+    assert declared(static.proto) == {"x": [2, 3], "w": [4, 3], "mask": [6], "y": [6, 3]}
+    for dims in (["seq=600"], ["seq=513.."], ["total=0"]):
+        with pytest.raises(UsageError):
+            freeze(result.proto, dims=dims)
+
+
+def test_a_relation_of_a_dim_that_gets_a_size_goes_on_holding() -> None:
+    made = model(
+        [helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
+        {"x": (F, ["past", 3]), "w": (F, ["seq", 3]), "mask": (F, ["total"])},
+        {"y": (F, ["all", 3])},
+    )
+    related = freeze(made, dims=["total=past+seq"]).proto
+    result = freeze(related, dims=["total=8"])
+    assert recorded(result.proto) == [(KEY, "past+seq=8")]
+    assert declared(result.proto)["mask"] == [8]
+    with pytest.raises(UsageError):
+        infer(result.proto, dims=["past=9"])
+    assert declared(freeze(result.proto, dims=["past=3"]).proto) == {"x": [3, 3], "w": [5, 3], "mask": [8], "y": [8, 3]}
+
+
+def test_names_in_an_expression_that_no_input_has_alone() -> None:
+    made = shaped(simple(), ["N", "M"], ["N", "M"])
+    result = freeze(made, inputs=["x=[2*k, 3]"])
+    assert declared(result.proto)["x"] == ["2*k", 3]
+    assert recorded(result.proto) == [(KEY, "'2*k'=2*k")]
+    assert str(infer(result.proto)["y"]) == "float32[2*k, 3]"
+    assert infer(result.proto).diagnostics == ()
+    assert declared(freeze(result.proto, dims=["k=2"]).proto)["x"] == [4, 3]
+
+
+def three() -> ModelProto:
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    return model(nodes, {"x": (F, ["N"]), "w": (F, ["M"]), "m": (F, ["T"])}, {"y": (F, ["Y"])})
+
+
+def test_bounds_stand_beside_relations() -> None:
+    once = freeze(three(), dims={"N": "max(T,M)"}).proto
+    both = freeze(once, dims=["M=4..7", "N=1..9"]).proto
+    assert recorded(both) == [(KEY, "M=4..7; N=1..9; N=max(M,T)")]
+    assert freeze(both, dims=["M=4..7", "N=1..9"]).proto == both
+    with pytest.raises(UsageError):
+        infer(both, dims=["T=10"])
+
+
+def test_a_relation_and_a_shape_of_one_dim_both_hold() -> None:
+    result = freeze(three(), dims=["T=N+1"], inputs=["m=[2*a]", "w=[a]"])
+    assert declared(result.proto) == {"x": ["N"], "w": ["a"], "m": ["2*a"], "y": ["Y"]}
+    assert recorded(result.proto) == [(KEY, "N+1=2*a")]
+    assert declared(freeze(result.proto, dims=["a=2"]).proto) == {"x": [3], "w": [2], "m": [4], "y": [3]}
+
+
+def test_what_a_file_cannot_say_is_refused() -> None:
+    related = freeze(three(), dims=["M=T%2"]).proto
+    with pytest.raises(UsageError, match=r"what is given cannot be said in a file: .* unknown name 'a'"):
+        freeze(related, inputs=["w=[2*a]"], dims=["N=M+T"])
+
+
+def test_odd_names() -> None:
+    made = shaped(simple(), ["batch; size", "a=b"], None)
+    result = freeze(made, dims={"batch; size": (1, 8), "a=b": "2..9"})
+    assert recorded(result.proto) == [(KEY, "'a=b'=2..9; 'batch; size'=1..8")]
+    assert {str(s) for s in infer(result.proto).recorded} == {"'a=b'=2..9", "'batch; size'=1..8"}
+    with pytest.raises(UsageError):
+        infer(result.proto, dims={"a=b": 1})
+
+
+DOUBTS = {
+    # value: what the finding says
+    "seq": "an entry must read DIM=LOW..HIGH or DIM=DIM, found 'seq'",
+    "N=": "expected a number, a name",
+    "N=1..2..3": "expected",
+    "N=x": "unknown name 'x'",
+    "L=1..4": "unknown name 'L'",
+    "3=N": "expected a dim with a name in it",
+    "N=5..1": "no size is in the bounds N=5..1",
+    "N=1..4; N=5..9": "none of it in the bounds",
+    "N=M; N=M+1": "holds for no sizes",
+    "{" * 70000: "the limit is",
+}
+
+
+@pytest.mark.parametrize("value", DOUBTS, ids=lambda value: value[:20])
+def test_what_cannot_be_used_of_the_record_is_a_warning(value: str) -> None:
+    made = simple()
+    made.metadata_props.add(key=KEY, value=value)
+    inference = infer(made)
+    assert {(d.code, str(d.severity)) for d in inference.diagnostics} == {("GI111", "warning")}
+    assert any(DOUBTS[value] in d.message for d in inference.diagnostics)
+    assert str(inference["y"]) == "float32[N, M]"
+    assert freeze(made).proto == made
+
+
+def test_an_entry_that_can_be_used_beside_one_that_cannot() -> None:
+    made = simple()
+    made.metadata_props.add(key=KEY, value="L=1..4;N=2..9")
+    assert [str(s) for s in infer(made).recorded] == ["N=2..9"]
+    assert recorded(freeze(made, dims=["M=3"]).proto) == [(KEY, "L=1..4;N=2..9")]
+    assert recorded(freeze(made, dims=["N=3"]).proto) == []
+
+
+def test_a_range_is_recorded_only_where_something_rests_on_it() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Min", ["s", "four"], ["m"]),
+        helper.make_node("Gather", ["m", "zero"], ["y"], "pick"),
+    ]
+    held = {"four": i64(4), "zero": i64(0)}
+    made = model(nodes, {"x": (F, ["N", 7])}, {"y": (I64, [1])}, held)
+    assert fold(made, dims=["N=1..9"]).proto == made
+    result = fold(made, dims=["N=4..9"])
+    assert "y" in [f.name for f in result.done]
+    assert recorded(result.proto) == [(KEY, "N=4..9")]
+    assert_same_outputs(made, result.proto, {"x": np.zeros((5, 7), np.float32)})
+    annotated = infer(made, dims=["N=4..9"]).annotated()
+    assert recorded(annotated) == [(KEY, "N=4..9")]
+    assert infer(annotated).annotated() == annotated
+
+
+def test_a_conversion_declares_what_its_proof_rests_on() -> None:
+    nodes = [helper.make_node("Gather", ["x", "i", "axis"], ["y"], "pick", domain="openvino.opset8")]
+    held = {"i": np.array([3], np.int32), "axis": np.array(0)}
+    made = model(nodes, {"x": (F, ["N"])}, {"y": (F, [1])}, held, domains={"openvino.opset8": 1})
+    result = convert(made, dims=["N=4..9"])
+    assert recorded(result.proto) == [(KEY, "N=4..9")]
+    result = convert(made, dims=["N=4"])
+    assert declared(result.proto)["x"] == [4]
+    (y,) = run(result.proto, {"x": np.arange(4, dtype=np.float32)})
+    assert y.tolist() == [3.0]
+
+
+# what else is in models
+
+
+def test_names_of_a_body_are_its_own_unless_they_are_proved() -> None:
+    """The branches run on other sizes than the `N` of the model: a name there says nothing of it."""
+    made = text_model(
+        """(float[N, 3] x, bool c) => (float[R, 3] y) {
+            y = If (c) <
+                then_branch = a () => (float[N, 3] t) { t = Concat <axis = 0> (x, x) },
+                else_branch = b () => (float[N, 3] e) { e = Abs (x) }
+            > }"""
+    )
+    result = freeze(made, dims=["N=2"])
+    then, other = (a.g for a in result.proto.graph.node[0].attribute)
+    assert (said(then.output[0]), said(other.output[0])) == ([4, 3], [2, 3])
+    assert declared(result.proto)["y"] == ["R", 3]
+    assert [(c.graph.partition("/")[2], c.name) for c in result.interface.changed] == [
+        ("", "x"), ("then_branch", "t"), ("else_branch", "e"),
+    ]  # fmt: skip
+    onnx.checker.check_model(result.proto, full_check=True)
+    for flag in (True, False):
+        feeds = {"x": np.ones((2, 3), np.float32), "c": np.array(flag)}
+        assert_same_outputs(made, result.proto, feeds)
+
+
+def test_a_branch_of_an_unknown_size_keeps_its_name() -> None:
+    made = text_model(
+        """(float[N] x, bool c) => (int64[1, R] y) {
+            y = If (c) <
+                then_branch = a () => (int64[1, N] t) { t = NonZero (x) },
+                else_branch = b () => (int64[1, N] e) { e = NonZero (x) }
+            > }"""
+    )
+    result = freeze(made, dims=["N=2"])
+    assert [said(a.g.output[0]) for a in result.proto.graph.node[0].attribute] == [[1, "N"], [1, "N"]]
+    assert_same_outputs(made, result.proto, {"x": np.array([0, 5], np.float32), "c": np.array(True)})
+
+
+@pytest.mark.parametrize("trips", [0, 3])
+def test_a_loop_gives_the_same_also_when_it_never_runs(trips: int) -> None:
+    made = text_model(
+        """(float[N, 3] x, int64 trips) => (float[N, 3] last, float[T, A, B] all) {
+            last, all = Loop (trips, , x) <
+                body = l (int64 i, bool more, float[N, M] s) => (bool again, float[N, M] next, float[N, M] out) {
+                    again = Identity (more) next = Add (s, x) out = Abs (s) }
+            > }"""
+    )
+    result = freeze(made, dims=["N=2"])
+    inner = result.proto.graph.node[0].attribute[0].g
+    assert said(inner.input[2]) == ["N", "M"], "a number here gives [0, 2, 3] in onnxruntime, in place of [0, 0, 0]"
+    assert [said(v) for v in inner.output] == [[], ["N", "M"], ["N", "M"]]
+    onnx.checker.check_model(result.proto, full_check=True)
+    assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "trips": np.array(trips)})
+
+
+def test_a_loop_that_grows_its_state_has_no_number_there() -> None:
+    made = text_model(
+        """(float[N, 3] x, int64 trips) => (float[G, 3] last) {
+            last = Loop (trips, , x) <
+                body = l (int64 i, bool more, float[N, 3] s) => (bool again, float[P, 3] next) {
+                    again = Identity (more) next = Concat <axis = 0> (s, x) }
+            > }"""
+    )
+    result = freeze(made, dims=["N=2"])
+    inner = result.proto.graph.node[0].attribute[0].g
+    assert said(inner.input[2]) == ["N", 3]
+    assert declared(result.proto)["last"] == ["G", 3]
+    assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "trips": np.array(2)})
+
+
+def test_functions_stay_as_they_are() -> None:
+    made = text_model(
+        """(float[N] x, float[M] w) => (float[A] y, float[B] z) { y = custom.twice (x) z = custom.twice (w) }
+        <domain: "custom", opset_import: ["" : 17]>
+        twice (a) => (b) { c = Neg (a) b = Neg (c) }"""
+    )
+    made.functions[0].value_info.append(helper.make_tensor_value_info("c", F, ["N"]))
+    made.opset_import.add(domain="custom", version=1)
+    result = freeze(made, dims=["N=2"])
+    assert result.proto.functions == made.functions
+    assert declared(result.proto) == {"x": [2], "w": ["M"], "y": [2], "z": ["B"]}
+    assert_same_outputs(made, result.proto, {"x": np.ones(2, np.float32), "w": np.ones(5, np.float32)})
+
+
+def nested(kind: str, dims: list[Any]) -> TypeProto:
+    tensor = helper.make_tensor_type_proto(F, dims)
+    return helper.make_sequence_type_proto(tensor) if kind == "sequence" else helper.make_optional_type_proto(tensor)
+
+
+def test_sequences_and_optionals() -> None:
+    made = model(
+        [helper.make_node("ConcatFromSequence", ["xs"], ["y"], axis=1), helper.make_node("Neg", ["w"], ["z"])],
+        {"w": (F, ["N", 4])},
+        {"y": (F, ["N", "S"]), "z": (F, ["N", 4])},
+    )
+    made.graph.input.append(ValueInfoProto(name="xs", type=nested("sequence", ["N", "M"])))
+    result = freeze(made, dims=["N=2"])
+    assert said(result.proto.graph.input[1]) == [2, "M"]
+    assert declared(result.proto)["y"] == [2, "S"]
+    onnx.checker.check_model(result.proto, full_check=True)
+    feeds: Any = {"w": np.ones((2, 4), np.float32), "xs": [np.ones((2, 3), np.float32), np.ones((2, 1), np.float32)]}
+    assert_same_outputs(made, result.proto, feeds)
+    has = model([helper.make_node("OptionalHasElement", ["o"], ["y"])], {"w": (F, ["N"])}, {"y": (BOOL, [])}, opset=18)
+    has.graph.input.append(ValueInfoProto(name="o", type=nested("optional", ["N", None])))
+    assert said(freeze(has, dims=["N=2"]).proto.graph.input[1]) == [2, None]
+
+
+def test_an_input_with_a_default() -> None:
+    made = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": (F, ["N", 3]), "w": (F, ["N", 3])},
+                 {"y": (F, ["N", 3])}, {"w": np.ones((2, 3), np.float32)})  # fmt: skip
+    result = freeze(made, dims=["N=2"])
+    assert declared(result.proto) == {"x": [2, 3], "w": [2, 3], "y": [2, 3]}
+    assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32)})
+    assert freeze(made, dims=["N=3"]).refused, "the default has two rows"
+
+
+def test_before_ir_version_4_an_input_with_an_initializer_is_a_constant() -> None:
+    made = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": (F, ["N", 3]), "w": (F, ["K", 3])},
+                 {"y": (F, ["N", 3])}, {"w": np.ones((1, 3), np.float32)}, opset=8, ir_version=3)  # fmt: skip
+    result = freeze(made, dims=["N=2"])
+    assert declared(result.proto) == {"x": [2, 3], "w": ["K", 3], "y": [2, 3]}
+    assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32)})
+    with pytest.raises(UsageError, match="no input dim 'K'"):
+        freeze(made, dims=["K=1"])
+
+
+def test_unknown_fields_and_weights_stay_byte_for_byte(tmp_path: Path) -> None:
+    made = simple()
+    big = np.arange(4096, dtype=np.float32)
+    made.graph.initializer.append(helper.make_tensor("big", F, [4096], big.tobytes(), raw=True))
+    made.graph.node.append(helper.make_node("Identity", ["big"], ["kept"]))
+    data = made.SerializeToString() + b"\xc2\x3e\x03abc"  # field 1000
+    path, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    path.write_bytes(data)
+    freeze(path, dims=["N=2"]).save(out)
+    written = out.read_bytes()
+    assert b"\xc2\x3e\x03abc" in written
+    assert without_types(onnx.load(out)) == without_types(onnx.load(path))
+    freeze(path, dims=["N=2"]).save(tmp_path / "light.onnx", external_data="weights")
+    light = onnx.load(tmp_path / "light.onnx")
+    assert light.graph.initializer[1].raw_data == big.tobytes()
+    freeze(tmp_path / "light.onnx", dims=["M=3"]).save(tmp_path / "both.onnx")
+    assert declared(onnx.load(tmp_path / "both.onnx"))["x"] == [2, 3]
+    assert onnx.load(tmp_path / "both.onnx").graph.initializer[1].raw_data == big.tobytes()
+
+
+def test_a_graph_of_graphsurgeon() -> None:
+    import onnx_graphsurgeon as gs
+
+    result = freeze(gs.import_onnx(simple()), dims=["N=2"])
+    assert isinstance(result.model, gs.Graph)
+    assert result.model.inputs[0].shape == [2, "M"]
+
+
+def test_a_body_that_hides_a_frozen_value() -> None:
+    """The branch has a value of its own that is called like one of the model."""
+    inner = body([helper.make_node("Concat", ["x", "x"], ["s"], axis=0), helper.make_node("Abs", ["s"], ["t"])],
+                 {}, {"t": (F, ["N", 3])})  # fmt: skip
+    inner.value_info.append(helper.make_tensor_value_info("s", F, ["N", 3]))
+    other = body([helper.make_node("Abs", ["x"], ["e"])], {}, {"e": (F, ["N", 3])})
+    nodes = [helper.make_node("If", ["c"], ["y"], "branch", then_branch=inner, else_branch=other)]
+    made = model(nodes, {"x": (F, ["N", 3]), "c": (BOOL, [])}, {"y": (F, ["R", 3])})
+    result = freeze(made, dims=["N=2"])
+    then = next(a.g for a in result.proto.graph.node[0].attribute if a.name == "then_branch")
+    assert said(then.value_info[0]) == [4, 3]
+    assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "c": np.array(True)})

@@ -1,0 +1,123 @@
+"""What a verification looks like, and `fold --verify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from gather_infer.report.forms import VERIFICATION, Form, View
+from gather_infer.verification import Mismatch, Run, Verification
+from tests.cli.conftest import Run as Command
+from tests.cli.conftest import run
+from tests.verification.models import fake_runtime
+
+__all__ = ["run"]
+
+RUNS = tuple(Run((("batch", n), ("seq", n + 1)), "finite") for n in (2, 5))
+GOOD: dict[str, Any] = {
+    "wanted": 2,
+    "runs": RUNS,
+    "compared": ("y", "z"),
+    "runtime": "onnxruntime",
+    "version": "1.31.1",
+}
+BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
+CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}"]),
+    "within a tolerance": (
+        {"tolerance": 1e-6, "compared": ("y",)},
+        [f"verified   2 bindings, 1 output, within 1e-06    {BINDINGS}"],
+    ),
+    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical"]),
+    "fewer than wanted": (
+        {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
+        [
+            f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
+            "  redrawn: 9, the model itself fails there: no luck",
+        ],
+    ),
+    "random": (
+        {"skipped": (("r", "two runs of the original differ"),)},
+        [
+            f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
+            "  not compared: r, two runs of the original differ",
+        ],
+    ),
+    "a difference": (
+        {"mismatches": (Mismatch("y", "", RUNS[0].binding, (0, 1), "1.0", "2.0"), Mismatch("", "it fails", ()))},
+        [
+            "verification failed: 2 differences",
+            "  output y at batch=2 seq=3: element [0, 1] is 2.0, was 1.0",
+            "  it fails",
+        ],
+    ),
+    "many": (
+        {"mismatches": (Mismatch("", "no"),) * 6},
+        ["verification failed: 6 differences", *["  no"] * 4, "  ... 2 more: --verbose"],
+    ),
+    "nothing to compare": (
+        {"runs": (), "compared": (), "fault": "it never runs", "runtime": ""},
+        ["verification failed: it never runs"],
+    ),
+    "another runtime": (
+        {"runtime": "onnx's reference evaluator", "version": "1.23"},
+        [
+            f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
+            "  run by onnx's reference evaluator 1.23",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text(name: str) -> None:
+    changes, lines = CASES[name]
+    assert VERIFICATION.lines(Form.TEXT, Verification(**{**GOOD, **changes})) == lines
+
+
+def test_all_of_it() -> None:
+    found = Verification(**{**GOOD, "mismatches": (Mismatch("", "no"),) * 6, "redrawn": 1, "why_redrawn": "no luck"})
+    lines = VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
+    assert lines.count("  no") == 6
+    assert lines[-2:] == [
+        "  redrawn: 1, the model itself fails there: no luck",
+        "  run by onnxruntime 1.31.1",
+    ]
+
+
+def test_json() -> None:
+    changes = CASES["a difference"][0]
+    found = json.loads("\n".join(VERIFICATION.lines(Form.JSON, Verification(**{**GOOD, **changes}))))
+    assert found["ok"] is False and found["fault"] is None and found["schema"] == 1
+    assert found["runs"][0] == {"binding": {"batch": 2, "seq": 3}, "numbers": "finite"}
+    assert found["mismatches"][0] == {
+        "output": "y",
+        "reason": None,
+        "binding": {"batch": 2, "seq": 3},
+        "index": [0, 1],
+        "original": "1.0",
+        "rewritten": "2.0",
+    }
+
+
+def test_fold_verifies(run: Command) -> None:
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "--verify", "2", "--dim", "seq=1..9")
+    assert result.exit_code == 0, result.stderr
+    assert "  verified   2 bindings, 1 output, bit-identical    batch=" in result.stdout
+    found = json.loads(run("fold", "embedding.onnx", "--dry-run", "--verify", "1", "--format", "json").stdout)
+    assert found["verification"]["ok"] is True
+
+
+def test_fold_writes_nothing_that_is_not_verified(
+    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outputs = len(onnx.load("embedding.onnx").graph.output)
+    fake_runtime(monkeypatch, tmp_path / "site", f"return [np.array(self.is_rewritten)] * {outputs}")
+    result = run("fold", "embedding.onnx", "-o", "out.onnx", "--verify", "1")
+    assert (result.exit_code, result.stderr) == (1, "nothing written\n")
+    assert "  verification failed: " in result.stdout and "is True, was False" in result.stdout
+    assert not Path("out.onnx").exists()
