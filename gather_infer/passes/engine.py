@@ -113,7 +113,8 @@ class Engine:
                 assert budget > 0, "rewrites come to an end"
 
     def _visit(self, node: Node) -> bool:
-        if not self.draft.subject.is_ours(node.proto):
+        site = Site(self, node)
+        if not self.draft.subject.is_ours(node.proto) or site.has_reference or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             try:
