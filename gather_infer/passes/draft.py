@@ -112,6 +112,13 @@ class Graph:
             or name in self.sparse
         )
 
+    def around(self) -> Iterator[Graph]:
+        """The graph, the one that it stands in, and so on outwards."""
+        graph: Graph | None = self
+        while graph is not None:
+            yield graph
+            graph = graph.outer
+
     def home(self, name: str) -> Graph | None:
         """The graph that defines what `name` means here; None when none does."""
         graph: Graph | None = self

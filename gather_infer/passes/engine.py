@@ -17,6 +17,7 @@ from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Cost, Rewrite, Table
 from gather_infer.passes.site import Site, Unavailable
+from gather_infer.passes.twins import Twins
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
 from gather_infer.tensor import DType, SymbolicTensor, Value, element_bytes, from_values
@@ -84,6 +85,7 @@ class Engine:
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
     _noted: set[tuple[Node, str]] = field(default_factory=set)
+    _twins: Twins | None = None
 
     @property
     def resumed(self) -> Resumed:
@@ -95,6 +97,13 @@ class Engine:
     def scope(self) -> Scope:
         """What is known of dims."""
         return self.resumed.scope
+
+    @property
+    def twins(self) -> Twins:
+        """Constants that are there twice."""
+        if self._twins is None:
+            self._twins = Twins(self.load)
+        return self._twins
 
     def run(self) -> None:
         """Rewrite until nothing is left to do."""
@@ -186,6 +195,8 @@ class Engine:
     # making a rewrite
 
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        if rewrite.merged:
+            return self._merge(node, rule, rewrite)
         graph = node.graph
         for old, new in rewrite.values.items():
             if old not in node.outputs:
@@ -204,6 +215,25 @@ class Engine:
         name = next(iter(rewrite.values))
         self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, name, cost, nbytes))
         self._apply(node, rewrite, facts, made)
+        return True
+
+    def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        """Let whoever reads an initializer read another constant."""
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            if home is None or not self.draft.is_droppable(home, old) or home.home(new) is None:
+                return False
+            readers = self.draft.readers(home, old)
+            if any(reader.graph.home(new) is not home.home(new) for reader in readers):
+                return False  # the name means another value in that subgraph
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            assert home is not None, "it has been found above"
+            cost = Cost(0, 0, -self._held_bytes(home, old))
+            self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, old, cost, 0))
+            for reader in self.draft.redirect(home, old, new, f"{rewrite.law} ({old} is {new})"):
+                self._wait(reader)
+            self._sweep([(home, old)])
         return True
 
     def _named_anew(self, node: Node, rewrite: Rewrite) -> Rewrite:

@@ -38,13 +38,15 @@ class Rewrite:
 
     law        the equation behind it, in words
     values     output of the node -> the value that takes its place: one of the model, of `nodes` or of `constants`
+    merged     initializer that the node reads -> a constant that takes its place for all who read it
     nodes      new ones, in order; they stand right before the node
     constants  new ones, by name
     is_exact   the new value is known bit for bit; False where runtimes may differ in the last places
     """
 
     law: str
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(default_factory=dict)
+    merged: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     is_exact: bool = True

@@ -11,11 +11,13 @@ import numpy.typing as npt
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops import standard_rules
 from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.places import Root
+from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
 
@@ -73,6 +75,13 @@ class Site:
     def scope(self) -> Scope:
         """What is known of dims; questions go to `known_eq(a, b, site.scope)` and the like."""
         return self.engine.scope
+
+    @property
+    def traits(self) -> Traits | None:
+        """Those of the operator; None when the package has no rule for it."""
+        rules = standard_rules().get(self.domain)
+        found = None if rules is None else rules.lookup(self.op_type, self.version)
+        return None if found is None else found.traits
 
     def attribute(self, name: str) -> AttributeProto | None:
         """An attribute, None when it is not given."""
@@ -202,6 +211,32 @@ class Site:
             and list(home.readers.get(name, ())) == [self.node]
             and self.node.inputs.count(name) == 1
         )
+
+    def siblings(self) -> list[Site]:
+        """The nodes that read the input that the fewest read, the node itself and those in subgraphs too."""
+        names = [name for name in dict.fromkeys(self.node.inputs) if name]
+        readers = [self.engine.draft.readers(self.graph, name) for name in names]
+        return [Site(self.engine, node) for node in min(readers, key=len, default=())]
+
+    def reads_as(self, other: Site) -> bool:
+        """Whether both nodes read the same values: equal names could mean others in another graph."""
+        return self.inputs == other.inputs and all(
+            self.graph.home(name) is other.graph.home(name) for name in self.inputs if name
+        )
+
+    def twin(self, name: str) -> str | None:
+        """Another constant that equals the constant `name` bit for bit, one that is to stay of the two."""
+        home = self.graph.home(name)
+        return None if home is None or name not in home.constants else self.engine.twins.first(home, name)
+
+    def is_droppable(self, name: str) -> bool:
+        """Whether a value is a constant that is no node, and goes when nobody reads it."""
+        home = self.graph.home(name)
+        return home is not None and name not in home.producers and self.engine.draft.is_droppable(home, name)
+
+    def feeds(self, name: str, *op_types: str) -> bool:
+        """Whether one of these operators, of any domain, reads a value."""
+        return any(node.op_type in op_types for node in self.engine.draft.readers(self.graph, name))
 
     # what it writes
 
