@@ -12,6 +12,7 @@ from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.symbolic import Dim
 
 if TYPE_CHECKING:
+    from gather_infer.passes.draft import Graph
     from gather_infer.passes.site import Site
 
 ANY = ""
@@ -39,6 +40,8 @@ class Rewrite:
     law        the equation behind it, in words
     values     output of the node -> the value that takes its place: one of the model, of `nodes` or of `constants`
     merged     initializer that the node reads -> a constant that takes its place for all who read it
+    body       graph of the node whose nodes take its place: `values` and `nodes` know what it defines by its own names
+    bound      input of that graph -> the value that takes its place
     nodes      new ones, in order; they stand right before the node
     constants  new ones, by name
     is_exact   the new value is known bit for bit; False where runtimes may differ in the last places
@@ -47,6 +50,8 @@ class Rewrite:
     law: str
     values: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, str] = field(default_factory=dict)
+    body: Graph | None = None
+    bound: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     is_exact: bool = True

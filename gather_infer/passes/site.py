@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -314,7 +314,7 @@ class Site:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return self.node.origin is not None and (self.graph.path, self.node.origin) in self.engine.faulty
+        return self.node.source in self.engine.faulty
 
     @property
     def has_reference(self) -> bool:
@@ -374,6 +374,22 @@ class Site:
         pairs = zip(self.node.outputs, values, strict=True)
         made = {old: new for old, new in pairs if old and new}
         return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
+
+    def body(self, name: str) -> Graph | None:
+        """The graph that an attribute holds."""
+        at = next((i for i, a in enumerate(self.node.proto.attribute) if a.name == name), None)
+        return next((body for body in self.node.bodies if body.path.steps[-1].attribute == at), None)
+
+    def inlined(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
+        """A rewrite in which the nodes of a graph of the node take its place.
+
+        values   of the body, or new ones, that take the place of the node's outputs, in order
+        bound    input of the body -> the value of the graph around, or new one, that takes its place
+        """
+        made = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
+        return Rewrite(
+            law=law, values=made, body=body, bound=bound, nodes=tuple(self._nodes), constants=dict(self._constants)
+        )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
         """A new node with one output, which is returned; attributes that are None are left out."""

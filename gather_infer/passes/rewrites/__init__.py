@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.rewrites import common, folding, noops, pairs
+from gather_infer.passes.rewrites import common, control, folding, noops, pairs
 
 FOLDING = (folding.rewrites,)
 """What `fold` does."""
 
-ALL = (*FOLDING, noops.rewrites, pairs.rewrites, common.rewrites)
+ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, common.rewrites)
 """What `optimize` does."""
