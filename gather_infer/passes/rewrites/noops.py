@@ -125,7 +125,13 @@ def dropout_in_inference(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Where", since=9)
 def where_of_one_side(site: Site) -> Rewrite | None:
-    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays"""
+    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays
+
+    Not of floats: onnxruntime adds what it takes from either side, so that -0.0 becomes 0.0.
+    """
+    dtype = site.result().dtype
+    if dtype is None or not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
+        return None
     side = all_of(site, 0)
     if site.input(1) == site.input(2):
         side = True
@@ -143,14 +149,18 @@ def clip_within_limits(site: Site) -> Rewrite | None:
 
     Not of floats: without limits they are those of the largest finite numbers, past which is Inf.
     """
-    dtype = site.fact(0).dtype
+    dtype, span = site.fact(0).dtype, site.fact(0).span
     if dtype is None or not dtype.is_integer:
         return None
-    lo, hi = (site.elements(at) if site.input(at) else None for at in (1, 2))
-    span = site.fact(0).span
-    if site.input(1) and not (lo and span and span.lo is not None and site.at_most(lo[0], span.lo)):
+    known = site.elements(0)
+    lows = known if known is not None else (span.lo,) if span is not None else (None,)
+    highs = known if known is not None else (span.hi,) if span is not None else (None,)
+    lo, hi = (site.elements(at) if site.input(at) else () for at in (1, 2))
+    if lo is None or hi is None:
         return None
-    if site.input(2) and not (hi and span and span.hi is not None and site.at_most(span.hi, hi[0])):
+    if not all(low is not None and site.at_most(limit, low) for limit in lo for low in lows):
+        return None
+    if not all(high is not None and site.at_most(high, limit) for limit in hi for high in highs):
         return None
     return site.keeps("Clip(x, lo, hi) == x, x is integer and lo <= x <= hi", site.input(0))
 
