@@ -193,6 +193,10 @@ class Engine:
                         pool.setdefault(key, name)
         return pool
 
+    def ask(self, node: Node) -> None:
+        """Have the rules asked about a node once more."""
+        self._wait(node)
+
     # making a rewrite
 
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:

@@ -340,6 +340,10 @@ class Site:
                 freed += self.nbytes(self.fact(at)) or 0
         return self.max_growth + freed
 
+    def ask_again(self) -> None:
+        """Have the rules asked about the node once more: something that they look at has changed."""
+        self.engine.ask(self.node)
+
     def evaluator(self) -> Evaluator | None:
         """What evaluates the operator on constants; None when nothing does."""
         return evaluator_of(self.domain, self.op_type, self.version)

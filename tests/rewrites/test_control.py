@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """If and Loop whose way is known: the nodes of the body take the place of the node."""
 
 from __future__ import annotations

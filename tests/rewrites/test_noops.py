@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Nodes that give what they read."""
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ def noop(
     result: str = "float[N, 4]", consts: str = "", fails: bool = False,
 ) -> Case:  # fmt: skip
     """A node between two others, once with it and once without; the same for the near misses."""
+
     def text(inner: str, given: str = inputs, out: str = result, more: str = consts) -> str:
         constants = f"<{more}>" if more else ""
         return f"g ({given}) => ({out} y) {constants} {{ {inner} }}"
@@ -244,7 +246,13 @@ def test_a_signalling_nan_is_why_mean_and_float_arithmetic_stay() -> None:
     import numpy as np
 
     signalling = np.array([0x7F800001], "<u4").view("<f4")
-    for node, is_kept in (("Sum(x)", True), ("Max(x)", True), ("Min(x)", True), ("Add(x, z)", False), ("Mul(x, o)", False)):
+    for node, is_kept in (
+        ("Sum(x)", True),
+        ("Max(x)", True),
+        ("Min(x)", True),
+        ("Add(x, z)", False),
+        ("Mul(x, o)", False),
+    ):
         made = model(f"g (float[1] x) => (float[1] y) <float z = {{-0.0}}, float o = {{1}}> {{ y = {node} }}")
         found = run(made, {"x": signalling})
         assert found is not None

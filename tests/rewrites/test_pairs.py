@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Two nodes that are one, or none."""
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ _FAR = 9223372036854775807
 
 def slices(first: str, second: str, joined: str, near: dict[str, str] | None = None, opset: int = 21) -> Case:
     """Slices of float[N, 6] given as `starts ends axes [steps]`; the joined one is of the whole input."""
+
     def made(*given: str) -> str:
         constants, nodes, value = [], [], "x"
         for at, each in enumerate(given):
@@ -33,11 +35,15 @@ def slices(first: str, second: str, joined: str, near: dict[str, str] | None = N
 
 def casts(dtype: str, middle: int, to: int, *, result: str, joined: bool, opset: int = 21) -> Case:
     """x -> middle -> to."""
-    before = f"g ({dtype}[N] x) => ({result}[N] y) {{ a = Cast<to = {middle}>(x) b = Cast<to = {to}>(a) y = Identity(b) }}"
+    before = (
+        f"g ({dtype}[N] x) => ({result}[N] y) {{ a = Cast<to = {middle}>(x) b = Cast<to = {to}>(a) y = Identity(b) }}"
+    )
     node = f"b = Cast<to = {to}>(x) y = Identity(b)" if joined else "a = Identity(x) y = Identity(a)"
     after = f"g ({dtype}[N] x) => ({result}[N] y) {{ {node} }}"
     if not joined:
-        before = before.replace("Cast<to = %d>(x)" % middle, "Cast<to = %d>(w)" % middle).replace("{ a", "{ w = Identity(x) a")
+        before = before.replace("Cast<to = %d>(x)" % middle, "Cast<to = %d>(w)" % middle).replace(
+            "{ a", "{ w = Identity(x) a"
+        )
     ranges = {"x": {"int8": (-128, 128), "uint8": (0, 256), "int16": (-(2**15), 2**15), "uint16": (0, 2**16),
                     "int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}.get(dtype, (0, 2))}  # fmt: skip
     return Case("cast-of-cast", before, after, opset=opset, ranges=ranges)
@@ -258,7 +264,11 @@ STAY = {
 @pytest.mark.parametrize("why", STAY)
 def test_casts_that_stay(why: str) -> None:
     dtype, middle, to = STAY[why]
-    made = model(f"g ({dtype}[N] x) => (y) {{ a = Cast<to = {middle}>(x) y = Cast<to = {to}>(a) }}".replace("(y)", f"({_NAMES[to]}[N] y)"))
+    made = model(
+        f"g ({dtype}[N] x) => (y) {{ a = Cast<to = {middle}>(x) y = Cast<to = {to}>(a) }}".replace(
+            "(y)", f"({_NAMES[to]}[N] y)"
+        )
+    )
     assert [n.op_type for n in rewritten(made).graph.node] == ["Cast", "Cast"]
 
 

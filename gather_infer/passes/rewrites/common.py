@@ -44,13 +44,16 @@ def common_subexpressions(site: Site) -> Rewrite | None:
         return None
     for other in site.siblings():
         if (
-            (other.op_type, other.domain, other.inputs) == (site.op_type, site.domain, site.inputs)
-            and _stays(other.node, node)
+            other.node is not node
+            and (other.op_type, other.domain, other.inputs) == (site.op_type, site.domain, site.inputs)
             and list(map(bool, other.outputs)) == list(map(bool, site.outputs))
             and site.same_attributes(other)
             and site.reads_as(other)
         ):
-            return site.keeps("op(x) == op(x), both read the same", *other.outputs)
+            if _stays(other.node, node):
+                return site.keeps("op(x) == op(x), both read the same", *other.outputs)
+            if _stays(node, other.node):
+                other.ask_again()
     return None
 
 
