@@ -41,9 +41,7 @@ def casts(dtype: str, middle: int, to: int, *, result: str, joined: bool, opset:
     node = f"b = Cast<to = {to}>(x) y = Identity(b)" if joined else "a = Identity(x) y = Identity(a)"
     after = f"g ({dtype}[N] x) => ({result}[N] y) {{ {node} }}"
     if not joined:
-        before = before.replace("Cast<to = %d>(x)" % middle, "Cast<to = %d>(w)" % middle).replace(
-            "{ a", "{ w = Identity(x) a"
-        )
+        before = before.replace("(x)", "(w)").replace("{ a", "{ w = Identity(x) a")
     ranges = {"x": {"int8": (-128, 128), "uint8": (0, 256), "int16": (-(2**15), 2**15), "uint16": (0, 2**16),
                     "int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}.get(dtype, (0, 2))}  # fmt: skip
     return Case("cast-of-cast", before, after, opset=opset, ranges=ranges)
