@@ -18,7 +18,7 @@ from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.inlining import Inlining
 from gather_infer.passes.rewrite import Cost, Rewrite, Table
 from gather_infer.passes.site import Site, Unavailable
-from gather_infer.passes.twins import Twins
+from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
 from gather_infer.tensor import DType, SymbolicTensor, Value, element_bytes, from_values
@@ -86,6 +86,7 @@ class Engine:
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
     _noted: set[tuple[Node, str]] = field(default_factory=set)
+    repeats: Repeats = field(default_factory=Repeats)
     _twins: Twins | None = None
 
     @property

@@ -212,11 +212,9 @@ class Site:
             and self.node.inputs.count(name) == 1
         )
 
-    def siblings(self) -> list[Site]:
-        """The nodes that read the input that the fewest read, the node itself and those in subgraphs too."""
-        names = [name for name in dict.fromkeys(self.node.inputs) if name]
-        readers = [self.engine.draft.readers(self.graph, name) for name in names]
-        return [Site(self.engine, node) for node in min(readers, key=len, default=())]
+    def repeats(self) -> list[Site]:
+        """The nodes of the same operator with the same attributes that read values of the same names."""
+        return [Site(self.engine, node) for node in self.engine.repeats.of(self.node)]
 
     def reads_as(self, other: Site) -> bool:
         """Whether both nodes read the same values: equal names could mean others in another graph."""

@@ -1,4 +1,4 @@
-"""Constants of a model that are the same bit for bit."""
+"""What is there twice: constants that are the same bit for bit, nodes that do the same to the same values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
-from gather_infer.passes.draft import Graph
+from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.tensor import SymbolicTensor
 
@@ -27,9 +27,12 @@ class Twins:
     """The constants of each graph, those of one type and shape together, initializers first, in the order of the file.
 
     Only what shares type and shape with another one is read: its ends first, all of it where they are equal.
+
+    apart   whether a constant is to stay as it is, for whoever keeps count of that
     """
 
     load: Callable[[Graph, str], Constant | None]
+    apart: dict[tuple[Graph | None, str], bool] = field(default_factory=dict)
     _kinds: dict[Graph, dict[_Kind, dict[str, None]]] = field(default_factory=dict)
     _sampled: dict[tuple[Graph, _Kind], dict[object, dict[str, None]]] = field(default_factory=dict)
     _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
@@ -93,6 +96,34 @@ class Twins:
             ends = object() if flat is None else (_bits(flat[:_SAMPLE]), _bits(flat[-_SAMPLE:]))
             known = self._samples[graph, name] = held, ends
         return known[1]
+
+
+@dataclass(slots=True, eq=False)
+class Repeats:
+    """Nodes by operator, attributes and the names that they read. A node is known from when it is asked about."""
+
+    _alike: dict[tuple[object, ...], dict[Node, None]] = field(default_factory=dict)
+    _keys: dict[Node, tuple[object, ...]] = field(default_factory=dict)
+    _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
+
+    def of(self, node: Node) -> list[Node]:
+        """The other nodes like this one, in all graphs."""
+        key = self._key(node)
+        known = self._keys.get(node)
+        if known != key:
+            if known is not None:
+                self._alike[known].pop(node, None)
+            self._keys[node] = key
+            self._alike.setdefault(key, {})[node] = None
+        found = [other for other in self._alike[key] if other is not node]
+        return [other for other in found if not other.is_gone and self._key(other) == key]
+
+    def _key(self, node: Node) -> tuple[object, ...]:
+        attributes = self._attributes.get(node)
+        if attributes is None:
+            texts = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
+            attributes = self._attributes[node] = tuple(texts)
+        return node.domain, node.op_type, tuple(node.inputs), attributes
 
 
 def _in_order(graph: Graph) -> Iterator[str]:

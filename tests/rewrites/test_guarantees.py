@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from gather_infer.errors import ModelReadError
 from gather_infer.passes import optimize
 from tests.rewrites.table import Case, assert_same_runs, feeds_of, model, run
 
@@ -339,14 +340,13 @@ def test_external_data_stays_where_it_is(tmp_path: Path) -> None:
     assert_same_runs(made, after, Case("", "", ""), 5)
 
 
-def test_missing_external_data_of_a_constant_that_nobody_looks_into(tmp_path: Path) -> None:
-    made = model(
-        "g (float[N, 2] x) => (float[N, 90] y) <float[1] w = {1}> { a = Identity(x) y = MatMul(a, w) }"
-    )
+def test_missing_external_data_is_an_error(tmp_path: Path) -> None:
+    made = model("g (float[N, 2] x) => (float[N, 90] y) <float[1] w = {1}> { a = Identity(x) y = MatMul(a, w) }")
     made.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones((2, 90), "f4"), "w"))
     onnx.save_model(made, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     (tmp_path / "w.bin").unlink()
-    assert [n.op_type for n in optimize(tmp_path / "m.onnx").proto.graph.node] == ["MatMul"]
+    with pytest.raises(ModelReadError, match=r"w\.bin"):
+        optimize(tmp_path / "m.onnx")
 
 
 def test_the_model_that_is_given_is_not_changed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -28,7 +30,7 @@ class Program:
         self.constants.append(numpy_helper.from_array(np.array(numbers, np.int64), name))
         return name
 
-    def add(self, op_type: str, inputs: list[str], shape: list[int | None], **attributes: object) -> None:
+    def add(self, op_type: str, inputs: list[str], shape: list[int | None], **attributes: Any) -> None:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, inputs, [name], **attributes))
         self.values.append((name, shape))
@@ -78,7 +80,7 @@ class Program:
                     self.add("Reshape", [name, self.constant([0] * rank)], shape)
             case 9 if rank and shape.count(None) <= 1 and all(s != 0 for s in shape):
                 total = int(np.prod([s for s in shape if s is not None]))
-                target = [None, total] if None in shape else [total]
+                target: list[int | None] = [None, total] if None in shape else [total]
                 self.add("Reshape", [name, self.constant([-1 if s is None else s for s in target])], target)
             case 10:
                 self.add("Expand", [name, self.constant([1] * rank)], shape)

@@ -33,7 +33,16 @@ def common_constants(site: Site) -> Rewrite | None:
 
 def _twin(site: Site, name: str) -> str | None:
     twin = site.twin(name)
-    return None if twin is None or site.feeds(name, *QUANTIZATION) or site.feeds(twin, *QUANTIZATION) else twin
+    return None if twin is None or _is_apart(site, name) or _is_apart(site, twin) else twin
+
+
+def _is_apart(site: Site, name: str) -> bool:
+    """Whether a constant belongs to a quantization. No rewrite makes it so, and many may come to read it: asked once."""
+    memory = site.engine.twins.apart
+    key = site.graph.home(name), name
+    if key not in memory:
+        memory[key] = site.feeds(name, *QUANTIZATION)
+    return memory[key]
 
 
 @rewrites.rewrites(name="common-subexpressions")
@@ -42,14 +51,8 @@ def common_subexpressions(site: Site) -> Rewrite | None:
     node, traits = site.node, site.traits
     if traits is None or not traits.deterministic or node.bodies or node.op_type in QUANTIZATION:
         return None
-    for other in site.siblings():
-        if (
-            other.node is not node
-            and (other.op_type, other.domain, other.inputs) == (site.op_type, site.domain, site.inputs)
-            and list(map(bool, other.outputs)) == list(map(bool, site.outputs))
-            and site.same_attributes(other)
-            and site.reads_as(other)
-        ):
+    for other in site.repeats():
+        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)) and site.reads_as(other):
             if _stays(other.node, node):
                 return site.keeps("op(x) == op(x), both read the same", *other.outputs)
             if _stays(node, other.node):
