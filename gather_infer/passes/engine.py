@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.inlining import Inlining
 from gather_infer.passes.rewrite import Cost, Rewrite
 from gather_infer.passes.site import Site, Unavailable
 from gather_infer.passes.table import Table
+from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
 from gather_infer.tensor import DType, SymbolicTensor, Value, element_bytes, from_values
@@ -76,6 +78,8 @@ class Engine:
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
     _noted: set[tuple[Node, str]] = field(default_factory=set)
+    repeats: Repeats = field(default_factory=Repeats)
+    _twins: Twins | None = None
 
     @property
     def resumed(self) -> Resumed:
@@ -87,6 +91,13 @@ class Engine:
     def scope(self) -> Scope:
         """What is known of dims."""
         return self.resumed.scope
+
+    @property
+    def twins(self) -> Twins:
+        """Constants that are there twice."""
+        if self._twins is None:
+            self._twins = Twins(self.load)
+        return self._twins
 
     def run(self) -> None:
         """Rewrite until nothing is left to do."""
@@ -105,7 +116,8 @@ class Engine:
                 assert budget > 0, "rewrites come to an end"
 
     def _visit(self, node: Node) -> bool:
-        if not self.draft.subject.is_ours(node.proto) or Site(self, node).has_reference:
+        site = Site(self, node)
+        if not self.draft.subject.is_ours(node.proto) or site.has_reference or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             try:
@@ -174,9 +186,17 @@ class Engine:
                         pool.setdefault(key, name)
         return pool
 
+    def ask(self, node: Node) -> None:
+        """Have the rules asked about a node once more."""
+        self._wait(node)
+
     # making a rewrite
 
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        if rewrite.merged:
+            return self._merge(node, rule, rewrite)
+        if rewrite.body is not None:
+            return self._inline(node, rule, rewrite, rewrite.body)
         graph = node.graph
         for old, new in rewrite.values.items():
             if old not in node.outputs and not (old in rewrite.siblings and old in graph.producers):
@@ -196,6 +216,77 @@ class Engine:
         self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, name, cost, nbytes))
         self._apply(node, rewrite, facts, made)
         return True
+
+    def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        """Let whoever reads an initializer read another constant."""
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            if home is None or not self.draft.is_droppable(home, old) or home.home(new) is None:
+                return False
+            readers = self.draft.readers(home, old)
+            if any(reader.graph.home(new) is not home.home(new) for reader in readers):
+                return False  # the name means another value in that subgraph
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            assert home is not None, "it has been found above"
+            cost = Cost(0, 0, -self._held_bytes(home, old))
+            self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, old, cost, 0))
+            for reader in self.draft.redirect(home, old, new, f"{rewrite.law} ({old} is {new})"):
+                self._wait(reader)
+            self._sweep([(home, old)])
+        return True
+
+    def _inline(self, node: Node, rule: str, rewrite: Rewrite, body: Graph) -> bool:
+        """Put a graph of the node in its place; False where names or constants forbid it, or there would be more nodes.
+
+        Bytes are not counted: a run reads and writes what it had in the body.
+        """
+        graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
+        inlining = Inlining(draft, node, body, rewrite.bound)
+        others = sum(_count(inner.nodes) for inner in node.bodies if inner is not body)
+        made = body.producers.keys() | _made(rewrite)
+        named = [inner for old, inner in rewrite.values.items() if old in graph.outputs]
+        passed = len(named) - len(made.intersection(named))  # outputs of the graph that need an Identity
+        cost = Cost(len(rewrite.nodes) + passed - 1 - others)
+        if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
+            return False
+        if not inlining.is_possible(self.load, self.max_growth):
+            return False
+        name = next(filter(None, node.outputs), "")
+        self.done.append(Done(draft.label(node), node.op_type, rule, rewrite.law, name, cost, 0))
+        for name, constant in rewrite.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+        moved = inlining.move(self.load, why)
+        for proto in rewrite.nodes:
+            moved.append(self._add(proto, [inlining.name(name) for name in proto.input], node, why))
+        for old, inner in rewrite.values.items():
+            new = inlining.name(inner)
+            found = graph.producers.get(new)
+            if (
+                (old in graph.outputs and (found is None or graph.is_fixed(new)))
+                or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))
+                or any(reader.graph.home(old) is not graph for reader in draft.readers(graph, new))
+            ):
+                proto = helper.make_node("Identity", [new], [self.fresh(f"{old}_Identity")])
+                moved.append(self._add(proto, [new], node, why))
+                new = proto.output[0]
+            known, fact, home = graph.fact(old), graph.fact(new), graph.home(new)
+            if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
+                home.facts[new] = _met(known, fact)
+            self._take_over(node, old, new, why)
+        self._remove(node, why)
+        for each in moved:
+            self._wait(each)
+        self._sweep([(graph, name) for each in moved for name in each.outputs if name])
+        return True
+
+    def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
+        """A new node that reads these, right before another one."""
+        graph = before.graph
+        del proto.input[:]
+        proto.input.extend(inputs)
+        known = [graph.fact(name) if name else None for name in inputs]
+        return self.draft.add(graph, proto, before, why, self.resumed.facts(proto, known, graph.versions))
 
     def _named_anew(self, node: Node, rewrite: Rewrite) -> Rewrite:
         """The rewrite with an Identity for each output of the graph whose new value has to keep a name of its own."""
@@ -227,6 +318,8 @@ class Engine:
                 found = graph.producers.get(new)
                 if found is None or found[0] is node or graph.is_fixed(new):
                     return False
+                if any(reader.graph.home(old) is not graph for reader in self.draft.readers(graph, new)):
+                    return False  # the name means another value in that subgraph
             if old in graph.outputs and new in targets:
                 return False
             targets.add(new)
@@ -467,6 +560,11 @@ def _met(known: SymbolicTensor, fact: SymbolicTensor) -> SymbolicTensor:
         fact.values if known.values is None else known.values,
         fact.span if known.span is None else known.span,
     )
+
+
+def _count(nodes: Iterable[Node]) -> int:
+    """Nodes without Constants, those in their graphs too."""
+    return sum((not node.is_constant) + sum(_count(body.nodes) for body in node.bodies) for node in nodes)
 
 
 def _bytes(fact: SymbolicTensor) -> Dim | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from gather_infer.passes.rewrites import (
+    common,
+    control,
     folding,
     gather,
     gather_chains,
     gather_elementwise,
     gather_family,
     gather_grids,
+    noops,
+    pairs,
 )
 
 FOLDING = (folding.rewrites,)
@@ -23,5 +27,5 @@ GATHER = (
 )
 """The gather family: first what takes from further up, a Slice last."""
 
-ALL = (*FOLDING, *GATHER)
+ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, *GATHER, common.rewrites)
 """What `optimize` does."""
