@@ -271,6 +271,18 @@ class Draft:
             self._read(node)
         return readers
 
+    def reread(self, node: Node, at: int, name: str, why: str) -> str:
+        """Input `at` of a node reads another value; the name of the one that it had read."""
+        old = node.inputs[at]
+        node.inputs[at] = name
+        node.why = node.why or why
+        if old and old not in node.inputs:
+            home = node.graph.home(old)
+            if home is not None:
+                del home.readers[old][node]
+        self._read(node)
+        return old
+
     def detach(self, node: Node, at: int, name: str) -> None:
         """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
         del node.graph.producers[node.outputs[at]]
@@ -348,7 +360,7 @@ class Draft:
             yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
         for name, why in graph.dropped.items():
             yield RemoveInitializer(by=by, reason=why, path=path, name=name)
-        sequence = self._sequence(graph)
+        sequence = self.sequence(graph)
         # A node of the file that stands after a later one has to move, as does one that has changed.
         stays: dict[int, Node] = {}
         for node in sequence:
@@ -374,7 +386,7 @@ class Draft:
         messages = tuple(node.message() for node in group)
         return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
 
-    def _sequence(self, graph: Graph) -> list[Node]:
+    def sequence(self, graph: Graph) -> list[Node]:
         """The nodes of a graph, producers first, else in their places."""
         nodes = sorted(graph.nodes, key=lambda node: node.place)
         at = {node: position for position, node in enumerate(nodes)}

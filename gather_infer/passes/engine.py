@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Cost, Rewrite, Table
+from gather_infer.passes.rewrite import Arrangement, Cost, Rewrite, Table
 from gather_infer.passes.site import Site, Unavailable
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
@@ -103,7 +103,9 @@ class Engine:
         for node in self.draft.nodes:
             self._wait(node)
         budget = 1000 + MAX_REWRITES_PER_NODE * len(self._waiting)
-        while self._waiting:
+        while self._waiting or self._arranges():
+            if not self._waiting:
+                continue
             node = self._waiting.popleft()
             self._queued.discard(node)
             if node.is_gone:
@@ -111,6 +113,16 @@ class Engine:
             if self._visit(node):
                 budget -= 1
                 assert budget > 0, "rewrites come to an end"
+
+    def _arranges(self) -> bool:
+        """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
+        for step in self.table.steps:
+            for graph in list(self.draft.graphs.values()):
+                arrangement = step.arranging(self, graph)
+                if arrangement is not None:
+                    self._arrange(graph, step.name, arrangement)
+                    return True
+        return False
 
     def _visit(self, node: Node) -> bool:
         if not self.draft.subject.is_ours(node.proto):
@@ -319,12 +331,12 @@ class Engine:
         """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
         values: dict[tuple[str, int], int] = {}  # value, 0 -> how often it is read or written more
         for proto in rewrite.nodes:
-            for name in (*proto.input, *proto.output):
+            for name in (*self._read_by(proto, proto.input), *proto.output):
                 if name:
                     values[name, 0] = values.get((name, 0), 0) + 1
         renamed = {old: new for old, new in rewrite.values.items() if new in facts}
         for gone in dying:
-            for name in (*gone.inputs, *gone.outputs):
+            for name in (*self._read_by(gone.proto, gone.inputs), *gone.outputs):
                 if name:
                     name = renamed.get(name, name)
                     values[name, 0] = values.get((name, 0), 0) - 1
@@ -341,6 +353,10 @@ class Engine:
                 return None
             total = total + size * count
         return total
+
+    def _read_by(self, proto: NodeProto, inputs: Sequence[str]) -> Sequence[str]:
+        """The inputs whose elements a node reads: Shape and Size read none."""
+        return () if self.draft.subject.traits(proto).tells_dims else inputs
 
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
@@ -381,6 +397,33 @@ class Engine:
         if not any(draft.is_needed(graph, name) for name in node.outputs if name):
             self._remove(node, why)
         self._sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
+
+    def _arrange(self, graph: Graph, rule: str, arrangement: Arrangement) -> None:
+        draft, why = self.draft, arrangement.law
+        count = len(graph.nodes)
+        first = graph.producers[arrangement.name][0]
+        nbytes = sum(constant.nbytes for constant in arrangement.constants.values())
+        label = draft.label(first)
+        self.done.append(Done(label, first.op_type, rule, why, arrangement.name, arrangement.cost, nbytes))
+        for name, constant in arrangement.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+            key = _key(constant)
+            if key is not None:
+                self._pool(graph).setdefault(key, name)
+        for proto, before, facts in arrangement.nodes:
+            self._wait(draft.add(graph, proto, before, why, facts))
+        lost = []
+        for node, at, name in arrangement.inputs:
+            lost.append((node.graph, draft.reread(node, at, name, why)))
+            self._wait(node)
+        for new, old in arrangement.renamed.items():
+            found, at = graph.producers[old]
+            unused = self.fresh(f"{old}_unused")
+            draft.detach(found, at, unused)
+            draft.rename(graph, new, old, why)
+            lost.append((graph, unused))
+        self._sweep(lost)
+        assert len(graph.nodes) <= count, "what is arranged anew has no more nodes"
 
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
         """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""

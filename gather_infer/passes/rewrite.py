@@ -10,8 +10,11 @@ from onnx import NodeProto
 
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.symbolic import Dim
+from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
+    from gather_infer.passes.draft import Graph, Node
+    from gather_infer.passes.engine import Engine
     from gather_infer.passes.site import Site
 
 ANY = ""
@@ -50,6 +53,31 @@ class Rewrite:
     is_exact: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """Nodes of a graph that read other values than they did, all at once: each alone would not be worth it.
+
+    law        as that of a `Rewrite`
+    name       of the first value that another one takes the place of
+    cost       that of all of it
+    nodes      new ones, in order, each with the node before which it stands and what is known of its outputs
+    constants  new ones, by name
+    inputs     a node, which of its inputs, and the value that it reads there
+    renamed    a value of the model or a new one -> the output of the graph whose place and name it takes
+    """
+
+    law: str
+    name: str
+    cost: Cost
+    nodes: tuple[tuple[NodeProto, Node, tuple[Value, ...]], ...]
+    constants: Mapping[str, Constant]
+    inputs: tuple[tuple[Node, int, str], ...]
+    renamed: Mapping[str, str]
+
+
+Arranging: TypeAlias = "Callable[[Engine, Graph], Arrangement | None]"
+"""What may be arranged anew in a graph on which no rule has anything more to say."""
+
 Rule: TypeAlias = "Callable[[Site], Rewrite | None]"
 """What may take the place of a node; None where the rule has nothing to say."""
 
@@ -68,6 +96,14 @@ class Listed:
     rule: Rule
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is asked about whole graphs, once no rule has anything more to say of a node."""
+
+    name: str
+    arranging: Arranging
+
+
 class RewriteSet:
     """Rules that rewrite operators of one domain, in the order in which they are asked.
 
@@ -78,6 +114,7 @@ class RewriteSet:
     def __init__(self, domain: str = "") -> None:
         self.domain = domain
         self._rules: dict[str, list[Listed]] = {}
+        self._steps: list[Step] = []
 
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
         """Decorator: the function is asked about nodes of these operators; without any, about every node.
@@ -96,10 +133,20 @@ class RewriteSet:
 
         return add
 
-    def listed(self) -> Iterable[Listed]:
-        """Every rule."""
+    def arranges(self, function: Arranging) -> Arranging:
+        """Decorator: the function is asked about each graph once no rule has anything to say of a node."""
+        self._steps.append(Step(function.__name__.strip("_").replace("_", "-"), function))
+        return function
+
+    def listed(self) -> Iterable[Listed | Step]:
+        """Every rule, then every step."""
         for rules in self._rules.values():
             yield from rules
+        yield from self._steps
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return self._steps
 
     def of(self, op_type: str) -> Sequence[Listed]:
         """The rules for an operator."""
@@ -113,6 +160,11 @@ class Table:
         self._sets = tuple(sets)
         self._is_wanted = is_wanted
         self._found: dict[tuple[str, str, int], tuple[Listed, ...]] = {}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What to ask about whole graphs, in order."""
+        return tuple(step for rules in self._sets for step in rules.steps if self._is_wanted(step.name))
 
     def find(self, domain: str, op_type: str, version: int) -> tuple[Listed, ...]:
         """The rules to ask about a node, in order."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.rewrites import folding
+from gather_infer.passes.rewrites import chains, folding
 
 FOLDING = (folding.rewrites,)
 """What `fold` does."""
 
-ALL = (*FOLDING,)
+ALL = (*FOLDING, chains.rewrites)
 """What `optimize` does."""
