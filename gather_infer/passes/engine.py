@@ -27,6 +27,9 @@ SMALL: Final = 64
 MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
 
+MAX_ARRANGEMENTS: Final = 8
+"""Times that a graph is arranged anew; each is cheaper than the one before, so that more are not seen."""
+
 UNREAD: Final = "nothing reads it any more"
 
 
@@ -83,6 +86,7 @@ class Engine:
     _scope: Scope | None = None
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
+    _arranged: dict[Graph, int] = field(default_factory=dict)
     _noted: set[tuple[Node, str]] = field(default_factory=set)
 
     @property
@@ -118,8 +122,11 @@ class Engine:
         """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
         for step in self.table.steps:
             for graph in list(self.draft.graphs.values()):
+                if self._arranged.get(graph, 0) >= MAX_ARRANGEMENTS:
+                    continue
                 arrangement = step.arranging(self, graph)
                 if arrangement is not None:
+                    self._arranged[graph] = self._arranged.get(graph, 0) + 1
                     self._arrange(graph, step.name, arrangement)
                     return True
         return False

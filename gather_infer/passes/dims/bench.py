@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from gather_infer.passes.dims.arithmetic import splits
+from gather_infer.passes.dims.arithmetic import Split, splits
 from gather_infer.passes.dims.terms import MAX_UNITS, Attributes, Elements, Pool, Price, Term, Unit, static_bytes
 from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.rewrites.targets import Choices
@@ -15,6 +16,7 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor, from_values, make_
 
 _MAX_CONCAT: Final = 12
 _MAX_KEPT: Final = 4  # values of the graph with the same elements that are looked at
+_MAX_SOURCES: Final = 12  # values that are looked at for one dim
 _MAX_SPLITS: Final = 8
 _MAX_DEPTH: Final = 4
 
@@ -43,16 +45,21 @@ class Bench:
         self._memo: dict[tuple[object, ...], Term | None] = {}
         self._version = -1
         self._open: set[tuple[object, ...]] = set()
-        self._far: set[Term] = set()
+        self._read: set[str] = set()  # by nodes whose values may be computed otherwise
+        self._pieces: dict[tuple[object, ...], list[Term]] = {}
+        self._split: dict[Expr, list[Split]] = {}
+        self._places: list[int] = []
+        self._made_new: dict[tuple[object, ...], Term | None] = {}
 
     # what there is
 
-    def settle(self, name: str, fact: SymbolicTensor, at: int, *, is_input: bool = False) -> Term:
+    def settle(self, name: str, fact: SymbolicTensor, at: int) -> Term:
         """A value that stands whatever is decided, behind place `at`."""
         term = self.settled[name] = Term("", (), (), fact, at, frozenset(), name=name)
         self._memo.clear()
-        if not is_input:
-            self._far.add(term)
+        self._pieces.clear()
+        self._made_new.clear()
+        self._places = []
         shape = fact.shape
         if shape and not all(isinstance(dim, int) for dim in shape):
             known = self._sources.get(shape)
@@ -60,7 +67,7 @@ class Bench:
                 self._sources[shape] = term
                 for axis, dim in enumerate(shape):
                     if not isinstance(dim, int):
-                        self._axes.setdefault(dim, []).insert(0 if known else len(self._axes[dim]), (term, axis))
+                        insort(self._axes.setdefault(dim, []), (term, axis), key=lambda held: held[0].at)
         elements = elements_of(fact)
         if elements is not None and fact.dtype is not None:
             self._values.setdefault((fact.dtype, len(shape or ()), elements), []).insert(0, name)
@@ -68,6 +75,7 @@ class Bench:
 
     def enter(self, node: Node) -> None:
         """A node of the graph whose values may be computed otherwise."""
+        self._read.update(node.inputs)
         for at, name in enumerate(node.outputs):
             fact = self.graph.fact(name) if name else None
             if not isinstance(fact, SymbolicTensor):
@@ -84,6 +92,9 @@ class Bench:
 
     def best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
         """The cheapest term for a tensor of rank 0 or 1 that is filled in one of these ways."""
+        return self._best(dtype, rank, ways, self._place_before(limit))
+
+    def _best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
         found: list[Term | None] = []
         for way in ways:
             if dtype is DType.INT64:
@@ -92,21 +103,30 @@ class Bench:
                 found.append(self._narrow(dtype, rank, way, limit))
         return self._cheapest(found)
 
+    def _place_before(self, limit: int) -> int:
+        """The least limit before which the same stands: readers at most places are in the same situation."""
+        if not self._places:
+            held = {term.at for term in self._sources.values()}
+            held |= {t.at for name, t in self.settled.items() if name in self._read or elements_of(t.fact) is not None}
+            self._places = sorted(held | {-1})
+        return self._places[bisect_left(self._places, limit) - 1] + 1
+
     def value(self, name: str, limit: int) -> Term | None:
         """The cheapest term for a value of the graph."""
         settled = self.settled.get(name)
         if settled is not None:
             return settled if settled.at < limit else None
         if not name or name not in self.graph.producers or name in self.graph.constants:
-            return self._constant_of(name) or self.settle(name, _tensor(self.graph.fact(name)), -1, is_input=True)
+            return self._constant_of(name) or self.settle(name, _tensor(self.graph.fact(name)), -1)
         fact = _tensor(self.graph.fact(name))
         elements = elements_of(fact)
         if elements is None or fact.dtype is None or fact.shape is None:
             return self.kept(name, limit)
-        return self.best(fact.dtype, len(fact.shape), [tuple((e,) for e in elements)], limit)
+        return self._best(fact.dtype, len(fact.shape), [tuple((e,) for e in elements)], limit)
 
     def kept(self, name: str, limit: int) -> Term | None:
         """The node of the graph that writes a value, which reads the cheapest terms for its inputs."""
+        limit = self._place_before(limit)
         key = ("kept", name, limit)
         return self._remembered(key, lambda: self._kept(name, limit))
 
@@ -136,12 +156,18 @@ class Bench:
         terms = tuple(term for term in inputs if term is not None)
         if len(terms) < len(inputs):
             return None
+        key = (op_type, terms, attributes)
+        if key in self._made_new:
+            return self._made_new[key]
         fact = from_values(dtype, make_values(list(elements), (len(elements),) if rank else ()))
         tokens = tuple(self._token(term) for term in terms)
         standing = self._standing.get((op_type, tokens, attributes)) if None not in tokens else None
-        if standing is not None:
-            return self._of_node(*standing, terms, fact)
-        return self._made(op_type, terms, attributes, fact)
+        if standing is not None and standing[0].outputs[0] not in self.settled:
+            made = self._of_node(*standing, terms, fact)
+        else:
+            made = self._made(op_type, terms, attributes, fact)
+        self._made_new[key] = made
+        return made
 
     def _made(self, op_type: str, inputs: tuple[Term, ...], attributes: Attributes, fact: SymbolicTensor,
               name: str = "", node: Node | None = None, output: int = 0) -> Term | None:  # fmt: skip
@@ -154,7 +180,7 @@ class Bench:
             return None
         sibling = next((self._terms[key, i] for i in range(len(node.outputs)) if (key, i) in self._terms), None) \
             if node else None  # fmt: skip
-        is_far = op_type in _TOLD and any(term in self._far for term in inputs)
+        is_far = op_type in _TOLD and any(term.op_type or is_computed(self.graph, term.name) for term in inputs)
         nbytes = static_bytes(fact) + sum(
             static_bytes(term.fact) for term in inputs if term.elements is None and op_type not in _TOLD
         )
@@ -196,15 +222,24 @@ class Bench:
 
     def _scalars(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
         yield from self._kept_with(DType.INT64, 0, ((dim,),), limit)
-        for source, axis in self._axes.get(dim, ()):
-            if source.at < limit:
-                yield self._new("Gather", [self._shape(source), self.constant((axis,), 0)], (), (dim,), 0)
+        yield from self._gathered(dim, limit)
         for vector in self._parts(((dim,),), limit):
             yield self._squeezed(vector, dim)
         if depth < _MAX_DEPTH:
             for op_type, left, right in self._splits(dim):
                 pair = self._scalar(left, limit, depth + 1), self._scalar(right, limit, depth + 1)
                 yield self._new(op_type, pair, (), (dim,), 0)
+
+    def _gathered(self, dim: Expr, limit: int) -> Sequence[Term]:
+        """A dim, read off the shapes that have it."""
+        found = self._pieces.get((dim, limit))
+        if found is None:
+            near = [(source, axis) for source, axis in self._axes.get(dim, ()) if source.at < limit]
+            found = self._pieces[dim, limit] = []
+            for source, axis in near[:_MAX_SOURCES]:
+                term = self._new("Gather", [self._shape(source), self.constant((axis,), 0)], (), (dim,), 0)
+                found += [] if term is None else [term]
+        return found
 
     def _vector(self, way: Choices, limit: int, depth: int = 0) -> Term | None:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
@@ -224,10 +259,17 @@ class Bench:
     def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
         """Vectors that stand, and pieces of shapes."""
         yield from self._kept_with(DType.INT64, 1, way, limit)
+        found = self._pieces.get((way, limit))
+        if found is None:
+            found = self._pieces[way, limit] = [term for term in self._told(way, limit) if term is not None]
+        yield from found
+
+    def _told(self, way: Choices, limit: int) -> Iterator[Term | None]:
+        """Pieces of shapes."""
         seen: set[Term] = set()
         for dim in (c for each in way for c in each if not isinstance(c, int)):
             for source, _ in self._axes.get(dim, ()):
-                if source in seen or source.at >= limit:
+                if source in seen or source.at >= limit or len(seen) >= _MAX_SOURCES:
                     continue
                 seen.add(source)
                 shape = source.fact.shape or ()
@@ -321,9 +363,13 @@ class Bench:
             return self._new("Unsqueeze", [scalar], (("axes", (0,)),), (dim,), 1)
         return self._new("Unsqueeze", [scalar, self.constant((0,), 1)], (), (dim,), 1)
 
-    def _splits(self, dim: Expr) -> list[tuple[str, Dim, Dim]]:
+    def _splits(self, dim: Expr) -> list[Split]:
+        found = self._split.get(dim)
+        if found is not None:
+            return found
         near = [known for known in self._axes if isinstance(known, Expr) and known.symbols <= dim.symbols]
-        return list(islice(splits(dim, near, self.scope, self.opset), _MAX_SPLITS))
+        found = self._split[dim] = list(islice(splits(dim, near, self.scope, self.opset), _MAX_SPLITS))
+        return found
 
     # choosing
 
@@ -384,6 +430,11 @@ def elements_of(fact: SymbolicTensor) -> Elements | None:
         return None
     found = tuple(values.ravel().tolist())
     return found if all(isinstance(e, (int, Expr)) for e in found) else None
+
+
+def is_computed(graph: Graph, name: str) -> bool:
+    """Whether a node computes the value: it is no input of a graph, and no constant."""
+    return graph.producer(name) is not None and graph.held(name) is None
 
 
 def _tensor(value: object) -> SymbolicTensor:

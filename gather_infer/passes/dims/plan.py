@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.passes.dims.bench import Bench, elements_of
+from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate.constant import Constant, from_integers
@@ -98,25 +98,25 @@ class _Plan:
     def _see_outside(self) -> None:
         """What the graph can read that it does not compute."""
         for name in self.graph.inputs:
-            self._settle(name, -1, is_input=True)
+            self._settle(name, -1)
         owner, inner = self.graph.owner, self.graph
         while owner is not None:
             outer = owner.graph
             for name in outer.inputs:
                 if inner.home(name) is outer:
-                    self._settle(name, -1, is_input=True)
+                    self._settle(name, -1)
             for node in self.engine.draft.sequence(outer):
                 if node is owner:
                     break
                 for name in node.outputs:
                     if name and name not in outer.constants and inner.home(name) is outer:
-                        self._settle(name, -1, is_input=False)
+                        self._settle(name, -1)
             owner, inner = outer.owner, self.graph
 
-    def _settle(self, name: str, at: int, *, is_input: bool) -> None:
+    def _settle(self, name: str, at: int) -> None:
         fact = self.graph.fact(name)
         if isinstance(fact, SymbolicTensor):
-            self.bench.settle(name, fact, at, is_input=is_input)
+            self.bench.settle(name, fact, at)
 
     def _stand_roots(self) -> None:
         graph = self.graph
@@ -139,7 +139,7 @@ class _Plan:
             at = self.place[node]
             for name in node.outputs:
                 if name:
-                    self._settle(name, at, is_input=False)
+                    self._settle(name, at)
             for reader in (node, *_inner(node)):
                 for index, name in enumerate(reader.inputs):
                     if name and reader.graph.home(name) is self.graph:
@@ -192,6 +192,8 @@ class _Plan:
             is_better = False
             for need in self.needs.values():
                 assert need.term is not None, "every need has a term"
+                if pool.is_shared(need.term):
+                    continue
                 pool.remove(need.term)
                 found = self.bench.best(need.dtype, need.rank, need.ways, need.limit)
                 if found is not None and pool.extra(found.units) < pool.extra(need.term.units):
@@ -221,12 +223,11 @@ class _Plan:
     def _price_now(self) -> Price:
         """What the nodes cost that need not stand."""
         units = []
-        inputs = {*self.graph.inputs}
         for node in self.graph.nodes:
             if node in self.stands or node.is_constant:
                 continue
             is_shape = self.engine.draft.subject.traits(node.proto).tells_dims
-            is_far = is_shape and self.graph.home(node.inputs[0]) is self.graph and node.inputs[0] not in inputs
+            is_far = is_shape and is_computed(self.graph, node.inputs[0])
             nbytes = 0
             for name in (*(() if is_shape else node.inputs), *node.outputs):
                 fact = self.graph.fact(name) if name and self.graph.held(name) is None else None

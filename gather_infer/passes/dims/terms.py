@@ -70,16 +70,24 @@ class Pool:
 
     def __init__(self) -> None:
         self._counts: Counter[Unit] = Counter()
-        self.version = 0
+        self.version = 0  # changes with what is there
 
     def add(self, term: Term) -> None:
+        if not all(unit in self._counts for unit in term.units):
+            self.version += 1
         self._counts.update(term.units)
-        self.version += 1
 
     def remove(self, term: Term) -> None:
-        self._counts.subtract(term.units)
-        self._counts = +self._counts
-        self.version += 1
+        if not self.is_shared(term):
+            self.version += 1
+        for unit in term.units:
+            self._counts[unit] -= 1
+            if not self._counts[unit]:
+                del self._counts[unit]
+
+    def is_shared(self, term: Term) -> bool:
+        """Whether all that computes a term is there for others too."""
+        return all(self._counts[unit] > 1 for unit in term.units)
 
     def extra(self, units: Iterable[Unit]) -> Price:
         """What these cost beside those that are there."""
@@ -91,11 +99,8 @@ class Pool:
 
 
 def total(units: Iterable[Unit]) -> Price:
-    sums = [0] * 5
-    for unit in units:
-        for at, part in enumerate(unit.price):
-            sums[at] += part
-    return Price(*sums)
+    prices = [unit.price for unit in units]
+    return Price(*map(sum, zip(*prices, strict=True))) if prices else Price()
 
 
 def static_bytes(fact: SymbolicTensor) -> int:
