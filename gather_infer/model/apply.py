@@ -81,6 +81,16 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     return result
 
 
+def apply_to(body: Body, edits: Iterable[Edit], ir_version: int) -> None:
+    """Make edits of one graph, that replace no uses, in the graph itself; those of its subgraphs are not among them."""
+    changes = _Changes()
+    for edit in edits:
+        _collect(changes, edit)
+    assert not changes.replaced, "no use is replaced"
+    _settle_gone(changes, body)
+    _rebuild(body, changes, {}, ir_version)
+
+
 def _collect(changes: _Changes, edit: Edit) -> None:
     match edit:
         case ReplaceUses():

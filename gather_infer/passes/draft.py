@@ -9,8 +9,10 @@ from typing import Final
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from gather_infer.domains import plain_domain
+from gather_infer.model.apply import apply_to
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.order import topological_order
+from gather_infer.model.paths import subgraph_at
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject
 from gather_infer.places import GraphPath, NodePath, Root
@@ -42,6 +44,7 @@ class Node:
     bodies: list[Graph] = field(default_factory=list)
     why: str = ""
     is_gone: bool = False
+    came_from: tuple[GraphPath, int] | None = None
 
     @property
     def op_type(self) -> str:
@@ -57,17 +60,10 @@ class Node:
         """Whether it differs from the node of the file."""
         return self.origin is None or bool(self.why)
 
-    def message(self) -> NodeProto:
-        """The node as it is now; the message of the file itself where nothing has changed."""
-        if not self.why:
-            return self.proto
-        copy = NodeProto()
-        copy.CopyFrom(self.proto)
-        del copy.input[:]
-        del copy.output[:]
-        copy.input.extend(self.inputs)
-        copy.output.extend(self.outputs)
-        return copy
+    @property
+    def source(self) -> tuple[GraphPath, int] | None:
+        """The graph and the position that it has in the file; None for a new node."""
+        return self.came_from if self.origin is None else (self.graph.path, self.origin)
 
 
 @dataclass(slots=True, eq=False)
@@ -111,6 +107,13 @@ class Graph:
             or name in self.inputs
             or name in self.sparse
         )
+
+    def around(self) -> Iterator[Graph]:
+        """The graph, the one that it stands in, and so on outwards."""
+        graph: Graph | None = self
+        while graph is not None:
+            yield graph
+            graph = graph.outer
 
     def home(self, name: str) -> Graph | None:
         """The graph that defines what `name` means here; None when none does."""
@@ -224,7 +227,9 @@ class Draft:
 
     def is_removable(self, node: Node) -> bool:
         """Whether a node may go when nobody reads it: it is known to do nothing else."""
-        return self.subject.is_pure(node.proto, node.version)
+        return self.subject.is_pure(node.proto, node.version) and all(
+            self.is_removable(inner) for body in node.bodies for inner in body.nodes
+        )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
         """Whether a constant that is no node may go when nobody reads it."""
@@ -238,8 +243,8 @@ class Draft:
 
     def label(self, node: Node) -> NodePath:
         """What a node is called; a new one by what it writes."""
-        if node.origin is not None:
-            return self.subject.node(node.graph.path, node.origin)
+        if node.source is not None:
+            return self.subject.node(*node.source)
         return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
 
     # changes
@@ -255,6 +260,16 @@ class Draft:
             graph.constants[node.outputs[0]] = proto.attribute[0]
         self._read(node)
         return node
+
+    def move(self, node: Node, graph: Graph, before: Node, why: str) -> None:
+        """Let a node of a subgraph stand in the graph around, right before another one; its values are not renamed."""
+        self._serial += 1
+        node.came_from = node.source
+        node.origin = None
+        node.graph = graph
+        node.place = before.place[0], self._serial - _PLENTY
+        node.why = node.why or why
+        graph.nodes[node] = None
 
     def add_constant(self, graph: Graph, name: str, constant: Constant, fact: Value, why: str) -> None:
         """A new constant of a graph."""
@@ -349,12 +364,17 @@ class Draft:
     def journal(self, by: str) -> Journal:
         """The edits that make the file what the draft is."""
         journal = Journal()
-        for path, graph in self.graphs.items():
-            journal.add(*self._edits(path, graph, by))
+        within: set[Graph] = set()  # those of nodes that are inserted, as they are now
+        for graph in self.graphs.values():  # outer ones first
+            if graph.outer in within:
+                within.add(graph)
+            elif graph not in within:
+                journal.add(*self._edits(graph, by, within))
         return journal
 
-    def _edits(self, path: GraphPath, graph: Graph, by: str) -> Iterator[Edit]:
-        body = self.subject.bodies[path]
+    def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
+        """The edits of one graph; `within` None for one whose subgraphs are all to be written out."""
+        path, body = graph.path, self.subject.bodies[graph.path]
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
             yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
@@ -364,7 +384,8 @@ class Draft:
         # A node of the file that stands after a later one has to move, as does one that has changed.
         stays: dict[int, Node] = {}
         for node in sequence:
-            if node.origin is not None and not node.is_edited and node.origin > next(reversed(stays), -1):
+            is_as_it_was = node.origin is not None and not node.is_edited and not (node.bodies and within is None)
+            if is_as_it_was and node.origin is not None and node.origin > next(reversed(stays), -1):
                 stays[node.origin] = node
         reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
         reasons |= self._removed.get(path, {})
@@ -375,6 +396,8 @@ class Draft:
         for node in sequence:
             if node.origin is None or stays.get(node.origin) is not node:
                 group.append(node)
+                if within is not None:
+                    within.update(node.bodies)
             elif group:
                 yield self._insert(path, group, node.origin, by)
                 group = []
@@ -383,8 +406,22 @@ class Draft:
 
     def _insert(self, path: GraphPath, group: Sequence[Node], before: int, by: str) -> Edit:
         whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
-        messages = tuple(node.message() for node in group)
+        messages = tuple(self._message(node, by) for node in group)
         return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
+
+    def _message(self, node: Node, by: str) -> NodeProto:
+        """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""
+        if not node.why and not node.bodies:
+            return node.proto
+        copy = NodeProto()
+        copy.CopyFrom(node.proto)
+        del copy.input[:]
+        del copy.output[:]
+        copy.input.extend(node.inputs)
+        copy.output.extend(node.outputs)
+        for body in node.bodies:
+            apply_to(subgraph_at(copy, body.path.steps[-1]), self._edits(body, by, None), self.subject.ir_version)
+        return copy
 
     def sequence(self, graph: Graph) -> list[Node]:
         """The nodes of a graph, producers first, else in their places."""

@@ -109,6 +109,10 @@ class Subject:
         return found and self.is_ours(node)
 
     @property
+    def ir_version(self) -> int:
+        return int(self.model.proto.ir_version)
+
+    @property
     def has_free_initializers(self) -> bool:
         """Whether an initializer need not be an input too; else constants are nodes."""
         return self.model.proto.ir_version >= 4
