@@ -15,7 +15,7 @@ from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Arrangement, Cost, Rewrite, Table
+from gather_infer.passes.rewrite import Arrangement, Cost, Rewrite, Step, Table
 from gather_infer.passes.site import Site, Unavailable
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
@@ -26,9 +26,6 @@ SMALL: Final = 64
 
 MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
-
-MAX_ARRANGEMENTS: Final = 8
-"""Times that a graph is arranged anew; each is cheaper than the one before, so that more are not seen."""
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -86,7 +83,7 @@ class Engine:
     _scope: Scope | None = None
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
-    _arranged: dict[Graph, int] = field(default_factory=dict)
+    _arranged: dict[tuple[Step, Graph], int] = field(default_factory=dict)
     _noted: set[tuple[Node, str]] = field(default_factory=set)
 
     @property
@@ -122,12 +119,14 @@ class Engine:
         """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
         for step in self.table.steps:
             for graph in list(self.draft.graphs.values()):
-                if self._arranged.get(graph, 0) >= MAX_ARRANGEMENTS:
-                    continue
+                seen = (step, graph)
+                if self._arranged.get(seen) == len(self.done):
+                    continue  # it is as it was left
                 arrangement = step.arranging(self, graph)
+                self._arranged[seen] = len(self.done)
                 if arrangement is not None:
-                    self._arranged[graph] = self._arranged.get(graph, 0) + 1
                     self._arrange(graph, step.name, arrangement)
+                    self._arranged[seen] = len(self.done)
                     return True
         return False
 
