@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
@@ -26,6 +26,11 @@ SMALL: Final = 64
 
 MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
+
+MAX_ARRANGEMENTS: Final = 16
+"""Times that a step arranges a graph anew; each is cheaper than the one before, and three are rarely seen."""
+
+T = TypeVar("T")
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -83,7 +88,8 @@ class Engine:
     _scope: Scope | None = None
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
-    _arranged: dict[tuple[Step, Graph], int] = field(default_factory=dict)
+    _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
+    _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
 
     @property
@@ -120,13 +126,13 @@ class Engine:
         for step in self.table.steps:
             for graph in list(self.draft.graphs.values()):
                 seen = (step, graph)
-                if self._arranged.get(seen) == len(self.done):
+                times, last = self._arranged.get(seen, (0, -1))
+                if last == len(self.done) or times == MAX_ARRANGEMENTS:
                     continue  # it is as it was left
                 arrangement = step.arranging(self, graph)
-                self._arranged[seen] = len(self.done)
+                self._arranged[seen] = times + (arrangement is not None), len(self.done)
                 if arrangement is not None:
                     self._arrange(graph, step.name, arrangement)
-                    self._arranged[seen] = len(self.done)
                     return True
         return False
 
@@ -145,6 +151,15 @@ class Engine:
         return False
 
     # what sites ask for
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` finds about the draft, until something is rewritten."""
+        if self._memo[0] != len(self.done):
+            self._memo = len(self.done), {}
+        if key not in self._memo[1]:
+            self._memo[1][key] = make()
+        found: T = self._memo[1][key]
+        return found
 
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""

@@ -29,8 +29,8 @@ CONSTANT = {
     ),
     "-1 for a product": Case(
         "reshape-to-constant",
-        """g (float[N,M,8] x) => (float[A,B] y) <int64 zero = {0}, int64 one = {1}, int64[1] axes = {0}, int64[1] k = {8}>
-        {
+        """g (float[N,M,8] x) => (float[A,B] y) 
+            <int64 zero = {0}, int64 one = {1}, int64[1] axes = {0}, int64[1] k = {8}> {
             s = Shape(x) n = Gather(s, zero) m = Gather(s, one) nm = Mul(n, m) v = Unsqueeze(nm, axes)
             t = Concat<axis = 0>(v, k) y = Reshape(x, t)
         }""",
@@ -81,7 +81,9 @@ CONSTANT = {
         "g (float[N,M] x) => (float[A,B] y) { s = Shape(x) z = Neg(x) y = Expand(z, s) }",
         "g (float[N,M] x) => (float[A,B] y) <int64[2] t = {1, 1}> { z = Neg(x) y = Expand(z, t) }",
         near={
-            "a dim that is expanded": "g (float[N,1] x, float[N,M] z) => (float[A,B] y) { s = Shape(z) y = Expand(x, s) }",
+            "a dim that is expanded": """g (float[N,1] x, float[N,M] z) => (float[A,B] y) {
+                s = Shape(z) y = Expand(x, s)
+            }""",
             "a dim of another axis": """g (float[N,M] x, float[M,M] z) => (float[A,B,C] y) <int64[3] i = {0, 1, 1}> {
                 s = Shape(z) t = Gather(s, i) y = Expand(z, t)
             }""",
@@ -100,7 +102,8 @@ CONSTANT = {
             "the end of another axis": """g (float[N,M] x) => (float[A,B] y) <int64[1] b = {1}, int64[1] i = {0}> {
                 s = Shape(x) e = Gather(s, i) y = Slice(x, b, e, b)
             }""",
-            "backwards": """g (float[N,M] x) => (float[A,B] y) <int64[1] b = {-1}, int64[1] i = {1}, int64[1] k = {-1}> {
+            "backwards": """g (float[N,M] x) => (float[A,B] y)
+                <int64[1] b = {-1}, int64[1] i = {1}, int64[1] k = {-1}> {
                 s = Shape(x) e = Gather(s, i) y = Slice(x, b, e, i, k)
             }""",
         },
@@ -150,9 +153,8 @@ SHARED = {
         11,
         {"Shape": 1, "Slice": 1, "Concat": 1, "ConstantOfShape": 1},
     ),
-    "half of a size through floats": (
-        """g (float[N,M] x) => (int64[A] a, int64[B] b) <int64 zero = {0}, int64 one = {1}, int64 two = {2}, float h = {0.5}>
-        {
+    "half of a size, computed twice": (
+        """g (float[N,M] x) => (int64[A] a, int64[B] b) <int64 zero = {0}, int64 one = {1}, int64 two = {2}> {
             s = Shape(x) m = Gather(s, one) k = Div(m, two) a = Range(zero, k, one)
             c = Cast<to = 7>(m) d = Div(c, two) e = Add(d, zero) b = Range(one, e, one)
         }""",
@@ -172,7 +174,9 @@ SHARED = {
             h = Neg(x) s = Shape(h) m = Gather(s, one) i = Abs(x) r = Shape(i) k = Gather(r, one)
             y = If(ok) <
                 then_branch = t () => (int64 a) { a = Mul(m, two) },
-                else_branch = e () => (int64 b) { j = Neg(h) q = Shape(j) w = Gather(q, one) u = Mul(w, two) b = Add(u, k) }
+                else_branch = e () => (int64 b) {
+                    j = Neg(h) q = Shape(j) w = Gather(q, one) u = Mul(w, two) b = Add(u, k)
+                }
             >
         }""",
         13,
@@ -215,7 +219,8 @@ STAYS = {
     "elements that are not sizes": """g (int64[3] x) => (int64[A] a) <int64 zero = {0}, int64 one = {1}> {
         h = Neg(x) m = Gather(h, one) k = Gather(x, zero) a = Range(m, k, one)
     }""",
-    "sizes that differ": """g (float[N,M] x, float[L,K] z) => (int64[A] a, int64[B] b) <int64 zero = {0}, int64 one = {1}> {
+    "sizes that differ": """g (float[N,M] x, float[L,K] z) => (int64[A] a, int64[B] b)
+        <int64 zero = {0}, int64 one = {1}> {
         s = Shape(x) m = Gather(s, one) a = Range(zero, m, one) r = Shape(z) k = Gather(r, zero) b = Range(one, k, one)
     }""",
 }
@@ -261,7 +266,9 @@ def test_a_cache_leaves_a_pair_for_each_symbol() -> None:
     result = optimize(str(model_path("gpt2-kv-torchscript")))
     nodes = {name: node for node in result.proto.graph.node for name in node.output}
     pairs = [
-        node for node in nodes.values() if node.op_type == "Gather" and nodes.get(node.input[0], node).op_type == "Shape"
+        node
+        for node in nodes.values()
+        if node.op_type == "Gather" and nodes.get(node.input[0], node).op_type == "Shape"
     ]
     assert len(pairs) <= 3
     assert result.after.operators["Shape"] == 2

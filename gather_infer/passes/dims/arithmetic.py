@@ -38,10 +38,8 @@ def splits(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterato
         rest = dim - known
         if isinstance(rest, int) or rest.size < dim.size:
             yield _sum(known, rest)
-        nonzero = scope.child()
-        nonzero.require(known - 1)
-        quotient = floordiv(dim, known, nonzero)
-        if quotient * known == dim and _atoms(quotient) <= atoms:
+        quotient = _quotient(dim, known, scope)
+        if quotient is not None and _atoms(quotient) <= atoms:
             yield "Mul", known, quotient
     common = gcd(*(coefficient for _, coefficient in dim.terms))
     if all(coefficient < 0 for _, coefficient in dim.terms):
@@ -54,6 +52,24 @@ def splits(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterato
     elif len(dim.terms[0][0]) > 1:
         factors = dim.terms[0][0]
         yield "Mul", factors[0], from_terms({factors[1:]: 1})
+
+
+def _quotient(dim: Expr, factor: Expr, scope: Scope) -> Dim | None:
+    """What times `factor` is the dim, None when it is not a multiple of it."""
+    if isinstance(factor, Atom):
+        if not all(factor in monomial for monomial, _ in dim.terms):
+            return None
+        rest = {}
+        for monomial, coefficient in dim.terms:
+            at = monomial.index(factor)
+            rest[monomial[:at] + monomial[at + 1 :]] = coefficient
+        return from_terms(rest)
+    if len(dim.terms) % len(factor.terms) or dim.size < factor.size:
+        return None
+    nonzero = scope.child()
+    nonzero.require(factor - 1)
+    quotient = floordiv(dim, factor, nonzero)
+    return quotient if quotient * factor == dim else None
 
 
 def _sum(left: Dim, right: Dim) -> Split:

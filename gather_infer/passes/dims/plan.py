@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
@@ -105,13 +105,32 @@ class _Plan:
             for name in outer.inputs:
                 if inner.home(name) is outer:
                     self._settle(name, -1)
-            for node in self.engine.draft.sequence(outer):
-                if node is owner:
-                    break
-                for name in node.outputs:
-                    if name and name not in outer.constants and inner.home(name) is outer:
-                        self._settle(name, -1)
-            owner, inner = outer.owner, self.graph
+            order, sizes = self._sizes_of(outer)
+            end = order[owner]
+            names = dict.fromkeys(name for at, name in sizes if at < end)
+            for name in (name for node in self.graph.nodes for name in node.inputs):
+                found = outer.producers.get(name)
+                if found is not None and order[found[0]] < end and name not in outer.constants:
+                    names[name] = None
+            for name in names:
+                if inner.home(name) is outer:
+                    self._settle(name, -1)
+            owner = outer.owner
+
+    def _sizes_of(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
+        """The places of the nodes of a graph around this one, and the sizes that they compute, with their places."""
+
+        def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
+            order = {node: at for at, node in enumerate(self.engine.draft.sequence(graph))}
+            return order, [
+                (at, name)
+                for node, at in order.items()
+                if _is_size_node(self.engine, node)
+                for name in node.outputs
+                if name
+            ]
+
+        return self.engine.remembered(("sizes", graph), found)
 
     def _settle(self, name: str, at: int) -> None:
         fact = self.graph.fact(name)
@@ -263,6 +282,10 @@ class _Writer:
                     self.inputs.append((reader, at, name))
             if need.output and name != need.output:
                 self.renamed[name] = need.output
+        for name, output in self.renamed.items():
+            readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
+            if any(reader.graph.home(output) is not self.graph for reader in readers):
+                return None  # the name of the output means another value in that subgraph
         first = next(need for need in needs)
         return Arrangement(
             law=LAW,
@@ -303,7 +326,8 @@ class _Writer:
         before = self.plan.order[min(term.at + 1, len(self.plan.order) - 1)]
         if node is None:
             outputs = [self.engine.fresh(term.op_type)]
-            proto = helper.make_node(term.op_type, inputs, outputs, **dict(term.attributes))
+            attributes: dict[str, Any] = dict(term.attributes)
+            proto = helper.make_node(term.op_type, inputs, outputs, **attributes)
             self.nodes.append((proto, before, (term.fact,)))
             return outputs[0]
         proto = NodeProto()

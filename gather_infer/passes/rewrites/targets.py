@@ -71,8 +71,12 @@ def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
         others = [*result[:at], *result[at + 1 :]]
         if any(isinstance(entry, int) for entry in each) or not all(site.at_most(1, dim) for dim in others):
             continue
-        if all(entries[:at]) and all(entries[at + 1 :]):
-            ways.append(tuple((-1,) if i == at else tuple(other) for i, other in enumerate(entries)))
+        # A computed entry that is not the dim itself may be a -1 of its own.
+        safe = [
+            [e for e in other if isinstance(e, int) or e is dim] for other, dim in zip(entries, result, strict=True)
+        ]
+        if all(safe[:at]) and all(safe[at + 1 :]):
+            ways.append(tuple((-1,) if i == at else tuple(other) for i, other in enumerate(safe)))
     return ways
 
 
