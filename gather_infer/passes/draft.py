@@ -286,6 +286,18 @@ class Draft:
             self._read(node)
         return readers
 
+    def reread(self, node: Node, at: int, name: str, why: str) -> str:
+        """Input `at` of a node reads another value; the name of the one that it had read."""
+        old = node.inputs[at]
+        node.inputs[at] = name
+        node.why = node.why or why
+        if old and old not in node.inputs:
+            home = node.graph.home(old)
+            if home is not None:
+                del home.readers[old][node]
+        self._read(node)
+        return old
+
     def detach(self, node: Node, at: int, name: str) -> None:
         """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
         del node.graph.producers[node.outputs[at]]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
@@ -16,9 +16,9 @@ from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.inlining import Inlining
-from gather_infer.passes.rewrite import Cost, Rewrite
+from gather_infer.passes.rewrite import Arrangement, Cost, Rewrite
 from gather_infer.passes.site import Site, Unavailable
-from gather_infer.passes.table import Table
+from gather_infer.passes.table import Step, Table
 from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
@@ -29,6 +29,11 @@ SMALL: Final = 64
 
 MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
+
+MAX_ARRANGEMENTS: Final = 16
+"""Times that a step arranges a graph anew; each is cheaper than the one before, and three are rarely seen."""
+
+T = TypeVar("T")
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -77,6 +82,8 @@ class Engine:
     _scope: Scope | None = None
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
+    _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
+    _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
     repeats: Repeats = field(default_factory=Repeats)
     _twins: Twins | None = None
@@ -106,7 +113,9 @@ class Engine:
         for node in self.draft.nodes:
             self._wait(node)
         budget = 1000 + MAX_REWRITES_PER_NODE * len(self._waiting)
-        while self._waiting:
+        while self._waiting or self._arranges():
+            if not self._waiting:
+                continue
             node = self._waiting.popleft()
             self._queued.discard(node)
             if node.is_gone:
@@ -114,6 +123,21 @@ class Engine:
             if self._visit(node):
                 budget -= 1
                 assert budget > 0, "rewrites come to an end"
+
+    def _arranges(self) -> bool:
+        """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
+        for step in self.table.steps:
+            for graph in list(self.draft.graphs.values()):
+                seen = (step, graph)
+                times, last = self._arranged.get(seen, (0, -1))
+                if last == len(self.done) or times == MAX_ARRANGEMENTS:
+                    continue  # it is as it was left
+                arrangement = step.arranging(self, graph)
+                self._arranged[seen] = times + (arrangement is not None), len(self.done)
+                if arrangement is not None:
+                    self._arrange(graph, step.name, arrangement)
+                    return True
+        return False
 
     def _visit(self, node: Node) -> bool:
         site = Site(self, node)
@@ -131,6 +155,15 @@ class Engine:
         return False
 
     # what sites ask for
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` finds about the draft, until something is rewritten."""
+        if self._memo[0] != len(self.done):
+            self._memo = len(self.done), {}
+        if key not in self._memo[1]:
+            self._memo[1][key] = make()
+        found: T = self._memo[1][key]
+        return found
 
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""
@@ -434,6 +467,10 @@ class Engine:
             total = total + size * count
         return total
 
+    def _read_by(self, proto: NodeProto, inputs: Sequence[str]) -> Sequence[str]:
+        """The inputs whose elements a node reads: Shape and Size read none."""
+        return () if self.draft.subject.traits(proto).tells_dims else inputs
+
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
             return False
@@ -476,6 +513,33 @@ class Engine:
             if not any(draft.is_needed(graph, name) for name in gone.outputs if name):
                 self._remove(gone, why)
         self._sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
+
+    def _arrange(self, graph: Graph, rule: str, arrangement: Arrangement) -> None:
+        draft, why = self.draft, arrangement.law
+        count = len(graph.nodes)
+        first = graph.producers[arrangement.name][0]
+        nbytes = sum(constant.nbytes for constant in arrangement.constants.values())
+        label = draft.label(first)
+        self.done.append(Done(label, first.op_type, rule, why, arrangement.name, arrangement.cost, nbytes))
+        for name, constant in arrangement.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+            key = _key(constant)
+            if key is not None:
+                self._pool(graph).setdefault(key, name)
+        for proto, before, facts in arrangement.nodes:
+            self._wait(draft.add(graph, proto, before, why, facts))
+        lost = []
+        for node, at, name in arrangement.inputs:
+            lost.append((node.graph, draft.reread(node, at, name, why)))
+            self._wait(node)
+        for new, old in arrangement.renamed.items():
+            found, at = graph.producers[old]
+            unused = self.fresh(f"{old}_unused")
+            draft.detach(found, at, unused)
+            draft.rename(graph, new, old, why)
+            lost.append((graph, unused))
+        self._sweep(lost)
+        assert len(graph.nodes) <= count, "what is arranged anew has no more nodes"
 
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
         """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""

@@ -10,9 +10,10 @@ from onnx import NodeProto
 
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.symbolic import Dim
+from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.passes.draft import Graph
+    from gather_infer.passes.draft import Graph, Node
 
 
 class Cost(NamedTuple):
@@ -53,3 +54,25 @@ class Rewrite:
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """Nodes of a graph that read other values than they did, all at once: each alone would not be worth it.
+
+    law        as that of a `Rewrite`
+    name       of the first value that another one takes the place of
+    cost       that of all of it
+    nodes      new ones, in order, each with the node before which it stands and what is known of its outputs
+    constants  new ones, by name
+    inputs     a node, which of its inputs, and the value that it reads there
+    renamed    a value of the model or a new one -> the output of the graph whose place and name it takes
+    """
+
+    law: str
+    name: str
+    cost: Cost
+    nodes: tuple[tuple[NodeProto, Node, tuple[Value, ...]], ...]
+    constants: Mapping[str, Constant]
+    inputs: tuple[tuple[Node, int, str], ...]
+    renamed: Mapping[str, str]

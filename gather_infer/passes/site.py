@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from gather_infer.places import GraphPath, Root
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
+
+T = TypeVar("T")
 
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
@@ -49,6 +51,9 @@ class Surroundings(Protocol):
 
     def ask(self, node: Node) -> None:
         """Have the rules asked about a node once more."""
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` finds about the draft, until something is rewritten."""
 
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.passes.rewrites import (
+    chains,
     common,
     control,
     folding,
@@ -27,5 +28,5 @@ GATHER = (
 )
 """The gather family: first what takes from further up, a Slice last."""
 
-ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, *GATHER, common.rewrites)
+ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, *GATHER, common.rewrites, chains.rewrites)
 """What `optimize` does."""
