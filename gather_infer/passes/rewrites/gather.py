@@ -8,9 +8,10 @@ from math import prod
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, Span
 

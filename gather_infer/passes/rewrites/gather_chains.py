@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import (
     FAR,
     axes_of,
@@ -16,6 +16,7 @@ from gather_infer.passes.rewrites.indexing import (
     slices_of,
 )
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Shape
 

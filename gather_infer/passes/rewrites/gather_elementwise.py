@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import Pick, gathered_constant, is_smaller, pick_of
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from gather_infer.tensor import DType
 
 rewrites = RewriteSet()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import axes_of, axis_of, pick_of, slices_of
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 
 rewrites = RewriteSet()
 

@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Rewrite, RewriteSet
+from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import axes_of, pick_of, picked
 from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, Shape
 
