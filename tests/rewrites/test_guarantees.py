@@ -354,3 +354,12 @@ def test_the_model_that_is_given_is_not_changed() -> None:
     before = made.SerializeToString(deterministic=True)
     optimize(made)
     assert made.SerializeToString(deterministic=True) == before
+
+
+def test_a_shape_that_only_the_file_says_is_not_believed() -> None:
+    """Nothing is known of an operator of another domain but what value_info says, which may be stale."""
+    made = _message(
+        "g (float[N, 4] x) => (float[A, B] y) <int64[2] t = {-1, 4}> { a = own.F(x) b = Reshape(a, t) y = Neg(b) }"
+    )
+    made.graph.value_info.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, ["N", 4]))
+    assert optimize(made).proto == made

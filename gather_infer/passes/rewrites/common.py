@@ -38,7 +38,7 @@ def _twin(site: Site, name: str) -> str | None:
 
 
 def _is_apart(site: Site, name: str) -> bool:
-    """Whether a constant belongs to a quantization. No rewrite makes it so, and many may read it: asked once."""
+    """Whether a constant belongs to a quantization. No rewrite makes it so, and many may come to read it."""
     memory = site.engine.twins.apart
     key = site.graph.home(name), name
     if key not in memory:
@@ -50,7 +50,7 @@ def _is_apart(site: Site, name: str) -> bool:
 def common_subexpressions(site: Site) -> Rewrite | None:
     """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
     node, traits = site.node, site.traits
-    if traits is None or not traits.deterministic or node.bodies or node.op_type in QUANTIZATION:
+    if node.is_constant or node.bodies or node.op_type in QUANTIZATION or traits is None or not traits.deterministic:
         return None
     for other in site.repeats():
         if list(map(bool, other.outputs)) == list(map(bool, site.outputs)) and site.reads_as(other):
