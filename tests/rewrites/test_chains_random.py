@@ -14,7 +14,7 @@ from gather_infer.passes import OptimizeResult, optimize
 from tests.rewrites.table import SIZES, run
 
 OPSETS = (11, 13, 14, 15, 18, 21)
-TYPES = {
+TYPES: dict[str, tuple[int, list[str | int]]] = {
     "x": (TensorProto.FLOAT, ["A", "B", 4]),
     "y": (TensorProto.FLOAT, ["B", "C"]),
     "ids": (TensorProto.INT64, ["A", "C"]),
@@ -269,7 +269,7 @@ class Program:
             self.outputs += self.rng.sample(self.scalars, min(2, len(self.scalars)))
         if not self.outputs or self.rng.random() < 0.3:
             self.outputs.append(self.vector())
-        inputs = [helper.make_tensor_value_info(name, *of) for name, of in TYPES.items()]
+        inputs = [helper.make_tensor_value_info(name, dtype, [*shape]) for name, (dtype, shape) in TYPES.items()]
         outputs = [helper.make_empty_tensor_value_info(name) for name in dict.fromkeys(self.outputs)]
         held = [numpy_helper.from_array(value, name) for name, value in self.held.items()]
         graph = helper.make_graph(self.nodes, "g", inputs, outputs, held)
