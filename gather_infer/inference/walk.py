@@ -394,6 +394,8 @@ class Walker(State):
                 declared = frame.outputs[name]
             if declared is not None:
                 value = compared(self, declared, value, node, index, frame)
+                if value != known and not self.context.may_assume:
+                    value = _typed(known, value)
             if name in frame.values:
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
@@ -401,6 +403,13 @@ class Walker(State):
             if value is not known and value != known:
                 place = NodePath(frame.path, index, frame.labels[index])
                 self.record.add(Belief(name, frame.label, place, value))
+
+
+def _typed(known: Value, declared: Value) -> Value:
+    """What is known of a value, and its element type from the file: a wrong one ends a run, a wrong shape need not."""
+    if not isinstance(declared, SymbolicTensor):
+        return known
+    return (known if isinstance(known, SymbolicTensor) else SymbolicTensor()).with_(dtype=declared.dtype)
 
 
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         RemoveInitializer,
         RemoveNode,
         ReplaceUses,
-        RewireNode,
     )
     from gather_infer.model.index import GraphIndex, GraphScope, Use
     from gather_infer.model.names import Names
@@ -36,7 +35,6 @@ _HOME = {
         "RemoveInitializer",
         "RemoveNode",
         "ReplaceUses",
-        "RewireNode",
     ),
     "index": ("GraphIndex", "GraphScope", "Use"),
     "names": ("Names",),
@@ -55,7 +53,6 @@ __all__ = [
     "RemoveInitializer",
     "RemoveNode",
     "ReplaceUses",
-    "RewireNode",
     "SaveReport",
     "Use",
     "open_model",

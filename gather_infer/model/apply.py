@@ -19,7 +19,6 @@ from gather_infer.model.edits import (
     RemoveInitializer,
     RemoveNode,
     ReplaceUses,
-    RewireNode,
 )
 from gather_infer.model.names import Names
 from gather_infer.model.paths import Body, graph_at, subgraphs
@@ -39,7 +38,7 @@ class _Changes:
     """
 
     constants: list[TensorProto] = field(default_factory=list)
-    inserted: dict[int, list[NodeProto | RewireNode]] = field(default_factory=dict)
+    inserted: dict[int, list[NodeProto]] = field(default_factory=dict)
     removed: set[int] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
     replaced: dict[str, str] = field(default_factory=dict)
@@ -82,6 +81,16 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     return result
 
 
+def apply_to(body: Body, edits: Iterable[Edit], ir_version: int) -> None:
+    """Make edits of one graph, that replace no uses, in the graph itself; those of its subgraphs are not among them."""
+    changes = _Changes()
+    for edit in edits:
+        _collect(changes, edit)
+    assert not changes.replaced, "no use is replaced"
+    _settle_gone(changes, body)
+    _rebuild(body, changes, {}, ir_version)
+
+
 def _collect(changes: _Changes, edit: Edit) -> None:
     match edit:
         case ReplaceUses():
@@ -91,9 +100,6 @@ def _collect(changes: _Changes, edit: Edit) -> None:
             changes.constants.append(edit.tensor)
         case InsertNodes():
             changes.inserted.setdefault(edit.before, []).extend(edit.nodes)
-        case RewireNode():
-            changes.inserted.setdefault(edit.before, []).append(edit)
-            changes.removed.add(edit.node)
         case RemoveNode():
             changes.removed.add(edit.node)
         case RemoveInitializer():
@@ -131,8 +137,7 @@ def _settle_gone(changes: _Changes, body: Body) -> None:
 def _made(changes: _Changes) -> list[str]:
     """The names that the edits define."""
     nodes = [node for group in changes.inserted.values() for node in group]
-    written = (node.outputs if isinstance(node, RewireNode) else node.output for node in nodes)
-    return [tensor.name for tensor in changes.constants] + [name for names in written for name in names if name]
+    return [tensor.name for tensor in changes.constants] + [name for node in nodes for name in node.output if name]
 
 
 def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: Names) -> None:
@@ -218,10 +223,7 @@ def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) ->
 
 def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_version: int) -> None:
     taken = changes.taken
-    inserted = {
-        at: [_rewired(body, n) if isinstance(n, RewireNode) else _renamed(n, renames, taken) for n in group]
-        for at, group in changes.inserted.items()
-    }
+    inserted = {at: [_renamed(node, renames, taken) for node in group] for at, group in changes.inserted.items()}
     constants = [_named(tensor, taken.get(tensor.name, tensor.name)) for tensor in changes.constants]
     if not isinstance(body, FunctionProto):
         if changes.dropped:
@@ -261,14 +263,6 @@ def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str
     for position, name in enumerate(copy.output):
         copy.output[position] = writes.get(name, name)
     return copy
-
-
-def _rewired(body: Body, edit: RewireNode) -> NodeProto:
-    """A node of the graph, whose subgraphs are edited already, with what it reads and writes from now on."""
-    node = body.node[edit.node]
-    node.input[:] = edit.inputs
-    node.output[:] = edit.outputs
-    return node
 
 
 def _named(tensor: TensorProto, name: str) -> TensorProto:

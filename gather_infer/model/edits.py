@@ -54,20 +54,6 @@ class InsertNodes(_Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewireNode(_Edit):
-    """The node at `node` goes right before the node at `before`, after what the journal puts there earlier.
-
-    It reads `inputs` and writes `outputs`; its subgraphs go along, with the edits of their own. A journal that has such
-    an edit has no ReplaceUses.
-    """
-
-    node: int
-    before: int
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveNode(_Edit):
     """The node at `node` goes. Outputs that are still read must be replaced or defined anew."""
 
@@ -89,9 +75,7 @@ class ImportOpset(_Edit):
     version: int
 
 
-Edit: TypeAlias = (
-    "ReplaceUses | AddInitializer | InsertNodes | RewireNode | RemoveNode | RemoveInitializer | ImportOpset"
-)
+Edit: TypeAlias = "ReplaceUses | AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset"
 
 
 @dataclass(slots=True)
@@ -132,9 +116,6 @@ def _what(edit: Edit, model: ModelProto) -> str:
             return f"add {edit.tensor.name} {type_name}[{', '.join(map(str, edit.tensor.dims))}]"
         case InsertNodes():
             return f"insert {', '.join(f'{node.op_type} -> {_outputs(node)}' for node in edit.nodes)}"
-        case RewireNode():
-            node = graph_at(model, edit.path).node[edit.node]
-            return f"rewire {node.op_type} {node.name or _outputs(node)}"
         case RemoveNode():
             node = graph_at(model, edit.path).node[edit.node]
             return f"remove {node.op_type} {node.name or _outputs(node)}"

@@ -105,6 +105,14 @@ def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
         pending += [(path.below(step), graph) for step, graph in reversed(inner)]
 
 
+def subgraph_at(node: NodeProto, step: Step) -> GraphProto:
+    """The graph that the last step of a path leads to, in the node that holds it."""
+    assert step.attribute is not None, "a node holds graphs in attributes"
+    attribute = node.attribute[step.attribute]
+    graph: GraphProto = attribute.g if step.item is None else attribute.graphs[step.item]
+    return graph
+
+
 def _name(body: Body) -> str:
     return str(body.name)
 
@@ -112,9 +120,7 @@ def _name(body: Body) -> str:
 def _below(model: ModelProto, body: Body, step: Step) -> Body:
     node = body.node[step.node]
     if step.attribute is not None:
-        attribute = node.attribute[step.attribute]
-        graph: GraphProto = attribute.g if step.item is None else attribute.graphs[step.item]
-        return graph
+        return subgraph_at(node, step)
     key = (plain_domain(node.domain), node.op_type, node.overload)
     function: FunctionProto
     for function in model.functions:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
-from gather_infer.model.edits import (
-    AddInitializer,
-    Edit,
-    InsertNodes,
-    Journal,
-    RemoveInitializer,
-    RemoveNode,
-    RewireNode,
-)
+from gather_infer.model.apply import apply_to
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.order import topological_order
+from gather_infer.model.paths import subgraph_at
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject
 from gather_infer.places import GraphPath, NodePath, Root
@@ -52,6 +45,7 @@ class Node:
     bodies: list[Graph] = field(default_factory=list)
     why: str = ""
     is_gone: bool = False
+    came_from: tuple[GraphPath, int] | None = None
 
     @property
     def op_type(self) -> str:
@@ -67,15 +61,10 @@ class Node:
         """Whether it differs from the node of the file."""
         return self.origin is None or bool(self.why)
 
-    def message(self) -> NodeProto:
-        """A node without subgraphs as it is now."""
-        copy = NodeProto()
-        copy.CopyFrom(self.proto)
-        del copy.input[:]
-        del copy.output[:]
-        copy.input.extend(self.inputs)
-        copy.output.extend(self.outputs)
-        return copy
+    @property
+    def source(self) -> tuple[GraphPath, int] | None:
+        """The graph and the position that it has in the file; None for a new node."""
+        return self.came_from if self.origin is None else (self.graph.path, self.origin)
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +108,13 @@ class Graph:
             or name in self.inputs
             or name in self.sparse
         )
+
+    def around(self) -> Iterator[Graph]:
+        """The graph, the one that it stands in, and so on outwards."""
+        graph: Graph | None = self
+        while graph is not None:
+            yield graph
+            graph = graph.outer
 
     def home(self, name: str) -> Graph | None:
         """The graph that defines what `name` means here; None when none does."""
@@ -232,7 +228,9 @@ class Draft:
 
     def is_removable(self, node: Node) -> bool:
         """Whether a node may go when nobody reads it: it is known to do nothing else."""
-        return self.subject.is_pure(node.proto, node.version)
+        return self.subject.is_pure(node.proto, node.version) and all(
+            self.is_removable(inner) for body in node.bodies for inner in body.nodes
+        )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
         """Whether a constant that is no node may go when nobody reads it."""
@@ -246,8 +244,8 @@ class Draft:
 
     def label(self, node: Node) -> NodePath:
         """What a node is called; a new one by what it writes."""
-        if node.origin is not None:
-            return self.subject.node(node.graph.path, node.origin)
+        if node.source is not None:
+            return self.subject.node(*node.source)
         return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
 
     # changes
@@ -263,6 +261,16 @@ class Draft:
             graph.constants[node.outputs[0]] = proto.attribute[0]
         self._read(node)
         return node
+
+    def move(self, node: Node, graph: Graph, before: Node, why: str) -> None:
+        """Let a node of a subgraph stand in the graph around, right before another one; its values are not renamed."""
+        self._serial += 1
+        node.came_from = node.source
+        node.origin = None
+        node.graph = graph
+        node.place = before.place[0], self._serial - _PLENTY
+        node.why = node.why or why
+        graph.nodes[node] = None
 
     def add_constant(self, graph: Graph, name: str, constant: Constant, fact: Value, why: str) -> None:
         """A new constant of a graph."""
@@ -280,6 +288,18 @@ class Draft:
             if home is not None:
                 home.readers.setdefault(new, {})[node] = None
         return readers
+
+    def reread(self, node: Node, at: int, name: str, why: str) -> str:
+        """Input `at` of a node reads another value; the name of the one that it had read."""
+        old = node.inputs[at]
+        node.inputs[at] = name
+        node.why = node.why or why
+        if old and old not in node.inputs:
+            home = node.graph.home(old)
+            if home is not None:
+                del home.readers[old][node]
+        self._read(node)
+        return old
 
     def detach(self, node: Node, at: int, name: str) -> None:
         """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
@@ -347,81 +367,87 @@ class Draft:
     def journal(self, by: str) -> Journal:
         """The edits that make the file what the draft is."""
         journal = Journal()
-        passed = self._passed_on()
-        for path, graph in self.graphs.items():
-            journal.add(*self._edits(path, graph, passed.get(graph, ()), by))
+        within: set[Graph] = set()  # those of nodes that are inserted, as they are now
+        for graph in self.graphs.values():  # outer ones first
+            if graph.outer in within:
+                within.add(graph)
+            elif graph not in within:
+                journal.add(*self._edits(graph, by, within))
         return journal
 
-    def _passed_on(self) -> dict[Graph, list[tuple[Node, Node]]]:
-        """Of a graph the nodes that write what a subgraph passes on without a node, with the one that holds it."""
-        found: dict[Graph, list[tuple[Node, Node]]] = {}
-        for body in self.graphs.values():
-            for name in body.outputs:
-                home = body.home(name)
-                if home is not None and home is not body and name in home.producers:
-                    found.setdefault(home, []).append((home.producers[name][0], _holder(body, home)))
-        return found
-
-    def _edits(self, path: GraphPath, graph: Graph, passed: Iterable[tuple[Node, Node]], by: str) -> Iterator[Edit]:
-        count = len(self.subject.bodies[path].node)
+    def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
+        """The edits of one graph; `within` None for one whose subgraphs are all to be written out."""
+        path, body = graph.path, self.subject.bodies[graph.path]
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
             yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
         for name, why in graph.dropped.items():
             yield RemoveInitializer(by=by, reason=why, path=path, name=name)
-        sequence = self._sequence(graph, passed)
+        sequence = self.sequence(graph)
         # A node of the file that stands after a later one has to move, as does one that has changed.
         stays: dict[int, Node] = {}
         for node in sequence:
-            if node.origin is not None and not node.is_edited and node.origin > next(reversed(stays), -1):
+            is_as_it_was = node.origin is not None and not node.is_edited and not (node.bodies and within is None)
+            if is_as_it_was and node.origin is not None and node.origin > next(reversed(stays), -1):
                 stays[node.origin] = node
-        for position, why in sorted(self._removed.get(path, {}).items()):
-            yield RemoveNode(by=by, reason=why, path=path, node=position)
-        waiting: list[Node] = []
+        reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
+        reasons |= self._removed.get(path, {})
+        for position in range(len(body.node)):
+            if position not in stays:
+                yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
+        group: list[Node] = []
         for node in sequence:
             if node.origin is None or stays.get(node.origin) is not node:
-                waiting.append(node)
-            else:
-                yield from self._placed(path, waiting, node.origin, by)
-                waiting = []
-        yield from self._placed(path, waiting, count, by)
+                group.append(node)
+                if within is not None:
+                    within.update(node.bodies)
+            elif group:
+                yield self._insert(path, group, node.origin, by)
+                group = []
+        if group:
+            yield self._insert(path, group, len(body.node), by)
 
-    def _placed(self, path: GraphPath, nodes: Iterable[Node], before: int, by: str) -> Iterator[Edit]:
-        """The edits that put nodes, new ones and others, before a node that stays."""
-        for origin, group in groupby(nodes, key=lambda node: node.origin):
-            if origin is None:
-                made = list(group)
-                whys = "; ".join(dict.fromkeys(node.why for node in made if node.why))
-                messages = tuple(node.message() for node in made)
-                yield InsertNodes(by=by, reason=whys, path=path, nodes=messages, before=before)
-                continue
-            for node in group:
-                yield RewireNode(
-                    by=by, reason=node.why or "it moves", path=path, node=origin, before=before,
-                    inputs=tuple(node.inputs), outputs=tuple(node.outputs),
-                )  # fmt: skip
+    def _insert(self, path: GraphPath, group: Sequence[Node], before: int, by: str) -> Edit:
+        whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
+        messages = tuple(self._message(node, by) for node in group)
+        return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
 
-    def _sequence(self, graph: Graph, passed: Iterable[tuple[Node, Node]]) -> list[Node]:
+    def _message(self, node: Node, by: str) -> NodeProto:
+        """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""
+        if not node.why and not node.bodies:
+            return node.proto
+        copy = NodeProto()
+        copy.CopyFrom(node.proto)
+        del copy.input[:]
+        del copy.output[:]
+        copy.input.extend(node.inputs)
+        copy.output.extend(node.outputs)
+        for body in node.bodies:
+            apply_to(subgraph_at(copy, body.path.steps[-1]), self._edits(body, by, None), self.subject.ir_version)
+        return copy
+
+    def sequence(self, graph: Graph) -> list[Node]:
         """The nodes of a graph, producers first, else in their places."""
         nodes = sorted(graph.nodes, key=lambda node: node.place)
         at = {node: position for position, node in enumerate(nodes)}
         reads: list[set[int]] = [set() for _ in nodes]
         for name, (producer, _) in graph.producers.items():
             for reader in graph.readers.get(name, ()):
-                holder = reader if reader.graph is graph else _holder(reader.graph, graph)
-                reads[at[holder]].add(at[producer])
-        for producer, holder in passed:
-            reads[at[holder]].add(at[producer])
+                inner = reader
+                while inner.graph is not graph:
+                    assert inner.graph.owner is not None, "a value is read in its graph or below"
+                    inner = inner.graph.owner
+                reads[at[inner]].add(at[producer])
+        for node in nodes:
+            below = list(node.bodies)
+            while below:
+                body = below.pop()
+                below += [inner for each in body.nodes for inner in each.bodies]
+                for name in body.outputs:  # a subgraph may pass a value on without a node
+                    if name in graph.producers and body.home(name) is graph:
+                        reads[at[node]].add(at[graph.producers[name][0]])
         order, cyclic = topological_order(reads)
         if cyclic:
             laws = sorted({nodes[position].why for position in cyclic} - {""})
             raise UsageError(f"nodes wait for each other after the rewrites: {'; '.join(laws)}")
         return [nodes[position] for position in order]
-
-
-def _holder(body: Graph, graph: Graph) -> Node:
-    """The node of a graph that holds one of the graphs below it."""
-    while body.outer is not graph and body.outer is not None:
-        body = body.outer
-    assert body.owner is not None, "a subgraph is held by a node"
-    return body.owner

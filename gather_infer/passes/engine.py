@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
-from onnx import AttributeProto, TensorProto, helper
+from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Cost, Rewrite
+from gather_infer.passes.inlining import Inlining
+from gather_infer.passes.rewrite import Arrangement, Cost, Rewrite
 from gather_infer.passes.site import Site, Unavailable
-from gather_infer.passes.table import Table
+from gather_infer.passes.table import Step, Table
+from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
 from gather_infer.tensor import DType, SymbolicTensor, Value, element_bytes, from_values
@@ -27,6 +29,11 @@ SMALL: Final = 64
 
 MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
+
+MAX_ARRANGEMENTS: Final = 16
+"""Times that a step arranges a graph anew; each is cheaper than the one before, and three are rarely seen."""
+
+T = TypeVar("T")
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -75,7 +82,11 @@ class Engine:
     _scope: Scope | None = None
     _loaded: dict[int, tuple[object, Constant | None]] = field(default_factory=dict)
     _pools: dict[Graph, dict[tuple[object, ...], str]] = field(default_factory=dict)
+    _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
+    _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
+    repeats: Repeats = field(default_factory=Repeats)
+    _twins: Twins | None = None
 
     @property
     def resumed(self) -> Resumed:
@@ -88,6 +99,13 @@ class Engine:
         """What is known of dims."""
         return self.resumed.scope
 
+    @property
+    def twins(self) -> Twins:
+        """Constants that are there twice."""
+        if self._twins is None:
+            self._twins = Twins(self.load)
+        return self._twins
+
     def run(self) -> None:
         """Rewrite until nothing is left to do."""
         if self.sweeps:
@@ -95,7 +113,9 @@ class Engine:
         for node in self.draft.nodes:
             self._wait(node)
         budget = 1000 + MAX_REWRITES_PER_NODE * len(self._waiting)
-        while self._waiting:
+        while self._waiting or self._arranges():
+            if not self._waiting:
+                continue
             node = self._waiting.popleft()
             self._queued.discard(node)
             if node.is_gone:
@@ -106,8 +126,24 @@ class Engine:
                     rules = sorted({done.rule for done in self.done[-MAX_REWRITES_PER_NODE:]})
                     raise UsageError(f"rewrites do not come to an end: {', '.join(rules)}")
 
+    def _arranges(self) -> bool:
+        """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
+        for step in self.table.steps:
+            for graph in list(self.draft.graphs.values()):
+                seen = (step, graph)
+                times, last = self._arranged.get(seen, (0, -1))
+                if last == len(self.done) or times == MAX_ARRANGEMENTS:
+                    continue  # it is as it was left
+                arrangement = step.arranging(self, graph)
+                self._arranged[seen] = times + (arrangement is not None), len(self.done)
+                if arrangement is not None:
+                    self._arrange(graph, step.name, arrangement)
+                    return True
+        return False
+
     def _visit(self, node: Node) -> bool:
-        if not self.draft.subject.is_ours(node.proto):
+        site = Site(self, node)
+        if not self.draft.subject.is_ours(node.proto) or site.has_reference or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             try:
@@ -121,6 +157,15 @@ class Engine:
         return False
 
     # what sites ask for
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` finds about the draft, until something is rewritten."""
+        if self._memo[0] != len(self.done):
+            self._memo = len(self.done), {}
+        if key not in self._memo[1]:
+            self._memo[1][key] = make()
+        found: T = self._memo[1][key]
+        return found
 
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""
@@ -176,15 +221,23 @@ class Engine:
                         pool.setdefault(key, name)
         return pool
 
+    def ask(self, node: Node) -> None:
+        """Have the rules asked about a node once more."""
+        self._wait(node)
+
     # making a rewrite
 
     def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        if rewrite.merged:
+            return self._merge(node, rule, rewrite)
+        if rewrite.body is not None:
+            return self._inline(node, rule, rewrite, rewrite.body)
         graph = node.graph
         if not any(self.draft.is_needed(graph, old) for old in rewrite.values):
             return False
         self._check(node, rule, rewrite)
         for old, new in rewrite.values.items():
-            if old not in node.outputs:
+            if old not in node.outputs and not (old in rewrite.siblings and old in graph.producers):
                 raise UsageError(f"rewrite {rule} replaces {old}, which {self.draft.label(node)} does not write")
             if old == new:
                 return False
@@ -222,6 +275,77 @@ class Engine:
         if name not in known and node.graph.home(name) is None:
             raise UsageError(f"{where} reads {name}, which is not there")
 
+    def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+        """Let whoever reads an initializer read another constant."""
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            if home is None or not self.draft.is_droppable(home, old) or home.home(new) is None:
+                return False
+            readers = self.draft.readers(home, old)
+            if any(reader.graph.home(new) is not home.home(new) for reader in readers):
+                return False  # the name means another value in that subgraph
+        for old, new in rewrite.merged.items():
+            home = node.graph.home(old)
+            assert home is not None, "it has been found above"
+            cost = Cost(0, 0, -self._held_bytes(home, old))
+            self.done.append(Done(self.draft.label(node), node.op_type, rule, rewrite.law, old, cost, 0))
+            for reader in self.draft.redirect(home, old, new, f"{rewrite.law} ({old} is {new})"):
+                self._wait(reader)
+            self._sweep([(home, old)])
+        return True
+
+    def _inline(self, node: Node, rule: str, rewrite: Rewrite, body: Graph) -> bool:
+        """Put a graph of the node in its place; False where names or constants forbid it, or there would be more nodes.
+
+        Bytes are not counted: a run reads and writes what it had in the body.
+        """
+        graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
+        inlining = Inlining(draft, node, body, rewrite.bound)
+        others = sum(_count(inner.nodes) for inner in node.bodies if inner is not body)
+        made = body.producers.keys() | _made(rewrite)
+        named = [inner for old, inner in rewrite.values.items() if old in graph.outputs]
+        passed = len(named) - len(made.intersection(named))  # outputs of the graph that need an Identity
+        cost = Cost(len(rewrite.nodes) + passed - 1 - others)
+        if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
+            return False
+        if not inlining.is_possible(self.load, self.max_growth):
+            return False
+        name = next(filter(None, node.outputs), "")
+        self.done.append(Done(draft.label(node), node.op_type, rule, rewrite.law, name, cost, 0))
+        for name, constant in rewrite.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+        moved = inlining.move(self.load, why)
+        for proto in rewrite.nodes:
+            moved.append(self._add(proto, [inlining.name(name) for name in proto.input], node, why))
+        for old, inner in rewrite.values.items():
+            new = inlining.name(inner)
+            found = graph.producers.get(new)
+            if (
+                (old in graph.outputs and (found is None or graph.is_fixed(new)))
+                or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))
+                or any(reader.graph.home(old) is not graph for reader in draft.readers(graph, new))
+            ):
+                proto = helper.make_node("Identity", [new], [self.fresh(f"{old}_Identity")])
+                moved.append(self._add(proto, [new], node, why))
+                new = proto.output[0]
+            known, fact, home = graph.fact(old), graph.fact(new), graph.home(new)
+            if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
+                home.facts[new] = _met(known, fact)
+            self._take_over(node, old, new, why)
+        self._remove(node, why)
+        for each in moved:
+            self._wait(each)
+        self._sweep([(graph, name) for each in moved for name in each.outputs if name])
+        return True
+
+    def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
+        """A new node that reads these, right before another one."""
+        graph = before.graph
+        del proto.input[:]
+        proto.input.extend(inputs)
+        known = [graph.fact(name) if name else None for name in inputs]
+        return self.draft.add(graph, proto, before, why, self.resumed.facts(proto, known, graph.versions))
+
     def _named_anew(self, node: Node, rewrite: Rewrite) -> Rewrite:
         """The rewrite with an Identity for each output of the graph whose new value has to keep a name of its own."""
         if node.op_type == "Identity":
@@ -249,6 +373,8 @@ class Engine:
                 found = graph.producers.get(new)
                 if found is None or found[0] is node or graph.is_fixed(new):
                     return False
+                if any(reader.graph.home(old) is not graph for reader in self.draft.readers(graph, new)):
+                    return False  # the name means another value in that subgraph
             if old in graph.outputs and new in targets:
                 return False
             targets.add(new)
@@ -279,12 +405,18 @@ class Engine:
 
     def _dying(self, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
         """The nodes and constants that nobody needs once the rewrite is made."""
-        if any(self.draft.is_needed(node.graph, name) and name not in rewrite.values for name in node.outputs if name):
+        replaced = _replaced(node, rewrite)
+        if any(
+            self.draft.is_needed(node.graph, name) and name not in rewrite.values
+            for gone in replaced
+            for name in gone.outputs
+            if name
+        ):
             return [], []
         kept = {name for proto in rewrite.nodes for name in proto.input} | set(rewrite.values.values())
-        nodes: dict[Node, None] = {node: None}
+        nodes: dict[Node, None] = dict.fromkeys(replaced)
         constants: list[tuple[Graph, str]] = []
-        pending = [node]
+        pending = list(replaced)
         while pending:
             gone = pending.pop()
             for name in filter(None, dict.fromkeys(gone.inputs)):
@@ -340,13 +472,14 @@ class Engine:
     def _run_bytes(self, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: dict[str, Value]) -> Dim | None:
         """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
         values: dict[tuple[str, int], int] = {}  # value, 0 -> how often it is read or written more
+        tells_dims = self.draft.subject.tells_dims  # such a node does not read its input
         for proto in rewrite.nodes:
-            for name in (*proto.input, *proto.output):
+            for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
                 if name:
                     values[name, 0] = values.get((name, 0), 0) + 1
         renamed = {old: new for old, new in rewrite.values.items() if new in facts}
         for gone in dying:
-            for name in (*gone.inputs, *gone.outputs):
+            for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
                 if name:
                     name = renamed.get(name, name)
                     values[name, 0] = values.get((name, 0), 0) - 1
@@ -364,6 +497,10 @@ class Engine:
             total = total + size * count
         return total
 
+    def _read_by(self, proto: NodeProto, inputs: Sequence[str]) -> Sequence[str]:
+        """The inputs whose elements a node reads: Shape and Size read none."""
+        return () if self.draft.subject.traits(proto).tells_dims else inputs
+
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
             return False
@@ -380,7 +517,8 @@ class Engine:
 
     def _apply(self, node: Node, rewrite: Rewrite, facts: dict[str, Value], made: set[str]) -> None:
         graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
-        outputs = list(filter(None, node.outputs))
+        replaced = _replaced(node, rewrite)
+        outputs = [name for gone in replaced for name in gone.outputs if name]
         for name, constant in rewrite.constants.items():
             draft.add_constant(graph, name, constant, facts[name], why)
         for proto in rewrite.nodes:
@@ -388,21 +526,50 @@ class Engine:
             self._wait(draft.add(graph, proto, node, why, known))
         names: dict[str, str] = {}
         for old, new in rewrite.values.items():
+            writer, at = graph.producers[old]
             if new in made and new not in names:
                 names[new] = old  # so that those who read the old value stay as they are
-                draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
+                draft.detach(writer, at, self.fresh(f"{old}_unused"))
                 draft.rename(graph, new, old, why)
             else:
-                self._take_over(node, old, names.get(new, new), why)
+                self._take_over(writer, old, names.get(new, new), why)
             for reader in graph.readers.get(old, ()):
                 self._wait(reader)
         for name, constant in rewrite.constants.items():
             key = _key(constant)
             if key is not None:
                 self._pool(graph).setdefault(key, names.get(name, name))
-        if not any(draft.is_needed(graph, name) for name in node.outputs if name):
-            self._remove(node, why)
+        for gone in replaced:
+            if not any(draft.is_needed(graph, name) for name in gone.outputs if name):
+                self._remove(gone, why)
         self._sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
+
+    def _arrange(self, graph: Graph, rule: str, arrangement: Arrangement) -> None:
+        draft, why = self.draft, arrangement.law
+        count = len(graph.nodes)
+        first = graph.producers[arrangement.name][0]
+        nbytes = sum(constant.nbytes for constant in arrangement.constants.values())
+        label = draft.label(first)
+        self.done.append(Done(label, first.op_type, rule, why, arrangement.name, arrangement.cost, nbytes))
+        for name, constant in arrangement.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+            key = _key(constant)
+            if key is not None:
+                self._pool(graph).setdefault(key, name)
+        for proto, before, facts in arrangement.nodes:
+            self._wait(draft.add(graph, proto, before, why, facts))
+        lost = []
+        for node, at, name in arrangement.inputs:
+            lost.append((node.graph, draft.reread(node, at, name, why)))
+            self._wait(node)
+        for new, old in arrangement.renamed.items():
+            found, at = graph.producers[old]
+            unused = self.fresh(f"{old}_unused")
+            draft.detach(found, at, unused)
+            draft.rename(graph, new, old, why)
+            lost.append((graph, unused))
+        self._sweep(lost)
+        assert len(graph.nodes) <= count, "what is arranged anew has no more nodes"
 
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
         """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""
@@ -458,6 +625,11 @@ class Engine:
             self._waiting.append(node)
 
 
+def _replaced(node: Node, rewrite: Rewrite) -> list[Node]:
+    """The nodes whose outputs others take the place of."""
+    return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
+
+
 def _made(rewrite: Rewrite) -> set[str]:
     """The names of the new values."""
     return {name for proto in rewrite.nodes for name in proto.output if name} | rewrite.constants.keys()
@@ -483,6 +655,11 @@ def _met(known: SymbolicTensor, fact: SymbolicTensor) -> SymbolicTensor:
         fact.values if known.values is None else known.values,
         fact.span if known.span is None else known.span,
     )
+
+
+def _count(nodes: Iterable[Node]) -> int:
+    """Nodes without Constants, those in their graphs too."""
+    return sum((not node.is_constant) + sum(_count(body.nodes) for body in node.bodies) for node in nodes)
 
 
 def _bytes(fact: SymbolicTensor) -> Dim | None:

@@ -56,6 +56,11 @@ class PassResult:
     interface: Interface = UNCHANGED
 
     @property
+    def edits(self) -> list[str]:
+        """A line for each edit, as `--dry-run` prints them."""
+        return self.journal.describe(self.source.proto)
+
+    @property
     def before(self) -> Size:
         return _size(self.source, self.source.proto)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
@@ -11,6 +11,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
 from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
+from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
@@ -25,15 +26,33 @@ DEFAULT_MAX_GROWTH = 1 << 20
 """Bytes by which a rewrite may let the constants grow: enough for positions and masks, too little for an embedding."""
 
 
+MAX_ROUNDS = 4
+"""How often a model that was rewritten is inferred again: of a simpler one more may be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What was known of a model, and what was done to it."""
+
+    inference: Inference
+    journal: Journal
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OptimizeResult(PassResult):
     """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
 
-    inference   of the model that was given, on which they rest
+    inference   of the model that was given
+    rounds      until nothing was left to do, each with the inference on which it rests
     """
 
     done: tuple[Done, ...]
     inference: Inference
+    rounds: tuple[Round, ...]
+
+    @property
+    def edits(self) -> list[str]:
+        return [line for each in self.rounds for line in each.journal.describe(each.inference.model.proto)]
 
 
 def fold(
@@ -115,25 +134,39 @@ def _run(
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
     source = to_model_file(model)
-    inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    draft = Draft(Subject(inference))
-    faulty: set[tuple[GraphPath, int]] = {
-        (d.location.node.graph, d.location.node.position)
-        for d in inference.diagnostics
-        if d.severity is Severity.ERROR and d.location.node is not None
-    }
-    engine = Engine(draft, Table(sets, is_wanted), max_growth, by == "optimize", frozenset(faulty))
-    engine.run()
-    journal = draft.journal(by)
-    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
-    proto = apply(journal, declared)
+    rounds: list[Round] = []
+    done: list[Done] = []
+    subject = source
+    while True:
+        inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
+        engine = Engine(
+            Draft(Subject(inference)), Table(sets, is_wanted), max_growth, by == "optimize", _faulty(inference)
+        )
+        engine.run()
+        rounds.append(Round(inference, engine.draft.journal(by)))
+        done += engine.done
+        if not engine.done or len(rounds) == MAX_ROUNDS:
+            break
+        subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
+    declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))
+    proto = apply(rounds[-1].journal, declared)
     return OptimizeResult(
         model=as_given(model, proto),
-        done=tuple(engine.done),
-        inference=inference,
-        diagnostics=(*inference.diagnostics, *engine.left),
-        journal=journal,
+        done=tuple(done),
+        inference=rounds[0].inference,
+        diagnostics=(*rounds[0].inference.diagnostics, *engine.left),
+        journal=rounds[0].journal,
+        rounds=tuple(rounds),
         source=source,
         proto=proto,
         interface=interface,
+    )
+
+
+def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
+    """The nodes at which the inference has found an error."""
+    return frozenset(
+        (d.location.node.graph, d.location.node.position)
+        for d in inference.diagnostics
+        if d.severity is Severity.ERROR and d.location.node is not None
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,18 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.ops import standard_rules
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, Root
+from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
+
+T = TypeVar("T")
 
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
@@ -35,9 +40,21 @@ class Surroundings(Protocol):
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
 
+    repeats: Repeats
+
     @property
     def scope(self) -> Scope:
         """What is known of dims."""
+
+    @property
+    def twins(self) -> Twins:
+        """Constants that are there twice."""
+
+    def ask(self, node: Node) -> None:
+        """Have the rules asked about a node once more."""
+
+    def remembered(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` finds about the draft, until something is rewritten."""
 
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""
@@ -97,6 +114,13 @@ class Site:
     def scope(self) -> Scope:
         """What is known of dims; questions go to `known_eq(a, b, site.scope)` and the like."""
         return self.engine.scope
+
+    @property
+    def traits(self) -> Traits | None:
+        """Those of the operator; None when the package has no rule for it."""
+        rules = standard_rules().get(self.domain)
+        found = None if rules is None else rules.lookup(self.op_type, self.version)
+        return None if found is None else found.traits
 
     def attribute(self, name: str) -> AttributeProto | None:
         """An attribute, None when it is not given."""
@@ -210,11 +234,21 @@ class Site:
         node = found[0]
         if op_types and (node.domain or node.op_type not in op_types):
             return None
-        return Site(self.engine, node)
+        site = Site(self.engine, node)
+        return None if site.has_reference or not self.engine.draft.subject.is_ours(node.proto) else site
 
     def position_of(self, name: str) -> int:
         """Which of the node's outputs a value is. Raises ValueError for another one."""
         return self.node.outputs.index(name)
+
+    def siblings(self, at: int) -> list[Site]:
+        """The nodes of the same graph that read what input `at` reads, this one among them."""
+        return self.readers_of(self.input(at))
+
+    def readers_of(self, name: str) -> list[Site]:
+        """The nodes of the same graph that read a value."""
+        readers = self.engine.draft.readers(self.graph, name)
+        return [Site(self.engine, node) for node in readers if node.graph is self.graph]
 
     def is_only_reader(self, at: int) -> bool:
         """Whether nobody else needs what input `at` reads: it goes when this node does."""
@@ -224,6 +258,30 @@ class Site:
             return False
         readers = home.readers.get(name, {})
         return len(readers) == 1 and self.node in readers
+
+    def repeats(self) -> list[Site]:
+        """The nodes of the same operator with the same attributes that read values of the same names."""
+        return [Site(self.engine, node) for node in self.engine.repeats.of(self.node)]
+
+    def reads_as(self, other: Site) -> bool:
+        """Whether both nodes read the same values: equal names could mean others in another graph."""
+        return self.inputs == other.inputs and all(
+            self.graph.home(name) is other.graph.home(name) for name in self.inputs if name
+        )
+
+    def twin(self, name: str) -> str | None:
+        """Another constant that equals the constant `name` bit for bit, one that is to stay of the two."""
+        home = self.graph.home(name)
+        return None if home is None or name not in home.constants else self.engine.twins.first(home, name)
+
+    def is_droppable(self, name: str) -> bool:
+        """Whether a value is a constant that is no node, and goes when nobody reads it."""
+        home = self.graph.home(name)
+        return home is not None and name not in home.producers and self.engine.draft.is_droppable(home, name)
+
+    def feeds(self, name: str, *op_types: str) -> bool:
+        """Whether one of these operators, of any domain, reads a value."""
+        return any(node.op_type in op_types for node in self.engine.draft.readers(self.graph, name))
 
     # what it writes
 
@@ -273,14 +331,21 @@ class Site:
 
     def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
         """Whether every element of an integer input is in `[lo, hi]` in every run; False when that is not known."""
-        fact = self.fact(at)
-        known = self.elements(at)
+        return self.is_from(at, lo) and self.is_up_to(at, hi)
+
+    def is_from(self, at: int, lo: Dim) -> bool:
+        """Whether no element of an integer input is below `lo` in any run; False when that is not known."""
+        known, span = self.elements(at), self.fact(at).span
         if known is not None:
-            return all(self.at_most(lo, v) and self.at_most(v, hi) for v in known)
-        span = fact.span
-        if span is None or span.lo is None or span.hi is None:
-            return False
-        return self.at_most(lo, span.lo) and self.at_most(span.hi, hi)
+            return all(self.at_most(lo, v) for v in known)
+        return span is not None and span.lo is not None and self.at_most(lo, span.lo)
+
+    def is_up_to(self, at: int, hi: Dim) -> bool:
+        """Whether no element of an integer input is above `hi` in any run; False when that is not known."""
+        known, span = self.elements(at), self.fact(at).span
+        if known is not None:
+            return all(self.at_most(v, hi) for v in known)
+        return span is not None and span.hi is not None and self.at_most(span.hi, hi)
 
     def count(self, fact: SymbolicTensor) -> int | None:
         """The number of elements of a tensor, None when it depends on the run."""
@@ -301,7 +366,7 @@ class Site:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return self.node.origin is not None and (self.graph.path, self.node.origin) in self.engine.faulty
+        return self.node.source in self.engine.faulty
 
     @property
     def has_reference(self) -> bool:
@@ -326,6 +391,10 @@ class Site:
             if name and self.is_constant(at) and self.is_only_reader(at):
                 freed += self.nbytes(self.fact(at)) or 0
         return self.max_growth + freed
+
+    def ask_again(self) -> None:
+        """Have the rules asked about the node once more: something that they look at has changed."""
+        self.engine.ask(self.node)
 
     def evaluator(self) -> Evaluator | None:
         """What evaluates the operator on constants; None when nothing does."""
@@ -363,6 +432,31 @@ class Site:
         pairs = zip(self.node.outputs, values, strict=True)
         made = {old: new for old, new in pairs if old and new}
         return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
+
+    def keeps_all(self, law: str, values: Mapping[str, str]) -> Rewrite:
+        """As `keeps`, for outputs of several nodes of the graph, of this one among them, by name.
+
+        New nodes stand in for all of them, and read nothing that comes from one of them.
+        """
+        others = frozenset(values.keys() - set(self.node.outputs))
+        made = dict(values)
+        return Rewrite(law=law, values=made, siblings=others, nodes=tuple(self._nodes), constants=dict(self._constants))
+
+    def body(self, name: str) -> Graph | None:
+        """The graph that an attribute holds."""
+        at = next((i for i, a in enumerate(self.node.proto.attribute) if a.name == name), None)
+        return next((body for body in self.node.bodies if body.path.steps[-1].attribute == at), None)
+
+    def inlined(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
+        """A rewrite in which the nodes of a graph of the node take its place.
+
+        values   of the body, or new ones, that take the place of the node's outputs, in order
+        bound    input of the body -> the value of the graph around, or new one, that takes its place
+        """
+        made = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
+        return Rewrite(
+            law=law, values=made, body=body, bound=bound, nodes=tuple(self._nodes), constants=dict(self._constants)
+        )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
         """A new node with one output, which is returned; attributes that are None are left out."""

@@ -109,6 +109,10 @@ class Subject:
         return found and self.is_ours(node)
 
     @property
+    def ir_version(self) -> int:
+        return int(self.model.proto.ir_version)
+
+    @property
     def has_free_initializers(self) -> bool:
         """Whether an initializer need not be an input too; else constants are nodes."""
         return self.model.proto.ir_version >= 4
@@ -170,6 +174,10 @@ class Subject:
         rules = None if (domain, node.op_type, node.overload) in self._functions else standard_rules().get(domain)
         found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
         return NO_TRAITS if found is None else found.traits
+
+    def tells_dims(self, node: NodeProto) -> bool:
+        """Whether a node reads the dims of its input alone."""
+        return self.traits(node).tells_dims
 
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The node at a position of a graph."""

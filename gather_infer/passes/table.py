@@ -6,14 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
+from gather_infer.passes.draft import Graph
+from gather_infer.passes.rewrite import Arrangement, Rewrite
+from gather_infer.passes.site import Site, Surroundings
 
 ANY = ""
 """The operator of a rule that is asked about every node."""
 
 Rule: TypeAlias = Callable[[Site], "Rewrite | None"]
 """What may take the place of a node; None where the rule has nothing to say."""
+
+
+Arranging: TypeAlias = Callable[[Surroundings, Graph], "Arrangement | None"]
+"""What may be arranged anew in a graph on which no rule has anything more to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,14 @@ class Listed:
     rule: Rule
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is asked about whole graphs, once no rule has anything more to say of a node."""
+
+    name: str
+    arranging: Arranging
+
+
 class RewriteSet:
     """Rules that rewrite operators of one domain, in the order in which they are asked.
 
@@ -40,6 +53,7 @@ class RewriteSet:
     def __init__(self, domain: str = "") -> None:
         self.domain = domain
         self._rules: dict[str, list[Listed]] = {}
+        self._steps: list[Step] = []
 
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
         """Decorator: the function is asked about nodes of these operators; without any, about every node.
@@ -58,10 +72,20 @@ class RewriteSet:
 
         return add
 
-    def listed(self) -> Iterable[Listed]:
-        """Every rule."""
+    def arranges(self, function: Arranging) -> Arranging:
+        """Decorator: the function is asked about each graph once no rule has anything to say of a node."""
+        self._steps.append(Step(function.__name__.strip("_").replace("_", "-"), function))
+        return function
+
+    def listed(self) -> Iterable[Listed | Step]:
+        """Every rule, then every step."""
         for rules in self._rules.values():
             yield from rules
+        yield from self._steps
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return self._steps
 
     def of(self, op_type: str) -> Sequence[Listed]:
         """The rules for an operator."""
@@ -75,6 +99,11 @@ class Table:
         self._sets = tuple(sets)
         self._is_wanted = is_wanted
         self._found: dict[tuple[str, str, int], tuple[Listed, ...]] = {}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What to ask about whole graphs, in order."""
+        return tuple(step for rules in self._sets for step in rules.steps if self._is_wanted(step.name))
 
     def find(self, domain: str, op_type: str, version: int) -> tuple[Listed, ...]:
         """The rules to ask about a node, in order."""

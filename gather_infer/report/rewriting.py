@@ -24,7 +24,7 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     found = [d for d in result.diagnostics if d.code != "GI401"]
     after = [*interface_text(result.interface, view), *_verified(report, view)]
     if report.edits:
-        edits = result.journal.describe(result.source.proto) or ["nothing to do"]
+        edits = result.edits or ["nothing to do"]
         return [*edits, *after, *findings_text(found, result.source.name)]
     lines = [*_before_and_after(result, view.width), *_done(result, view.width)]
     if view.verbose:
@@ -88,7 +88,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
             for d in result.done
         ],
         "verification": None if report.verification is None else verification_members(report.verification),
-        "edits": [*result.journal.describe(result.source.proto)] if report.edits else None,
+        "edits": [*result.edits] if report.edits else None,
         "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
     }

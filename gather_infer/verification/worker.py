@@ -63,6 +63,8 @@ class OnnxRuntime:
         options.graph_optimization_level = self.ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
+        # else it takes another kernel, which rounds otherwise, where a weight has become an initializer
+        options.add_session_config_entry("session.disable_prepacking", "1")
         self.session = self.ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         # of sequences and optionals numpy's element types are those of onnx
         self.is_plain = all(o.type in _PLAIN or not o.type.startswith("tensor(") for o in self.session.get_outputs())

@@ -59,6 +59,7 @@ def run(proto: ModelProto, feeds: Feeds) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.add_session_config_entry("session.disable_prepacking", "1")  # another kernel for an initializer
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options)
     outputs: list[np.ndarray] = session.run(None, dict(feeds))
     return outputs

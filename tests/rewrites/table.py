@@ -106,6 +106,7 @@ def run(made: ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    options.add_session_config_entry("session.disable_prepacking", "1")  # another kernel for an initializer
     session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
     try:
         return list(session.run(None, dict(feeds)))

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from gather_infer.passes.rewrites import folding
+from gather_infer.passes.rewrites import (
+    chains,
+    common,
+    control,
+    folding,
+    gather,
+    gather_chains,
+    gather_elementwise,
+    gather_family,
+    gather_grids,
+    noops,
+    pairs,
+)
 
 FOLDING = (folding.rewrites,)
 """What `fold` does."""
 
-ALL = (*FOLDING,)
+GATHER = (
+    gather_grids.rewrites,
+    gather_chains.rewrites,
+    gather_family.rewrites,
+    gather_elementwise.rewrites,
+    gather.rewrites,
+)
+"""The gather family: first what takes from further up, a Slice last."""
+
+ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, *GATHER, common.rewrites, chains.rewrites)
 """What `optimize` does."""

@@ -1,0 +1,467 @@
+"""How sizes can be computed: from the shapes of values that are there, from each other, or as the graph does it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from gather_infer.passes.dims.arithmetic import Split, splits
+from gather_infer.passes.dims.terms import MAX_UNITS, Attributes, Elements, Pool, Price, Term, Unit, static_bytes
+from gather_infer.passes.draft import Graph, Node
+from gather_infer.passes.rewrites.targets import Choices
+from gather_infer.symbolic import Dim, Expr, Scope
+from gather_infer.tensor import DType, Shape, SymbolicTensor, from_values, make_values
+
+_MAX_CONCAT: Final = 12
+_MAX_KEPT: Final = 4  # values of the graph with the same elements that are looked at
+_MAX_SOURCES: Final = 12  # values that are looked at for one dim
+_MAX_SPLITS: Final = 8
+_MAX_DEPTH: Final = 4
+
+_TOLD: Final = frozenset({"Shape", "Size"})
+
+
+class Bench:
+    """Terms for sizes, the cheapest beside those of the pool.
+
+    opset   of ai.onnx
+    pool    what is computed anyway
+    limit   of the methods: the place of the node that reads the term; what it needs stands before
+    """
+
+    def __init__(self, graph: Graph, scope: Scope, opset: int) -> None:
+        self.graph = graph
+        self.scope = scope
+        self.opset = opset
+        self.pool = Pool()
+        self.settled: dict[str, Term] = {}  # values that stand
+        self._sources: dict[Shape, Term] = {}
+        self._axes: dict[Dim, list[tuple[Term, int]]] = {}
+        self._values: dict[tuple[DType, int, Elements], list[str]] = {}
+        self._standing: dict[tuple[object, ...], tuple[Node, int]] = {}
+        self._terms: dict[tuple[object, ...], Term] = {}
+        self._memo: dict[tuple[object, ...], Term | None] = {}
+        self._version = -1
+        self._open: set[tuple[object, ...]] = set()
+        self._read: set[str] = set()  # by nodes whose values may be computed otherwise
+        self._pieces: dict[tuple[object, ...], list[Term]] = {}
+        self._split: dict[Expr, list[Split]] = {}
+        self._places: list[int] = []
+        self._made_new: dict[tuple[object, ...], Term | None] = {}
+
+    # what there is
+
+    def settle(self, name: str, fact: SymbolicTensor, at: int) -> Term:
+        """A value that stands whatever is decided, behind place `at`."""
+        term = self.settled[name] = Term("", (), (), fact, at, frozenset(), name=name)
+        self._memo.clear()
+        self._pieces.clear()
+        self._made_new.clear()
+        self._places = []
+        shape = fact.shape
+        if shape and not all(isinstance(dim, int) for dim in shape):
+            known = self._sources.get(shape)
+            if known is None or known.at > at:
+                self._sources[shape] = term
+                for axis, dim in enumerate(shape):
+                    if not isinstance(dim, int):
+                        insort(self._axes.setdefault(dim, []), (term, axis), key=lambda held: held[0].at)
+        elements = elements_of(fact)
+        if elements is not None and fact.dtype is not None:
+            self._values.setdefault((fact.dtype, len(shape or ()), elements), []).insert(0, name)
+        return term
+
+    def enter(self, node: Node) -> None:
+        """A node of the graph whose values may be computed otherwise."""
+        self._read.update(node.inputs)
+        for at, name in enumerate(node.outputs):
+            fact = self.graph.fact(name) if name else None
+            if not isinstance(fact, SymbolicTensor):
+                continue
+            elements = elements_of(fact)
+            if elements is not None and fact.dtype is not None and fact.shape is not None:
+                self._values.setdefault((fact.dtype, len(fact.shape), elements), []).append(name)
+            attributes = _attributes(node)
+            if attributes is not None and len(node.outputs) == 1 and not node.domain:
+                tokens = tuple(self._token_of(name) for name in node.inputs)
+                self._standing.setdefault((node.op_type, tokens, attributes), (node, at))
+
+    # terms
+
+    def best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
+        """The cheapest term for a tensor of rank 0 or 1 that is filled in one of these ways."""
+        return self._best(dtype, rank, ways, self._place_before(limit))
+
+    def _best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
+        found: list[Term | None] = []
+        for way in ways:
+            if dtype is DType.INT64:
+                found.append(self._vector(way, limit) if rank else self._scalar_of(way[0], limit))
+            else:
+                found.append(self._narrow(dtype, rank, way, limit))
+        return self._cheapest(found)
+
+    def _place_before(self, limit: int) -> int:
+        """The least limit before which the same stands: readers at most places are in the same situation."""
+        if not self._places:
+            held = {term.at for term in self._sources.values()}
+            held |= {t.at for name, t in self.settled.items() if name in self._read or elements_of(t.fact) is not None}
+            self._places = sorted(held | {-1})
+        return self._places[bisect_left(self._places, limit) - 1] + 1
+
+    def value(self, name: str, limit: int) -> Term | None:
+        """The cheapest term for a value of the graph."""
+        settled = self.settled.get(name)
+        if settled is not None:
+            return settled if settled.at < limit else None
+        if not name or name not in self.graph.producers or name in self.graph.constants:
+            return self._constant_of(name) or self.settle(name, _tensor(self.graph.fact(name)), -1)
+        fact = _tensor(self.graph.fact(name))
+        elements = elements_of(fact)
+        if elements is None or fact.dtype is None or fact.shape is None:
+            return self.kept(name, limit)
+        return self._best(fact.dtype, len(fact.shape), [tuple((e,) for e in elements)], limit)
+
+    def kept(self, name: str, limit: int) -> Term | None:
+        """The node of the graph that writes a value, which reads the cheapest terms for its inputs."""
+        limit = self._place_before(limit)
+        key = ("kept", name, limit)
+        return self._remembered(key, lambda: self._kept(name, limit))
+
+    def _kept(self, name: str, limit: int) -> Term | None:
+        node, output = self.graph.producers[name]
+        if node.bodies:
+            return None
+        inputs = []
+        for read in node.inputs:
+            term = self.value(read, limit)
+            if term is None:
+                return None
+            inputs.append(term)
+        fact = _tensor(self.graph.fact(name))
+        return self._of_node(node, output, tuple(inputs), fact)
+
+    def _of_node(self, node: Node, output: int, inputs: tuple[Term, ...], fact: SymbolicTensor) -> Term | None:
+        is_same = all(
+            term.name == read or self.stands_for(read, term) for term, read in zip(inputs, node.inputs, strict=True)
+        )
+        name = node.outputs[output] if is_same else ""
+        return self._made(node.op_type, inputs, (), fact, name, node, output)
+
+    def _new(self, op_type: str, inputs: Sequence[Term | None], attributes: Attributes, elements: Elements, rank: int,
+             dtype: DType = DType.INT64) -> Term | None:  # fmt: skip
+        """A node over terms, or the one that the graph has."""
+        terms = tuple(term for term in inputs if term is not None)
+        if len(terms) < len(inputs):
+            return None
+        key = (op_type, terms, attributes)
+        if key in self._made_new:
+            return self._made_new[key]
+        fact = from_values(dtype, make_values(list(elements), (len(elements),) if rank else ()))
+        tokens = tuple(self._token(term) for term in terms)
+        standing = self._standing.get((op_type, tokens, attributes)) if None not in tokens else None
+        if standing is not None and standing[0].outputs[0] not in self.settled:
+            made = self._of_node(*standing, terms, fact)
+        else:
+            made = self._made(op_type, terms, attributes, fact)
+        self._made_new[key] = made
+        return made
+
+    def _made(self, op_type: str, inputs: tuple[Term, ...], attributes: Attributes, fact: SymbolicTensor,
+              name: str = "", node: Node | None = None, output: int = 0) -> Term | None:  # fmt: skip
+        key = (op_type, inputs, attributes, node)
+        found = self._terms.get((key, output))
+        if found is not None:
+            return found
+        below = frozenset[Unit]().union(*(term.units for term in inputs))
+        if len(below) >= MAX_UNITS:
+            return None
+        sibling = next((self._terms[key, i] for i in range(len(node.outputs)) if (key, i) in self._terms), None) \
+            if node else None  # fmt: skip
+        is_far = op_type in _TOLD and any(term.op_type or is_computed(self.graph, term.name) for term in inputs)
+        nbytes = static_bytes(fact) + sum(
+            static_bytes(term.fact) for term in inputs if term.elements is None and op_type not in _TOLD
+        )
+        is_gather = op_type == "Gather"
+        units = sibling.units if sibling else below | {Unit(Price(1, is_gather, is_far, 0 if name else 1, nbytes))}
+        at = max((term.at for term in inputs), default=-1)
+        made = self._terms[key, output] = Term(op_type, inputs, attributes, fact, at, units, name, node, output)
+        return made
+
+    def constant(self, elements: Elements, rank: int, dtype: DType = DType.INT64) -> Term:
+        """A constant of rank 0 or 1."""
+        key = ("", dtype, rank, elements)
+        found = self._terms.get(key)
+        if found is None:
+            fact = from_values(dtype, make_values(list(elements), (len(elements),) if rank else ()))
+            found = self._terms[key] = Term("", (), (), fact, -1, frozenset(), elements=elements)
+        return found
+
+    # ways to compute
+
+    def _narrow(self, dtype: DType, rank: int, way: Choices, limit: int) -> Term | None:
+        """A term of another type than int64, whose elements are in its range."""
+        if all(isinstance(each[0], int) for each in way):
+            return self.constant(tuple(each[0] for each in way), rank, dtype)
+        found = list(self._kept_with(dtype, rank, way, limit))
+        wide = self._vector(way, limit) if rank else self._scalar_of(way[0], limit)
+        if wide is not None:
+            elements = tuple(elements_of(wide.fact) or ())
+            found.append(self._new("Cast", [wide], (("to", int(dtype)),), elements, rank, dtype))
+        return self._cheapest(found)
+
+    def _scalar_of(self, choices: Iterable[Dim], limit: int) -> Term | None:
+        return self._cheapest([self._scalar(dim, limit) for dim in choices])
+
+    def _scalar(self, dim: Dim, limit: int, depth: int = 0) -> Term | None:
+        if isinstance(dim, int):
+            return self.constant((dim,), 0)
+        return self._remembered(("scalar", dim, limit), lambda: self._cheapest(self._scalars(dim, limit, depth)))
+
+    def _scalars(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
+        yield from self._kept_with(DType.INT64, 0, ((dim,),), limit)
+        yield from self._gathered(dim, limit)
+        for vector in self._parts(((dim,),), limit):
+            yield self._squeezed(vector, dim)
+        if depth < _MAX_DEPTH:
+            for op_type, left, right in self._splits(dim):
+                pair = self._scalar(left, limit, depth + 1), self._scalar(right, limit, depth + 1)
+                yield self._new(op_type, pair, (), (dim,), 0)
+
+    def _gathered(self, dim: Expr, limit: int) -> Sequence[Term]:
+        """A dim, read off the shapes that have it."""
+        found = self._pieces.get((dim, limit))
+        if found is None:
+            near = [(source, axis) for source, axis in self._axes.get(dim, ()) if source.at < limit]
+            found = self._pieces[dim, limit] = []
+            for source, axis in near[:_MAX_SOURCES]:
+                term = self._new("Gather", [self._shape(source), self.constant((axis,), 0)], (), (dim,), 0)
+                found += [] if term is None else [term]
+        return found
+
+    def _vector(self, way: Choices, limit: int, depth: int = 0) -> Term | None:
+        numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
+        if None not in numbers:
+            return self.constant(tuple(n for n in numbers if n is not None), 1)
+        return self._remembered(("vector", way, limit), lambda: self._cheapest(self._vectors(way, limit, depth)))
+
+    def _vectors(self, way: Choices, limit: int, depth: int) -> Iterator[Term | None]:
+        yield from self._parts(way, limit)
+        if len(way) == 1:
+            for dim in way[0]:
+                if not isinstance(dim, int):
+                    yield from self._single(dim, limit, depth)
+        elif len(way) <= _MAX_CONCAT:
+            yield self._concat(way, limit)
+
+    def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
+        """Vectors that stand, and pieces of shapes."""
+        yield from self._kept_with(DType.INT64, 1, way, limit)
+        found = self._pieces.get((way, limit))
+        if found is None:
+            found = self._pieces[way, limit] = [term for term in self._told(way, limit) if term is not None]
+        yield from found
+
+    def _told(self, way: Choices, limit: int) -> Iterator[Term | None]:
+        """Pieces of shapes."""
+        seen: set[Term] = set()
+        for dim in (c for each in way for c in each if not isinstance(c, int)):
+            for source, _ in self._axes.get(dim, ()):
+                if source in seen or source.at >= limit or len(seen) >= _MAX_SOURCES:
+                    continue
+                seen.add(source)
+                shape = source.fact.shape or ()
+                n, starts = len(way), [s for s in range(len(shape) - len(way) + 1) if _fits(shape[s:], way)]
+                for start in starts:
+                    yield from self._run(source, start, start + n)
+                if not starts:
+                    axes = [next((a for a, d in enumerate(shape) if d in each), -1) for each in way]
+                    if -1 not in axes:
+                        elements = tuple(shape[axis] for axis in axes)
+                        yield self._new("Gather", [self._shape(source), self.constant(tuple(axes), 1)], (), elements, 1)
+
+    def _run(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
+        """Some dims of a value, one after the other."""
+        shape = source.fact.shape or ()
+        if start == 0 and end == len(shape):
+            yield self._shape(source)
+            return
+        elements = shape[start:end]
+        if self.opset >= 15:
+            bounds: Attributes = (("end", end),) if start == 0 else (("end", end), ("start", start))
+            yield self._new("Shape", [source], bounds, elements, 1)
+        if self.opset >= 10:
+            given = [self.constant((number,), 1) for number in (start, end)]
+            yield self._new("Slice", [self._shape(source), *given], (), elements, 1)
+        else:
+            yield self._new("Slice", [self._shape(source)], (("ends", (end,)), ("starts", (start,))), elements, 1)
+
+    def _single(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
+        """Vectors of one element."""
+        yield self._unsqueezed(self._scalar(dim, limit, depth), dim)
+        if depth < _MAX_DEPTH:
+            for op_type, left, right in self._splits(dim):
+                a, b = self._vector(((left,),), limit, depth + 1), self._vector(((right,),), limit, depth + 1)
+                yield self._new(op_type, [a, b], (), (dim,), 1)
+                if not isinstance(left, int):
+                    yield self._new(op_type, [self._scalar(left, limit, depth + 1), b], (), (dim,), 1)
+                if not isinstance(right, int):
+                    yield self._new(op_type, [a, self._scalar(right, limit, depth + 1)], (), (dim,), 1)
+
+    def _concat(self, way: Choices, limit: int) -> Term | None:
+        """Pieces in a row: the cheapest for each beginning, from those for shorter ones."""
+        rows: list[tuple[Price, tuple[Term, ...]] | None] = [(Price(), ()), *[None] * len(way)]
+        for end in range(1, len(way) + 1):
+            for start in range(end):
+                before = rows[start]
+                if before is None or (start == 0 and end == len(way)):
+                    continue
+                piece = self._piece(way[start:end], limit)
+                if piece is None:
+                    continue
+                row = (*before[1], piece)
+                price = self.pool.extra(frozenset[Unit]().union(*(term.units for term in row)))
+                known = rows[end]
+                if known is None or (price, len(row)) < (known[0], len(known[1])):
+                    rows[end] = price, row
+        found = rows[-1]
+        if found is None:
+            return None
+        elements = tuple(e for term in found[1] for e in elements_of(term.fact) or ())
+        return self._new("Concat", found[1], (("axis", 0),), elements, 1)
+
+    def _piece(self, way: Choices, limit: int) -> Term | None:
+        if len(way) == 1:
+            return self._vector(way, limit)
+        numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
+        if None not in numbers:
+            return self.constant(tuple(n for n in numbers if n is not None), 1)
+        return self._remembered(("parts", way, limit), lambda: self._cheapest(self._parts(way, limit)))
+
+    def _kept_with(self, dtype: DType, rank: int, way: Choices, limit: int) -> Iterator[Term | None]:
+        """Values of the graph that have these elements."""
+        for elements in _combinations(way):
+            for name in self._values.get((dtype, rank, elements), ())[:_MAX_KEPT]:
+                settled = self.settled.get(name)
+                if settled is not None:
+                    yield settled if settled.at < limit else None
+                else:
+                    yield self.kept(name, limit)
+
+    def _shape(self, source: Term) -> Term | None:
+        return self._new("Shape", [source], (), source.fact.shape or (), 1)
+
+    def _squeezed(self, vector: Term | None, dim: Dim) -> Term | None:
+        if self.opset < 13:
+            return self._new("Squeeze", [vector], (("axes", (0,)),), (dim,), 0)
+        return self._new("Squeeze", [vector, self.constant((0,), 1)], (), (dim,), 0)
+
+    def _unsqueezed(self, scalar: Term | None, dim: Dim) -> Term | None:
+        if self.opset < 13:
+            return self._new("Unsqueeze", [scalar], (("axes", (0,)),), (dim,), 1)
+        return self._new("Unsqueeze", [scalar, self.constant((0,), 1)], (), (dim,), 1)
+
+    def _splits(self, dim: Expr) -> list[Split]:
+        found = self._split.get(dim)
+        if found is not None:
+            return found
+        near = [known for known in self._axes if isinstance(known, Expr) and known.symbols <= dim.symbols]
+        found = self._split[dim] = list(islice(splits(dim, near, self.scope, self.opset), _MAX_SPLITS))
+        return found
+
+    # choosing
+
+    def _cheapest(self, terms: Iterable[Term | None]) -> Term | None:
+        best: Term | None = None
+        least: Price | None = None
+        for term in terms:
+            if term is None:
+                continue
+            price = self.pool.extra(term.units)
+            if least is None or price < least:
+                best, least = term, price
+        return best
+
+    def _remembered(self, key: tuple[object, ...], make: Callable[[], Term | None]) -> Term | None:
+        if self._version != self.pool.version:
+            self._memo.clear()
+            self._version = self.pool.version
+        if key in self._memo:
+            return self._memo[key]
+        if key in self._open or len(self._open) > 40:
+            return None  # it would be computed from itself
+        self._open.add(key)
+        found = make()
+        self._open.discard(key)
+        self._memo[key] = found
+        return found
+
+    def stands_for(self, name: str, term: Term) -> bool:
+        """Whether a name of the graph is that of this constant."""
+        return term.elements is not None and self._token_of(name) == self._token(term)
+
+    def _token(self, term: Term) -> object:
+        """What tells a value that stands, or a constant, apart from others; None for a value that does not stand."""
+        if term.elements is not None:
+            return term.fact.dtype, term.fact.rank, term.elements
+        return term.name or None
+
+    def _token_of(self, name: str) -> object:
+        constant = self._constant_of(name)
+        return name if constant is None else self._token(constant)
+
+    def _constant_of(self, name: str) -> Term | None:
+        """A small integer constant of the graph."""
+        if not name or self.graph.held(name) is None:
+            return None
+        fact = _tensor(self.graph.fact(name))
+        elements = elements_of(fact)
+        if elements is None or fact.dtype is None or not all(isinstance(e, int) for e in elements):
+            return None
+        return self.constant(elements, len(fact.shape or ()), fact.dtype)
+
+
+def elements_of(fact: SymbolicTensor) -> Elements | None:
+    """The elements of an int32 or int64 tensor of rank 0 or 1 when all of them are known, and up to 64."""
+    values = fact.values
+    if fact.dtype not in (DType.INT32, DType.INT64) or values is None or values.ndim > 1 or values.size > 64:
+        return None
+    found = tuple(values.ravel().tolist())
+    return found if all(isinstance(e, (int, Expr)) for e in found) else None
+
+
+def is_computed(graph: Graph, name: str) -> bool:
+    """Whether a node computes the value: it is no input of a graph, and no constant."""
+    return graph.producer(name) is not None and graph.held(name) is None
+
+
+def _tensor(value: object) -> SymbolicTensor:
+    return value if isinstance(value, SymbolicTensor) else SymbolicTensor()
+
+
+def _fits(shape: Shape, way: Choices) -> bool:
+    return all(dim in each for dim, each in zip(shape, way, strict=False))
+
+
+def _combinations(way: Choices) -> Iterator[Elements]:
+    """Some of the ways to choose: the elements that come last in their choices, which are those that a node has."""
+    first = tuple(each[0] for each in way)
+    last = tuple(each[-1] for each in way)
+    yield last
+    if first != last:
+        yield first
+
+
+def _attributes(node: Node) -> Attributes | None:
+    """The attributes that are integers, in order of name, as a new node has them; None when there are others."""
+    found: list[tuple[str, int | tuple[int, ...]]] = []
+    for attribute in node.proto.attribute:
+        if attribute.ref_attr_name or attribute.type not in (attribute.INT, attribute.INTS):
+            return None
+        if attribute.type == attribute.INTS:
+            found.append((attribute.name, tuple(attribute.ints)))
+        elif (node.op_type, attribute.name, attribute.i) not in (("Gather", "axis", 0), ("Shape", "start", 0)):
+            found.append((attribute.name, attribute.i))
+    return tuple(sorted(found))

@@ -1,0 +1,368 @@
+"""Which sizes a graph needs, how each of them is computed, and whether that is cheaper than what it does now.
+
+A size is an integer tensor of rank 0 or 1 whose elements are all known as dims. A node that computes nothing else need
+not stand: whoever reads a size, a Reshape say, can read anything that has the same elements. So the graph is taken for
+the nodes that do other work, the sizes that those read, and a bench on which these are made. Acyclic: a new node stands
+behind what it reads and before what reads it, in one order of the nodes of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx import NodeProto, helper
+
+from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
+from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
+from gather_infer.passes.draft import Graph, Node
+from gather_infer.passes.evaluate.constant import Constant, from_integers
+from gather_infer.passes.rewrite import Arrangement, Cost
+from gather_infer.passes.rewrites.targets import SIZES, Choices, choices
+from gather_infer.passes.site import Site, Unavailable
+from gather_infer.places import Root
+from gather_infer.tensor import DType, SymbolicTensor, make_values
+
+if TYPE_CHECKING:
+    from gather_infer.passes.site import Surroundings
+
+LAW: Final = "a size is read off the shape of an input, and computed once"
+_ROUNDS: Final = 3
+
+
+@dataclass(slots=True, eq=False)
+class Need:
+    """A size that has to be there.
+
+    ways     what its elements may be
+    readers  the inputs that read it
+    limit    the place of the first of them
+    output   the name that it has to have, "" for any
+    """
+
+    name: str
+    dtype: DType
+    rank: int
+    ways: tuple[Choices, ...]
+    readers: list[tuple[Node, int]] = field(default_factory=list)
+    limit: int = 0
+    output: str = ""
+    term: Term | None = None
+
+
+def planned(engine: Surroundings, graph: Graph) -> Arrangement | None:
+    """The sizes of a graph computed at their cheapest; None where the graph does so."""
+    if graph.path.root is not Root.GRAPH or engine.draft.subject.is_trained:
+        return None
+    if not any(_is_size_node(engine, node) for node in graph.nodes):
+        return None
+    try:
+        return _Plan(engine, graph).arrangement()
+    except Unavailable:
+        return None
+
+
+class _Plan:
+    def __init__(self, engine: Surroundings, graph: Graph) -> None:
+        self.engine, self.graph = engine, graph
+        self.order = engine.draft.sequence(graph)
+        self.place = {node: at for at, node in enumerate(self.order)}
+        self.bench = Bench(graph, engine.scope, graph.versions.get("", 0))
+        self.needs: dict[tuple[object, ...], Need] = {}
+        self.stands: set[Node] = set()
+        self._pending: list[Node] = []
+
+    def arrangement(self) -> Arrangement | None:
+        self._see_outside()
+        for node in self.order:
+            if _is_size_node(self.engine, node):
+                self.bench.enter(node)
+        self._stand_roots()
+        while True:
+            self._stand_all()
+            if not self._solve():
+                break
+        self._improve()
+        if not self._name_outputs():
+            return None
+        now = self._price_now()
+        then = total({unit for need in self.needs.values() if need.term for unit in need.term.units})
+        if not (then[:3] < now[:3] and then.nbytes <= now.nbytes):
+            return None
+        cost = Cost(then.nodes - now.nodes, then.nbytes - now.nbytes)
+        return _Writer(self, cost).arrangement()
+
+    # what stands, and what it needs
+
+    def _see_outside(self) -> None:
+        """What the graph can read that it does not compute."""
+        for name in self.graph.inputs:
+            self._settle(name, -1)
+        owner, inner = self.graph.owner, self.graph
+        while owner is not None:
+            outer = owner.graph
+            for name in outer.inputs:
+                if inner.home(name) is outer:
+                    self._settle(name, -1)
+            order, sizes = self._sizes_of(outer)
+            end = order[owner]
+            names = dict.fromkeys(name for at, name in sizes if at < end)
+            for name in (name for node in self.graph.nodes for name in node.inputs):
+                found = outer.producers.get(name)
+                if found is not None and order[found[0]] < end and name not in outer.constants:
+                    names[name] = None
+            for name in names:
+                if inner.home(name) is outer:
+                    self._settle(name, -1)
+            owner = outer.owner
+
+    def _sizes_of(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
+        """The places of the nodes of a graph around this one, and the sizes that they compute, with their places."""
+
+        def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
+            order = {node: at for at, node in enumerate(self.engine.draft.sequence(graph))}
+            return order, [
+                (at, name)
+                for node, at in order.items()
+                if _is_size_node(self.engine, node)
+                for name in node.outputs
+                if name
+            ]
+
+        return self.engine.remembered(("sizes", graph), found)
+
+    def _settle(self, name: str, at: int) -> None:
+        fact = self.graph.fact(name)
+        if isinstance(fact, SymbolicTensor):
+            self.bench.settle(name, fact, at)
+
+    def _stand_roots(self) -> None:
+        graph = self.graph
+        for node in self.order:
+            if not self.engine.draft.is_removable(node) or any(name in graph.fixed for name in node.outputs):
+                self._stand(node)
+        for name in dict.fromkeys(graph.outputs):
+            found = graph.producers.get(name)
+            if found is not None and name not in graph.fixed:
+                self._demand(name, self.place[found[0]], output=name)
+
+    def _stand(self, node: Node) -> None:
+        if node not in self.stands:
+            self.stands.add(node)
+            self._pending.append(node)
+
+    def _stand_all(self) -> None:
+        while self._pending:
+            node = self._pending.pop()
+            at = self.place[node]
+            for name in node.outputs:
+                if name:
+                    self._settle(name, at)
+            for reader in (node, *_inner(node)):
+                for index, name in enumerate(reader.inputs):
+                    if name and reader.graph.home(name) is self.graph:
+                        self._demand(name, at, reader, index)
+
+    def _demand(self, name: str, limit: int, reader: Node | None = None, index: int = 0, output: str = "") -> None:
+        """Something that stands reads a value."""
+        found = self.graph.producers.get(name)
+        if found is None or name in self.graph.constants or found[0] in self.stands:
+            return
+        fact = self.graph.fact(name)
+        if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None or len(fact.shape) > 1:
+            self._stand(found[0])
+            return
+        elements = elements_of(fact)
+        ways: tuple[Choices, ...] = ()
+        if reader is not None and not reader.domain and SIZES.get(reader.op_type) == index:
+            ways = tuple(choices(Site(self.engine, reader)))
+        if elements is not None:
+            exact: Choices = tuple((e,) for e in elements)
+            ways = (*ways, exact) if exact not in ways else ways
+        if not ways:
+            self._stand(found[0])
+            return
+        key = (fact.dtype, len(fact.shape), ways, output, "" if elements is not None else name)
+        need = self.needs.get(key)
+        if need is None:
+            need = self.needs[key] = Need(name, fact.dtype, len(fact.shape), ways, limit=limit, output=output)
+        need.limit = min(need.limit, limit)
+        if reader is not None:
+            need.readers.append((reader, index))
+
+    def _solve(self) -> bool:
+        """Find a term for each need; whether a node has to stand because there is none."""
+        self.bench.pool = pool = Pool()
+        for key, need in sorted(self.needs.items(), key=lambda item: item[1].limit):
+            need.term = self.bench.best(need.dtype, need.rank, need.ways, need.limit)
+            if need.term is not None:
+                pool.add(need.term)
+                continue
+            del self.needs[key]
+            for name in [reader.inputs[at] for reader, at in need.readers] or [need.output]:
+                self._stand(self.graph.producers[name][0])
+        return bool(self._pending)
+
+    def _improve(self) -> None:
+        """Decide on each need again, now that the others are there."""
+        pool = self.bench.pool
+        for _ in range(_ROUNDS):
+            is_better = False
+            for need in self.needs.values():
+                assert need.term is not None, "every need has a term"
+                if pool.is_shared(need.term):
+                    continue
+                pool.remove(need.term)
+                found = self.bench.best(need.dtype, need.rank, need.ways, need.limit)
+                if found is not None and pool.extra(found.units) < pool.extra(need.term.units):
+                    need.term, is_better = found, True
+                pool.add(need.term)
+            if not is_better:
+                break
+
+    def _name_outputs(self) -> bool:
+        """Let each output of the graph be a node of its own, which can take its name."""
+        taken: set[Term] = set()
+        for need in self.needs.values():
+            if not need.output:
+                continue
+            term = need.term
+            assert term is not None, "every need has a term"
+            own = self.bench.kept(need.output, need.limit)
+            outputs = set(self.graph.outputs) - {need.output}
+            if term in taken or not term.op_type or term.name in outputs or _kept_name(term) in outputs:
+                term = own
+            if term is None or term in taken:
+                return False
+            taken.add(term)
+            need.term = term
+        return True
+
+    def _price_now(self) -> Price:
+        """What the nodes cost that need not stand."""
+        units = []
+        for node in self.graph.nodes:
+            if node in self.stands or node.is_constant:
+                continue
+            is_shape = self.engine.draft.subject.traits(node.proto).tells_dims
+            is_far = is_shape and is_computed(self.graph, node.inputs[0])
+            nbytes = 0
+            for name in (*(() if is_shape else node.inputs), *node.outputs):
+                fact = self.graph.fact(name) if name and self.graph.held(name) is None else None
+                nbytes += static_bytes(fact) if isinstance(fact, SymbolicTensor) else 0
+            is_gather = node.op_type == "Gather" and not node.domain
+            units.append(Unit(Price(1, is_gather, is_far, 0, nbytes)))
+        return total(units)
+
+
+class _Writer:
+    """Terms as nodes."""
+
+    def __init__(self, plan: _Plan, cost: Cost) -> None:
+        self.plan, self.cost = plan, cost
+        self.engine, self.graph = plan.engine, plan.graph
+        self.names: dict[Term, str] = {}
+        self.constants: dict[str, Constant] = {}
+        self.nodes: list[tuple[NodeProto, Node, tuple[SymbolicTensor, ...]]] = []
+        self.inputs: list[tuple[Node, int, str]] = []
+        self.renamed: dict[str, str] = {}
+        self.wired: dict[Node, tuple[Term, ...]] = {}
+
+    def arrangement(self) -> Arrangement | None:
+        needs = list(self.plan.needs.values())
+        for need in needs:
+            assert need.term is not None, "every need has a term"
+            name = self._name(need.term)
+            for reader, at in need.readers:
+                if reader.inputs[at] != name:
+                    if reader.graph is not self.graph and name not in self._new() \
+                            and reader.graph.home(name) is not self.graph.home(name):  # fmt: skip
+                        return None  # the name means another value in that subgraph
+                    self.inputs.append((reader, at, name))
+            if need.output and name != need.output:
+                self.renamed[name] = need.output
+        for name, output in self.renamed.items():
+            readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
+            if any(reader.graph.home(output) is not self.graph for reader in readers):
+                return None  # the name of the output means another value in that subgraph
+        first = next(need for need in needs)
+        return Arrangement(
+            law=LAW,
+            name=first.name,
+            cost=self.cost,
+            nodes=tuple(self.nodes),
+            constants=self.constants,
+            inputs=tuple(self.inputs),
+            renamed=self.renamed,
+        )
+
+    def _new(self) -> set[str]:
+        return {name for proto, _, _ in self.nodes for name in proto.output} | self.constants.keys()
+
+    def _name(self, term: Term) -> str:
+        found = self.names.get(term)
+        if found is None:
+            found = self.names[term] = self._write(term)
+        return found
+
+    def _write(self, term: Term) -> str:
+        if term.elements is not None:
+            values = make_values(list(term.elements), () if term.fact.rank == 0 else (len(term.elements),))
+            constant = from_integers(int(term.fact.dtype or DType.INT64), values)
+            return self.engine.constant(self.graph, constant, "size", self.constants)
+        if not term.op_type:
+            return term.name
+        node = term.node
+        if node is not None and self.wired.setdefault(node, term.inputs) == term.inputs:
+            for at, (name, given) in enumerate(zip(node.inputs, term.inputs, strict=True)):
+                if given.elements is not None and self.plan.bench.stands_for(name, given):
+                    continue
+                wanted = self._name(given)
+                if wanted != name and (node, at, wanted) not in self.inputs:
+                    self.inputs.append((node, at, wanted))
+            return node.outputs[term.output]
+        inputs = [self._name(given) for given in term.inputs]
+        before = self.plan.order[min(term.at + 1, len(self.plan.order) - 1)]
+        if node is None:
+            outputs = [self.engine.fresh(term.op_type)]
+            attributes: dict[str, Any] = dict(term.attributes)
+            proto = helper.make_node(term.op_type, inputs, outputs, **attributes)
+            self.nodes.append((proto, before, (term.fact,)))
+            return outputs[0]
+        proto = NodeProto()
+        proto.CopyFrom(node.proto)
+        del proto.input[:]
+        del proto.output[:]
+        outputs = [self.engine.fresh(name) if name else "" for name in node.outputs]
+        proto.input.extend(inputs)
+        proto.output.extend(outputs)
+        facts = [self.graph.fact(name) for name in node.outputs]
+        self.nodes.append(
+            (proto, before, tuple(f if isinstance(f, SymbolicTensor) else SymbolicTensor() for f in facts))
+        )
+        return outputs[term.output]
+
+
+def _kept_name(term: Term) -> str:
+    return term.node.outputs[term.output] if term.node is not None else ""
+
+
+def _inner(node: Node) -> Iterator[Node]:
+    """The nodes in the graphs that a node holds, at any depth."""
+    for body in node.bodies:
+        for inner in body.nodes:
+            yield inner
+            yield from _inner(inner)
+
+
+def _is_size_node(engine: Surroundings, node: Node) -> bool:
+    """Whether all that a node computes and somebody reads are sizes."""
+    if node.is_constant or not engine.draft.is_removable(node) or Site(engine, node).is_faulty:
+        return False
+    needed = [name for name in node.outputs if name and engine.draft.is_needed(node.graph, name)]
+    for name in needed:
+        fact = node.graph.fact(name)
+        if not isinstance(fact, SymbolicTensor) or elements_of(fact) is None:
+            return False
+    return bool(needed)

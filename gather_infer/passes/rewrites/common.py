@@ -1,0 +1,68 @@
+"""What is there twice."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.passes.draft import Node
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+
+rewrites = RewriteSet()
+
+QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
+"""Operators in whose patterns runtimes expect nodes and constants of their own."""
+
+
+@rewrites.rewrites(name="common-constants")
+def common_constants(site: Site) -> Rewrite | None:
+    """a == b, constants of the same type, shape and bits; a graph sees those of the graphs around it"""
+    if site.rests_on_training:
+        return None
+    law = "a == b, constants of the same type, shape and bits"
+    if site.node.is_constant:
+        twin = _twin(site, site.output())
+        return None if twin is None else site.keeps(law, twin)
+    for name in dict.fromkeys(site.inputs):
+        if name and site.is_droppable(name):
+            twin = _twin(site, name)
+            if twin is not None:
+                return Rewrite(law=law, merged={name: twin})
+    return None
+
+
+def _twin(site: Site, name: str) -> str | None:
+    twin = site.twin(name)
+    return None if twin is None or _is_apart(site, name) or _is_apart(site, twin) else twin
+
+
+def _is_apart(site: Site, name: str) -> bool:
+    """Whether a constant belongs to a quantization. No rewrite makes it so, and many may come to read it."""
+    memory = site.engine.twins.apart
+    key = site.graph.home(name), name
+    if key not in memory:
+        memory[key] = site.feeds(name, *QUANTIZATION)
+    return memory[key]
+
+
+@rewrites.rewrites(name="common-subexpressions")
+def common_subexpressions(site: Site) -> Rewrite | None:
+    """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
+    node, traits = site.node, site.traits
+    if node.is_constant or node.bodies or node.op_type in QUANTIZATION or traits is None or not traits.deterministic:
+        return None
+    for other in site.repeats():
+        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)) and site.reads_as(other):
+            if _stays(other.node, node):
+                return site.keeps("op(x) == op(x), both read the same", *other.outputs)
+            if _stays(node, other.node):
+                other.ask_again()
+    return None
+
+
+def _stays(other: Node, node: Node) -> bool:
+    """Whether of two nodes that are the same it is the other one that stays: it comes first, or stands further out."""
+    if other.graph is node.graph:
+        return other.place < node.place
+    return other.graph in node.graph.around()

@@ -1,0 +1,337 @@
+"""A Gather of what another node has moved: it takes the same elements from before that node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.indexing import (
+    FAR,
+    axes_of,
+    axis_of,
+    gathered_constant,
+    is_smaller,
+    pick_of,
+    picked,
+    slices_of,
+)
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import Shape
+
+rewrites = RewriteSet()
+
+
+@rewrites.rewrites("Gather")
+def gather_of_gather(site: Site) -> Rewrite | None:
+    """Gather(Gather(x, i, axis=a), j, axis=b) == Gather(x, Gather(i, j, axis=b-a), axis=a), a <= b < a + rank(i).
+
+    j addresses an axis of i, so it counts the same positions there, from the end too. Where both are constant, so is
+    what the inner Gather gives.
+    """
+    pick, inner = pick_of(site), site.producer(0, "Gather")
+    first = None if inner is None else pick_of(inner)
+    if pick is None or inner is None or first is None or not first.axis <= pick.axis < first.axis + len(first.shape):
+        return None
+    at = pick.axis - first.axis
+    shape = first.shape[:at] + pick.shape + first.shape[at + 1 :]
+    law = "Gather of a Gather takes the indices that the inner one is asked for"
+    if inner.is_constant(1) and pick.indices is not None and all(isinstance(d, int) for d in shape):
+        taken = gathered_constant(site, inner.input(1), pick.indices, pick.shape, at)
+        if taken is None:
+            return None
+        return site.keeps(law, site.new("Gather", [inner.input(0), taken], axis=first.axis))
+    indices = site.new("Gather", [inner.input(1), site.input(1)], axis=at)
+    return site.keeps(law, site.new("Gather", [inner.input(0), indices], axis=first.axis))
+
+
+@rewrites.rewrites("Gather")
+def gather_of_concat(site: Site) -> Rewrite | None:
+    """Gather(Concat(x, y), i) == Gather(y, i - dim(x)), when every i is constant and in y; likewise of the end.
+
+    Where the indices are whole parts, one after the other, it is a Concat of these parts.
+    """
+    pick, concat = pick_of(site), site.producer(0, "Concat")
+    if pick is None or concat is None or not pick.indices or axis_of(concat, len(pick.data)) != pick.axis:
+        return None
+    lengths: list[Dim] = []
+    for at in range(len(concat.inputs)):
+        shape = concat.shape(at)
+        if shape is None or len(shape) != len(pick.data):
+            return None
+        lengths.append(shape[pick.axis])
+    found = [_part(site, lengths, index) for index in pick.indices]
+    places = [place for place in found if place is not None]
+    if len(places) != len(found):
+        return None
+    parts = {part for part, _ in places}
+    if len(parts) == 1:
+        (part,) = parts
+        made = picked(site, concat.input(part), [index for _, index in places], pick.shape, pick.axis)
+        return site.keeps("Gather of a Concat takes from the part that the indices are in", made)
+    if len(pick.shape) != 1:
+        return None
+    whole = _whole_parts(lengths, places)
+    if whole is None:
+        return None
+    made = site.new("Concat", [concat.input(part) for part in whole], axis=pick.axis)
+    return site.keeps("Gather of whole parts of a Concat is a Concat of these", made)
+
+
+def _part(site: Site, lengths: Sequence[Dim], index: int) -> tuple[int, int] | None:
+    """The part of a Concat that an index is in, and the index there; None when sizes leave that open."""
+    order = range(len(lengths)) if index >= 0 else range(len(lengths) - 1, -1, -1)
+    for part in order:
+        length = lengths[part]
+        reaches = index + 1 if index >= 0 else -index
+        if part == order[-1] or site.at_most(reaches, length):
+            return part, index
+        if not isinstance(length, int):
+            return None
+        index += -length if index >= 0 else length
+    return None
+
+
+def _whole_parts(lengths: Sequence[Dim], places: Sequence[tuple[int, int]]) -> list[int] | None:
+    """The parts that indices take whole, in their order; None when they take something else."""
+    parts: list[int] = []
+    at = 0
+    while at < len(places):
+        part, _ = places[at]
+        length = lengths[part]
+        if not isinstance(length, int) or length < 1:
+            return None
+        taken = [(p, i % length) for p, i in places[at : at + length]]
+        if taken != [(part, i) for i in range(length)]:
+            return None
+        parts.append(part)
+        at += length
+    return parts
+
+
+@rewrites.rewrites("Gather")
+def gather_of_split(site: Site) -> Rewrite | None:
+    """Gather(Split(x)[k], i) == Gather(x, i + dims before k), the indices constant and not negative."""
+    pick, split = pick_of(site), site.producer(0, "Split")
+    if pick is None or split is None or not pick.positions or axis_of(split, len(pick.data)) != pick.axis:
+        return None
+    offset = 0
+    for name in split.outputs[: split.position_of(site.input(0))]:
+        shape = split.known(name).shape
+        length = None if shape is None else shape[pick.axis]
+        if not isinstance(length, int):
+            return None
+        offset += length
+    made = picked(site, split.input(0), [i + offset for i in pick.positions], pick.shape, pick.axis)
+    return site.keeps("Gather of a part of a Split takes from the whole", made)
+
+
+@rewrites.rewrites("Gather")
+def gather_of_slice(site: Site) -> Rewrite | None:
+    """Gather(Slice(x, s, e, axis, d), i) == Gather(x, s + d*i), the Slice of that axis alone.
+
+    s, d and i are constant, and s is a position of x in every run: only then is it not moved to the end of the axis.
+    From the front on with step 1 (s == 0), any indices that are not negative stay as they are.
+    """
+    pick, cut = pick_of(site), site.producer(0, "Slice")
+    slices = None if pick is None or cut is None else slices_of(cut, len(pick.data))
+    data = None if cut is None else cut.shape(0)
+    if pick is None or cut is None or data is None or slices is None or len(slices) != 1 or slices[0][0] != pick.axis:
+        return None
+    _, start, end, step = slices[0]
+    if pick.indices is None:
+        if start != 0 or step != 1 or not site.is_from(1, 0):
+            return None
+        made = site.new("Gather", [cut.input(0), site.input(1)], axis=pick.axis)
+        return site.keeps("Gather of the first rows takes from all rows", made)
+    counted = [_before_slice(site, data[pick.axis], start, end, step, i) for i in pick.indices]
+    indices = [i for i in counted if i is not None]
+    if len(indices) != len(counted) or (site.version < 11 and any(i < 0 for i in indices)):
+        return None
+    made = picked(site, cut.input(0), indices, pick.shape, pick.axis)
+    return site.keeps("Gather of a Slice counts from where that starts", made)
+
+
+def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, index: int) -> int | None:
+    """The index in x of what has this one in `x[start:end:step]`, in each run in which it is one; else None."""
+    if index < 0:
+        if step != 1:
+            return None
+        if end < 0:
+            return end + index
+        if end >= FAR or site.at_most(length, end):
+            return index
+        return end + index if site.at_most(end, length) and end + index >= 0 else None
+    if start < 0:
+        found = start + step * index
+        return found if found < 0 and (start == -1 or site.at_most(-start, length)) else None
+    if step > 0:
+        return start + step * index
+    if start >= FAR or site.at_most(length, start + 1):
+        return -1 + step * index
+    found = start + step * index
+    return found if found >= 0 and site.at_most(start + 1, length) else None
+
+
+@rewrites.rewrites("Gather")
+def gather_of_unsqueeze(site: Site) -> Rewrite | None:
+    """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), axis not among the axes.
+
+    Where it is one of them, its length is 1 and a scalar index takes it away: it was not needed. Squeeze likewise: what
+    it has taken away is no axis of the Gather. It pays when less is taken than there is.
+    """
+    pick, made_by = pick_of(site), site.producer(0, "Unsqueeze", "Squeeze")
+    if pick is None or made_by is None:
+        return None
+    before = made_by.rank(0)
+    rank = len(pick.data)
+    if before is None:
+        return None
+    is_added = made_by.op_type == "Unsqueeze"
+    axes = axes_of(made_by, rank if is_added else before)
+    if axes is None or before != rank + (-len(axes) if is_added else len(axes)):
+        return None
+    law = f"Gather of {made_by.op_type} takes from before it"
+    if is_added and pick.axis in axes:
+        if pick.shape != ():
+            return None
+        left = [a if a < pick.axis else a - 1 for a in axes if a != pick.axis]
+        return site.keeps(law, site.unsqueeze(made_by.input(0), left) if left else made_by.input(0))
+    if not is_smaller(site, pick):
+        return None
+    wide = rank if is_added else before  # of the tensor that has the axes
+    kept = [a for a in range(wide) if a not in axes]
+    axis = pick.axis - sum(a < pick.axis for a in axes) if is_added else kept[pick.axis]
+    grown = len(pick.shape) - 1
+    wide_axis = pick.axis if is_added else axis
+    moved = [a if a < wide_axis else a + grown for a in axes]
+    taken = site.new("Gather", [made_by.input(0), site.input(1)], axis=axis)
+    return site.keeps(law, site.unsqueeze(taken, moved) if is_added else site.squeeze(taken, moved))
+
+
+@rewrites.rewrites("Gather")
+def gather_of_transpose(site: Site) -> Rewrite | None:
+    """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm'), perm' the order that is left.
+
+    Where perm' leaves all axes in place there is no Transpose. Else it pays when less is taken than there is.
+    """
+    pick, turned = pick_of(site), site.producer(0, "Transpose")
+    if pick is None or turned is None:
+        return None
+    rank, q = len(pick.data), len(pick.shape)
+    perm = turned.integers("perm") or tuple(range(rank))[::-1]
+    if sorted(perm) != list(range(rank)):
+        return None
+    source = perm[pick.axis]
+
+    def place(axis: int) -> int:
+        return axis if axis < source else axis - 1 + q
+
+    order = [place(a) for a in perm[: pick.axis]] + list(range(source, source + q))
+    order += [place(a) for a in perm[pick.axis + 1 :]]
+    is_in_place = order == sorted(order)
+    if not is_in_place and not is_smaller(site, pick):
+        return None
+    made = site.new("Gather", [turned.input(0), site.input(1)], axis=source)
+    law = "Gather of a Transpose takes along the axis that it comes from"
+    return site.keeps(law, made if is_in_place else site.new("Transpose", [made], perm=order))
+
+
+@rewrites.rewrites("Gather")
+def gather_of_expand(site: Site) -> Rewrite | None:
+    """Gather(Expand(x, s), i, axis) == Expand(x, s'), the axis one along which x is repeated.
+
+    Any index takes the same there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the result,
+    and known as numbers; there is no Expand when x has it already.
+    """
+    pick, wide = pick_of(site), site.producer(0, "Expand")
+    shape = None if wide is None else wide.shape(0)
+    if pick is None or wide is None or shape is None:
+        return None
+    axis = pick.axis - (len(pick.data) - len(shape))
+    law = "Gather of an Expand takes from what it repeats"
+    name = wide.input(0)
+    if axis >= 0:
+        if site.equal(shape[axis], pick.length) and not site.equal(shape[axis], 1):
+            name = site.new("Gather", [name, site.input(1)], axis=axis)
+            shape = shape[:axis] + pick.shape + shape[axis + 1 :]
+        elif not site.equal(shape[axis], 1):
+            return None
+        elif pick.shape == ():
+            name = site.squeeze(name, [axis])
+            shape = shape[:axis] + shape[axis + 1 :]
+        elif len(pick.shape) > 1:
+            return None
+    result = pick.result
+    if site.same_shape(shape, result):
+        return site.keeps(law, name)
+    numbers = [d for d in result if isinstance(d, int)]
+    if len(numbers) != len(result):
+        return None
+    return site.keeps(law, site.new("Expand", [name, site.vector(numbers)]))
+
+
+@rewrites.rewrites("Squeeze")
+def squeeze_of_gather(site: Site) -> Rewrite | None:
+    """Squeeze(Gather(x, [k], axis), axis) == Gather(x, k, axis); k constant, or an Unsqueeze of that axis."""
+    gather = site.producer(0, "Gather")
+    pick = None if gather is None else pick_of(gather)
+    if gather is None or pick is None or not site.is_only_reader(0):
+        return None
+    axes = axes_of(site, len(pick.result))
+    if axes is None or not all(pick.axis <= a < pick.axis + len(pick.shape) for a in axes):
+        return None
+    inner = [a - pick.axis for a in axes]
+    law = "Squeeze of an axis of the indices of a Gather squeezes them"
+    if pick.indices is not None and all(pick.shape[a] == 1 for a in inner):
+        shape = tuple(d for a, d in enumerate(pick.shape) if a not in inner)
+        return site.keeps(law, picked(site, gather.input(0), pick.indices, shape, pick.axis))
+    added = gather.producer(1, "Unsqueeze")
+    if added is None or axes_of(added, len(pick.shape)) != inner:
+        return None
+    return site.keeps(law, site.new("Gather", [gather.input(0), added.input(0)], axis=pick.axis))
+
+
+@rewrites.rewrites("Unsqueeze")
+def unsqueeze_of_gather(site: Site) -> Rewrite | None:
+    """Unsqueeze(Gather(x, k, axis), axis) == Gather(x, [k], axis), k a constant scalar; of more axes likewise."""
+    gather = site.producer(0, "Gather")
+    pick = None if gather is None else pick_of(gather)
+    if gather is None or pick is None or pick.indices is None or not site.is_only_reader(0):
+        return None
+    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
+    axes = None if given is None else axes_of(site, len(pick.result) + len(given))
+    if axes is None:
+        return None
+    # The new axes have to stand among those of the indices, or at their ends.
+    kept = [a for a in range(len(pick.result) + len(axes)) if a not in axes]
+    inside = [a for a in axes if pick.axis <= sum(k < a for k in kept) <= pick.axis + len(pick.shape)]
+    if inside != axes:
+        return None
+    dims = list(pick.shape)
+    for a in axes:
+        dims.insert(a - pick.axis, 1)
+    law = "Unsqueeze beside the indices of a Gather unsqueezes them"
+    return site.keeps(law, picked(site, gather.input(0), pick.indices, tuple(dims), pick.axis))
+
+
+@rewrites.rewrites("Reshape")
+def reshape_of_gather(site: Site) -> Rewrite | None:
+    """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), when it has the shape of that.
+
+    Both read the same elements of x in the same order. Flatten, Squeeze and Unsqueeze of the indices likewise.
+    """
+    gather = site.producer(0, "Gather")
+    pick = None if gather is None else pick_of(gather)
+    flat = None if gather is None else gather.producer(1, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+    if gather is None or pick is None or flat is None:
+        return None
+    indices = flat.shape(0)
+    if indices is None:
+        return None
+    shape: Shape = pick.data[: pick.axis] + indices + pick.data[pick.axis + 1 :]
+    if not site.same_shape(shape, site.result().shape):
+        return None
+    made = site.new("Gather", [gather.input(0), flat.input(0)], axis=pick.axis)
+    return site.keeps("Gather by reshaped indices, reshaped back, is a Gather by the indices", made)

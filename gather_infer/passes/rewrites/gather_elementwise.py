@@ -1,0 +1,88 @@
+"""A Gather of what an operator computes element by element: gather first, compute less."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.indexing import Pick, gathered_constant, is_smaller, pick_of
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.tensor import DType
+
+rewrites = RewriteSet()
+
+_EXACT: Final = frozenset({
+    # bits and truth: the same for every element type
+    "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "IsNaN", "IsInf", "Neg", "Abs",
+})  # fmt: skip
+_ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt"})
+"""Correctly rounded; of float16 runtimes take another path for the last few elements, with other bits of a NaN."""
+
+_EXACT_CAST: Final = frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
+                                DType.UINT32, DType.UINT64, DType.BOOL})  # fmt: skip
+"""Types from which a Cast to each other, to float32 and to float64 is defined by the specification, bit for bit."""
+
+
+@rewrites.rewrites("Gather")
+def gather_of_elementwise(site: Site) -> Rewrite | None:
+    """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), f elementwise and y the same along the axis.
+
+    f is exact or correctly rounded whatever the position of an element: not Exp, Log, Sin, Tanh, Erf and the like,
+    whose last bits depend on it in runtimes, nor what reads or writes quantized numbers. An operand that does differ
+    along the axis is gathered as well, at once when it is constant. It pays when less is taken than there is, and
+    nobody else reads the result of f.
+    """
+    pick = pick_of(site)
+    if pick is None or not site.is_only_reader(0) or not is_smaller(site, pick):
+        return None
+    made_by = site.producer(0, *_EXACT, *_ROUNDED, "Cast")
+    if made_by is None or len(made_by.outputs) != 1 or not _is_position_free(made_by):
+        return None
+    inputs: list[str] = []
+    for at, name in enumerate(made_by.inputs):
+        again = made_by.inputs.index(name)
+        operand = inputs[again] if again < at else _gathered(site, pick, made_by, at)
+        if operand is None:
+            return None
+        inputs.append(operand)
+    (made,) = site.copy(made_by, inputs)
+    return site.keeps("Gather of an elementwise result computes the elements that are taken", made)
+
+
+def _is_position_free(made_by: Site) -> bool:
+    """Whether an element has the same bits wherever it stands."""
+    dtype, result = made_by.fact(0).dtype, made_by.result().dtype
+    if made_by.op_type in _EXACT:
+        return dtype is not None
+    if made_by.op_type == "Cast":
+        if dtype in _EXACT_CAST:
+            return result in _EXACT_CAST or result in (DType.FLOAT32, DType.FLOAT64)
+        return (dtype, result) == (DType.FLOAT32, DType.FLOAT64)
+    return dtype in (DType.FLOAT32, DType.FLOAT64) or (dtype is not None and dtype.is_integer)
+
+
+def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:
+    """An operand of an elementwise operator for the elements that are taken; None when that is not known."""
+    shape, name = made_by.shape(at), made_by.input(at)
+    if shape is None:
+        return None
+    axis = pick.axis - (len(pick.data) - len(shape))
+    if axis < 0:
+        return name
+    if site.equal(shape[axis], 1):
+        if len(pick.shape) == 1:
+            return name
+        # The axis has to go, or more of them to come.
+        if not made_by.is_constant(at):
+            return None
+        zeros = tuple(1 for _ in pick.shape)
+        return gathered_constant(site, name, [0], zeros, axis)
+    if not site.equal(shape[axis], pick.length):
+        return None
+    if made_by.is_constant(at):
+        if pick.indices is None:
+            return None
+        return gathered_constant(site, name, pick.indices, pick.shape, axis)
+    return site.new("Gather", [name, site.input(1)], axis=axis)

@@ -1,0 +1,319 @@
+"""Gathers whose indices are a grid: every position, in order, as exporters write masks and flattened lookups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.indexing import axes_of, pick_of, picked
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import DType, Shape
+
+rewrites = RewriteSet()
+
+_MAX_DEPTH: Final = 24
+"""Nodes between indices and what they are made of."""
+
+_MAX_AXES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """An integer tensor whose element at position p is `base + steps[0]*p[0] + steps[1]*p[1] + ...`.
+
+    The step of an axis of length 1 is 0.
+    """
+
+    shape: Shape
+    base: Dim
+    steps: tuple[Dim, ...]
+
+
+@rewrites.rewrites("Gather")
+def gather_of_grid(site: Site) -> Rewrite | None:
+    """Gather(x, i, axis) == Reshape(x), when i counts all positions of the axis from 0, the last axis of i fastest.
+
+    `Range(0, n)` counts n positions; so does `Range(0, b)[:, None] * s + Range(0, s)` for n == b*s. The result has the
+    elements of x in their order, and is written as x with axes of length 1 more or less.
+    """
+    pick = pick_of(site)
+    if pick is None:
+        return None
+    grid = grid_of(site, site.input(1))
+    if grid is None or not _counts(site, grid, pick.length):
+        return None
+    return _reshaped(site, pick.result, "Gather of all positions in order is its data, with other axes")
+
+
+@rewrites.rewrites("Gather", since=11)
+def gather_of_run(site: Site) -> Rewrite | None:
+    """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), s + k >= 0 and e + k >= 0, k of one element.
+
+    Below 0 a Slice counts from the end of the axis as a whole, a Gather each index. What is past the end fails in the
+    Gather. Axes of length 1 that the Range has got are those of the Slice.
+    """
+    pick = pick_of(site)
+    run = None if pick is None else _run_of(site, site.input(1), pick.shape)
+    if pick is None or run is None:
+        return None
+    at, offsets = run
+    counted, start, end = at.result().shape, at.elements(0), at.elements(1)
+    moved: Dim = 0
+    for name in offsets:
+        moved = moved + site.known(name).only_element
+    if counted is None or not start or not end or not all(site.at_most(0, v[0] + moved) for v in (start, end)):
+        return None
+    added = _ones_added(site, counted, pick.shape)
+    if added is None:
+        return None
+    bounds: list[str] = []
+    for at_input in (0, 1):
+        terms = [name for name in (at.input(at_input), *offsets) if site.known(name).only_element != 0]
+        vectors = [_as_vector(site, name) for name in terms or [at.input(at_input)]]
+        found = [vector for vector in vectors if vector is not None]
+        if len(found) < len(vectors):
+            return None
+        total = found[0]
+        for vector in found[1:]:
+            total = site.new("Add", [total, vector])
+        bounds.append(total)
+    made = site.new("Slice", [site.input(0), *bounds, site.vector([pick.axis])])
+    law = "Gather of the positions from s to e is a Slice"
+    return site.keeps(law, site.unsqueeze(made, [pick.axis + a for a in added]) if added else made)
+
+
+def _run_of(site: Site, name: str, shape: Shape) -> tuple[Site, list[str]] | None:
+    """The Range with step 1 that indices are, and what is added to all of it; None when they are something else."""
+    length = [d for d in shape if not site.equal(d, 1)]
+    offsets: list[str] = []
+    for _ in range(_MAX_DEPTH):
+        at = site.writer(name, "Range", "Unsqueeze", "Squeeze", "Reshape", "Add")
+        if at is None:
+            return None
+        if at.op_type == "Range":
+            is_run = at.elements(2) == (1,) and at.result().dtype is DType.INT64
+            return (at, offsets) if is_run else None
+        name = at.input(0)
+        if at.op_type == "Add":
+            others = [n for n in at.inputs if isinstance(site.known(n).only_element, (int, Expr))]
+            if len(others) != 1 or site.known(others[0]).shape not in ((), (1,)):
+                return None
+            offsets += others
+            name = at.input(1) if others[0] == name else name
+        inner = site.known(name).shape
+        if inner is None or [d for d in inner if not site.equal(d, 1)] != length:
+            return None
+    return None
+
+
+def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
+    """An integer of the graph as a tensor of rank 1, without a new Unsqueeze; None when there is none."""
+    fact = site.known(name)
+    if fact.shape == (1,):
+        return name
+    if fact.shape != () or depth > 4:
+        return None
+    constant = site.engine.load(site.graph, name)
+    if constant is not None:
+        return site.add_constant(Constant(constant.data_type, constant.bits.reshape(1)))
+    for reader in site.readers_of(name):
+        if reader.op_type == "Unsqueeze" and not reader.domain and reader.input(0) == name:
+            wide = reader.result().shape
+            if wide is not None and len(wide) == 1:
+                return reader.output()
+    writer = site.writer(name, "Squeeze", "Add", "Sub", "Gather")
+    if writer is None:
+        return None
+    if writer.op_type == "Squeeze":
+        return writer.input(0) if writer.rank(0) == 1 else None
+    if writer.op_type == "Gather":
+        pick = pick_of(writer)
+        if pick is None or pick.indices is None or len(pick.data) != 1:
+            return None
+        return picked(site, writer.input(0), pick.indices, (1,), 0)
+    left, right = _as_vector(site, writer.input(0), depth + 1), _as_vector(site, writer.input(1), depth + 1)
+    return None if left is None or right is None else site.new(writer.op_type, [left, right])
+
+
+@rewrites.rewrites("GatherND")
+def gather_nd_of_grid(site: Site) -> Rewrite | None:
+    """GatherND(x, Concat(i, j, ...)) == Reshape(x), when i*dim + j, and so on, counts as for `gather_of_grid`.
+
+    No part is negative: then a tuple in range is told by that number alone. Without batch dims.
+    """
+    data, shape = site.shape(0), site.shape(1)
+    joined = site.producer(1, "Concat")
+    if data is None or not shape or joined is None or site.is_faulty or site.integer("batch_dims", 0):
+        return None
+    k = len(joined.inputs)
+    if joined.integer("axis", 0) not in (-1, len(shape) - 1) or shape[-1] != k or k > len(data):
+        return None
+    total: Dim = 1
+    base: Dim = 0
+    steps: list[Dim] = [0] * (len(shape) - 1)
+    for at in reversed(range(k)):
+        part = grid_of(site, joined.input(at))
+        if part is None or part.shape[-1] != 1 or not all(site.at_most(0, c) for c in (part.base, *part.steps)):
+            return None
+        base = base + part.base * total
+        steps = [a + b * total for a, b in zip(steps, part.steps[:-1], strict=True)]
+        total = total * data[at]
+    if not _counts(site, Grid(shape[:-1], base, tuple(steps)), total):
+        return None
+    return _reshaped(site, shape[:-1] + data[k:], "GatherND of all tuples in order is its data, with other axes")
+
+
+def _counts(site: Site, grid: Grid, length: Dim) -> bool:
+    """Whether a grid counts from 0 to `length`, the last axis fastest."""
+    total: Dim = 1
+    for dim, step in zip(reversed(grid.shape), reversed(grid.steps), strict=True):
+        if site.equal(dim, 1):
+            continue
+        if not site.equal(step, total):
+            return False
+        total = total * dim
+    return site.equal(grid.base, 0) and site.equal(total, length)
+
+
+def _reshaped(site: Site, shape: Shape, law: str) -> Rewrite | None:
+    """The data in another shape, or what it was reshaped from; None when more than axes of length 1 differ."""
+    at: Site | None = site
+    name, found = site.input(0), site.shape(0)
+    while at is not None and found is not None:
+        if site.same_shape(found, shape):
+            return site.keeps(law, name)
+        axes = _ones_added(site, found, shape)
+        if axes is not None:
+            return site.keeps(law, site.unsqueeze(name, axes))
+        axes = _ones_added(site, shape, found)
+        if axes is not None:
+            return site.keeps(law, site.squeeze(name, axes))
+        at = at.producer(0, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+        if at is not None:
+            name, found = at.input(0), at.shape(0)
+    return None
+
+
+def _ones_added(site: Site, narrow: Shape, wide: Shape) -> list[int] | None:
+    """The axes of length 1 that `wide` has and `narrow` has not; None when they differ in more than that."""
+    axes: list[int] = []
+    at = 0
+    for axis, dim in enumerate(wide):
+        if at < len(narrow) and site.equal(dim, narrow[at]):
+            at += 1
+        elif site.equal(dim, 1):
+            axes.append(axis)
+        else:
+            return None
+    return axes if at == len(narrow) else None
+
+
+def grid_of(site: Site, name: str, depth: int = 0) -> Grid | None:
+    """The grid that a value is, in every run; None when that is not known."""
+    fact = site.known(name)
+    shape = fact.shape
+    if shape is None or fact.dtype is not DType.INT64 or len(shape) > _MAX_AXES or depth > _MAX_DEPTH:
+        return None
+    only = fact.only_element
+    if only is not None:
+        return Grid(shape, only, (0,) * len(shape))
+    writer = site.writer(name)
+    if writer is None or writer.domain or writer.node.is_constant:
+        return _constant_grid(site, name)
+    found = _made_by(site, writer, shape, depth + 1)
+    if found is None:
+        return None
+    base, steps = found
+    return Grid(shape, base, tuple(0 if site.equal(d, 1) else s for d, s in zip(shape, steps, strict=True)))
+
+
+def _made_by(site: Site, writer: Site, shape: Shape, depth: int) -> tuple[Dim, tuple[Dim, ...]] | None:
+    """Base and steps of what a node computes, by what it reads."""
+    match writer.op_type:
+        case "Range":
+            start, delta = writer.elements(0), writer.elements(2)
+            return None if not start or not delta else (start[0], (delta[0],))
+        case "Add" | "Sub" | "Mul":
+            return _arithmetic(site, writer, shape, depth)
+        case "Unsqueeze" | "Squeeze" | "Reshape" | "Flatten" | "Expand" | "Transpose" | "Cast" | "Identity":
+            data = grid_of(site, writer.input(0), depth)
+            steps = None if data is None else _moved(site, writer, data, shape)
+            return None if data is None or steps is None else (data.base, steps)
+    return None
+
+
+def _moved(site: Site, writer: Site, data: Grid, shape: Shape) -> tuple[Dim, ...] | None:
+    """The steps of a grid that a node has moved into `shape`."""
+    match writer.op_type:
+        case "Cast" | "Identity":
+            return data.steps  # both are int64
+        case "Expand":
+            return _broadcast(site, data, shape)
+        case "Transpose":
+            perm = writer.integers("perm") or tuple(range(len(shape)))[::-1]
+            return tuple(data.steps[p] for p in perm) if sorted(perm) == list(range(len(shape))) else None
+        case "Unsqueeze":
+            axes = axes_of(writer, len(shape))
+            if axes is None:
+                return None
+            left = iter(data.steps)
+            return tuple(0 if a in axes else next(left) for a in range(len(shape)))
+    # Only axes of length 1 come or go: those that stay are the same, in order.
+    dims = [(d, s) for d, s in zip(data.shape, data.steps, strict=True) if not site.equal(d, 1)]
+    wide = [a for a, d in enumerate(shape) if not site.equal(d, 1)]
+    if len(dims) != len(wide) or not all(site.equal(d, shape[a]) for (d, _), a in zip(dims, wide, strict=True)):
+        return None
+    steps: list[Dim] = [0] * len(shape)
+    for (_, step), a in zip(dims, wide, strict=True):
+        steps[a] = step
+    return tuple(steps)
+
+
+def _broadcast(site: Site, data: Grid, shape: Shape) -> tuple[Dim, ...] | None:
+    """The steps of a grid that is repeated along axes of length 1 to have a shape."""
+    added = len(shape) - len(data.shape)
+    if added < 0:
+        return None
+    for dim, wide in zip(data.shape, shape[added:], strict=True):
+        if not site.equal(dim, 1) and not site.equal(dim, wide):
+            return None
+    return (0,) * added + data.steps
+
+
+def _arithmetic(site: Site, writer: Site, shape: Shape, depth: int) -> tuple[Dim, tuple[Dim, ...]] | None:
+    left, right = grid_of(site, writer.input(0), depth), grid_of(site, writer.input(1), depth)
+    if left is None or right is None:
+        return None
+    steps, others = _broadcast(site, left, shape), _broadcast(site, right, shape)
+    if steps is None or others is None:
+        return None
+    if writer.op_type == "Mul":
+        if any(s != 0 for s in steps):
+            left, right, steps, others = right, left, others, steps
+        if any(s != 0 for s in steps):
+            return None
+        return left.base * right.base, tuple(left.base * s for s in others)
+    sign = 1 if writer.op_type == "Add" else -1
+    return left.base + right.base * sign, tuple(a + b * sign for a, b in zip(steps, others, strict=True))
+
+
+def _constant_grid(site: Site, name: str) -> Grid | None:
+    """The grid that a constant is."""
+    constant = site.engine.load(site.graph, name)
+    numbers = None if constant is None or constant.bits.size > 1 << 16 else constant.to_indices()
+    if numbers is None or not numbers.size:
+        return None
+    base = int(numbers.reshape(-1)[0])
+    steps: list[int] = []
+    wanted = np.full((), base, np.int64)
+    for axis, length in enumerate(numbers.shape):
+        second = tuple(1 if a == axis else 0 for a in range(numbers.ndim))
+        steps.append(int(numbers[second]) - base if length > 1 else 0)
+        wanted = wanted[..., None] + np.arange(length) * steps[-1]
+    return Grid(numbers.shape, base, tuple(steps)) if np.array_equal(wanted, numbers) else None

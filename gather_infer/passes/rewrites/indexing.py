@@ -1,0 +1,152 @@
+"""What rules about the gather family ask of a node: axes, positions along an axis, parts of a Slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from gather_infer.errors import SpecViolation
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.gather import gather
+from gather_infer.passes.site import Site
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import Shape
+
+END: Final = 2**63 - 1
+"""An end of a Slice past every axis."""
+
+FAR: Final = 1 << 62
+"""No axis is as long; exporters write such ends for "all the rest"."""
+
+START: Final = -(2**63)
+"""An end of a Slice before every axis, for a negative step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A Gather: `data[:axis] + indices + data[axis + 1:]`.
+
+    axis     of data, not negative
+    data     the shape of data
+    shape    the shape of the indices
+    indices  all of them, in order, where they are numbers; as the node has them, so negative ones count from the end
+    """
+
+    axis: int
+    data: Shape
+    shape: Shape
+    indices: tuple[int, ...] | None
+
+    @property
+    def length(self) -> Dim:
+        """Of the axis of data."""
+        return self.data[self.axis]
+
+    @property
+    def result(self) -> Shape:
+        return self.data[: self.axis] + self.shape + self.data[self.axis + 1 :]
+
+    @property
+    def positions(self) -> tuple[int, ...] | None:
+        """The indices counted from the start; None where that is not known."""
+        if self.indices is None:
+            return None
+        if all(i >= 0 for i in self.indices):
+            return self.indices
+        if not isinstance(self.length, int):
+            return None
+        return tuple(i + self.length if i < 0 else i for i in self.indices)
+
+
+def pick_of(site: Site) -> Pick | None:
+    """The Gather at a site; None when a rank is not known, or the node fails in every run."""
+    data, shape = site.shape(0), site.shape(1)
+    if data is None or shape is None or site.is_faulty:
+        return None
+    axis = axis_of(site, len(data))
+    if axis is None:
+        return None
+    indices = site.integers_of(1)
+    if indices is not None and site.version < 11 and any(i < 0 for i in indices):
+        return None  # the operator allows negative ones since then
+    return Pick(axis, data, shape, indices)
+
+
+def axis_of(site: Site, rank: int, default: int = 0) -> int | None:
+    """The `axis` of a node, not negative; None when it is no axis."""
+    axis = site.integer("axis", default)
+    return axis % rank if -rank <= axis < rank else None
+
+
+def axes_of(site: Site, rank: int) -> list[int] | None:
+    """The `axes` of a Squeeze or Unsqueeze, sorted and not negative; None when they are not given as numbers.
+
+    rank  of the tensor that has these axes
+    """
+    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
+    if given is None or not all(-rank <= a < rank for a in given):
+        return None
+    axes = sorted({a % rank for a in given})
+    return axes if len(axes) == len(given) else None
+
+
+def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:
+    """`(axis, start, end, step)` of each axis of a Slice; None when they are not numbers, or name an axis twice."""
+    if site.version < 10:
+        starts, ends, axes = site.integers("starts"), site.integers("ends"), site.integers("axes")
+        steps: Sequence[int] | None = None
+    else:
+        starts, ends = site.integers_of(1), site.integers_of(2)
+        axes = site.integers_of(3) if site.input(3) else None
+        steps = site.integers_of(4) if site.input(4) else None
+        if (site.input(3) and axes is None) or (site.input(4) and steps is None):
+            return None
+    if starts is None or ends is None:
+        return None
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if not all(-rank <= a < rank for a in axes) or len({a % rank for a in axes}) != len(axes) or 0 in steps:
+        return None
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        return None
+    return [(a % rank, s, e, t) for a, s, e, t in zip(axes, starts, ends, steps, strict=True)]
+
+
+def is_smaller(site: Site, pick: Pick) -> bool:
+    """Whether the Gather takes fewer elements than there are, in every run."""
+    taken: Dim = 1
+    for dim in pick.shape:
+        taken = taken * dim
+    return site.at_most(taken, pick.length) and taken != pick.length
+
+
+def picked(site: Site, data: str, indices: Sequence[int], shape: Shape, axis: int) -> str:
+    """A new Gather by constant indices of a static shape. Raises Unavailable."""
+    return site.new("Gather", [data, index_constant(site, indices, shape)], axis=axis)
+
+
+def index_constant(site: Site, indices: Sequence[int], shape: Shape) -> str:
+    """Constant int64 indices of a static shape. Raises Unavailable."""
+    assert all(isinstance(d, int) for d in shape), "constant indices have a static shape"
+    values = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
+    return site.add_constant(Constant(7, values.view("<u8")))
+
+
+def gathered_constant(site: Site, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
+    """What constant indices take of a constant, as a new constant; None when it is not known. Raises Unavailable."""
+    found = site.engine.load(site.graph, name)
+    if found is None or not all(isinstance(d, int) for d in shape):
+        return None
+    size = prod(int(str(d)) for d in (*found.bits.shape[:axis], *shape, *found.bits.shape[axis + 1 :]))
+    if size * max(1, found.bits.itemsize) > site.growth_limit:
+        return None
+    index = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
+    try:
+        taken = gather(found, Constant(7, index.view("<u8")), axis=axis)
+    except SpecViolation:
+        return None
+    return site.add_constant(taken)

@@ -1,0 +1,220 @@
+"""Nodes that give what they read."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.tensor import DType
+
+rewrites = RewriteSet()
+
+
+@rewrites.rewrites("Identity")
+def identity(site: Site) -> Rewrite:
+    """Identity(x) == x"""
+    return site.keeps("Identity(x) == x", site.input(0))
+
+
+@rewrites.rewrites("Reshape", since=5, name="same-shape")
+@rewrites.rewrites("Flatten", "Squeeze", "Unsqueeze", "Expand", name="same-shape")
+@rewrites.rewrites("Tile", since=6, name="same-shape")
+def same_shape(site: Site) -> Rewrite | None:
+    """op(x) == x, where op keeps the elements in their order (or repeats them) and the shape is that of x"""
+    if not site.same_shape(site.shape(0), site.result().shape):
+        return None
+    return site.keeps(f"{site.op_type}(x) == x, the shape of x is the result's", site.input(0))
+
+
+@rewrites.rewrites("Transpose")
+def transpose_in_order(site: Site) -> Rewrite | None:
+    """Transpose(x, perm) == x, where the axes that are not of size 1 keep their order and the shape stays"""
+    perm, shape = site.integers("perm"), site.shape(0)
+    if perm is not None and perm == tuple(range(len(perm))):
+        return site.keeps("Transpose(x, perm=0..r-1) == x", site.input(0))
+    if shape is None or not site.same_shape(shape, site.result().shape):
+        return None
+    perm = tuple(reversed(range(len(shape)))) if perm is None else perm
+    moved = [axis for axis in perm if shape[axis] != 1]
+    if moved != sorted(moved):
+        return None
+    return site.keeps("Transpose(x, perm) == x, only axes of size 1 move, and the shape stays", site.input(0))
+
+
+@rewrites.rewrites("Slice")
+def slice_of_all(site: Site) -> Rewrite | None:
+    """Slice(x, ..., steps > 0) == x, where the shape stays"""
+    if site.input(4):
+        steps = site.integers_of(4)
+        if steps is None or any(step < 1 for step in steps):
+            return None
+    if not site.same_shape(site.shape(0), site.result().shape):
+        return None
+    return site.keeps("Slice(x) == x, steps are positive and the shape of x is the result's", site.input(0))
+
+
+@rewrites.rewrites("Pad", since=2)
+def pad_of_nothing(site: Site) -> Rewrite | None:
+    """Pad(x, pads=0) == x"""
+    pads = site.integers("pads") if site.version < 11 else site.integers_of(1)
+    if pads is None or any(pads):
+        return None
+    return site.keeps("Pad(x, pads=0) == x", site.input(0))
+
+
+@rewrites.rewrites("Cast", since=6)
+def cast_to_own_type(site: Site) -> Rewrite | None:
+    """Cast(x, to=type of x) == x"""
+    dtype = site.fact(0).dtype
+    if dtype is None or site.integer("to", TensorProto.UNDEFINED) != dtype.value:
+        return None
+    return site.keeps("Cast(x, to=type of x) == x", site.input(0))
+
+
+@rewrites.rewrites("CastLike", since=15)
+def cast_like_own_type(site: Site) -> Rewrite | None:
+    """CastLike(x, y) == x, where x and y have one type"""
+    dtype = site.fact(0).dtype
+    if dtype is None or dtype is not site.fact(1).dtype:
+        return None
+    return site.keeps("CastLike(x, y) == x, x and y have one type", site.input(0))
+
+
+@rewrites.rewrites("Concat", since=4)
+def concat_without_empty_parts(site: Site) -> Rewrite | None:
+    """Concat(x) == x; Concat(..., e, ...) == Concat(..., ...), where e has size 0 along the axis"""
+    if len(site.inputs) == 1:
+        return site.keeps("Concat(x) == x", site.input(0))
+    rank = site.result().rank
+    if rank is None:
+        return None
+    axis = site.integer("axis", 0)
+    if not -rank <= axis < rank:
+        return None
+    parts = [name for at, name in enumerate(site.inputs) if not _is_empty(site, at, axis, rank)]
+    if len(parts) == len(site.inputs):
+        return None
+    law = "Concat(..., e, ...) == Concat(..., ...), e has size 0 along the axis"
+    if len(parts) < 2:
+        return site.keeps(law, parts[0] if parts else site.input(0))
+    return site.keeps(law, *site.copy(site, parts))
+
+
+def _is_empty(site: Site, at: int, axis: int, rank: int) -> bool:
+    shape = site.shape(at)
+    return shape is not None and len(shape) == rank and site.equal(shape[axis], 0)
+
+
+@rewrites.rewrites("Split", since=2)
+def split_in_one(site: Site) -> Rewrite | None:
+    """Split(x) == x, where there is one part"""
+    return site.keeps("Split(x) == x, there is one part", site.input(0)) if len(site.outputs) == 1 else None
+
+
+@rewrites.rewrites("Dropout", since=7)
+def dropout_in_inference(site: Site) -> Rewrite | None:
+    """Dropout(x, training_mode=false) == x, where nobody reads the mask"""
+    if site.is_needed(1):
+        return None
+    if site.version >= 12 and site.input(2) and all_of(site, 2) is not False:
+        return None
+    kept = [site.input(0), *[""] * (len(site.outputs) - 1)]
+    return site.keeps("Dropout(x) == x outside of training", *kept)
+
+
+@rewrites.rewrites("Where", since=9)
+def where_of_one_side(site: Site) -> Rewrite | None:
+    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays
+
+    Not of floats: onnxruntime adds what it takes from either side, so that -0.0 becomes 0.0.
+    """
+    dtype = site.result().dtype
+    if dtype is None or not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
+        return None
+    side = all_of(site, 0)
+    if site.input(1) == site.input(2):
+        side = True
+    if side is None:
+        return None
+    at = 1 if side else 2
+    if not site.same_shape(site.shape(at), site.result().shape):
+        return None
+    return site.keeps("Where(c, x, y) == x, c is true throughout or y is x (else y); the shape stays", site.input(at))
+
+
+@rewrites.rewrites("Clip", since=12)
+def clip_within_limits(site: Site) -> Rewrite | None:
+    """Clip(x, lo, hi) == x, where x is integer and within the limits that are given
+
+    Not of floats: without limits they are those of the largest finite numbers, past which is Inf.
+    """
+    dtype, span = site.fact(0).dtype, site.fact(0).span
+    if dtype is None or not dtype.is_integer:
+        return None
+    known = site.elements(0)
+    lows = known if known is not None else (span.lo,) if span is not None else (None,)
+    highs = known if known is not None else (span.hi,) if span is not None else (None,)
+    lo, hi = (site.elements(at) if site.input(at) else () for at in (1, 2))
+    if lo is None or hi is None:
+        return None
+    if not all(low is not None and site.at_most(limit, low) for limit in lo for low in lows):
+        return None
+    if not all(high is not None and site.at_most(high, limit) for limit in hi for high in highs):
+        return None
+    return site.keeps("Clip(x, lo, hi) == x, x is integer and lo <= x <= hi", site.input(0))
+
+
+@rewrites.rewrites("Sum", "Max", "Min", since=6)
+def of_one(site: Site) -> Rewrite | None:
+    """Sum(x) == x; Max(x) == x; Min(x) == x
+
+    Not Mean, which divides: a signalling NaN becomes quiet.
+    """
+    return site.keeps(f"{site.op_type}(x) == x", site.input(0)) if len(site.inputs) == 1 else None
+
+
+_NEUTRAL = {
+    # operator: the element at the right that changes no integer (bool), and whether it may stand at the left
+    "Add": (0, True), "Sub": (0, False), "Mul": (1, True), "Div": (1, False),
+    "Or": (0, True), "Xor": (0, True), "And": (1, True),
+}  # fmt: skip
+
+
+@rewrites.rewrites(*_NEUTRAL, since=7)
+def neutral_element(site: Site) -> Rewrite | None:
+    """x + 0 == x - 0 == x * 1 == x / 1 == x of integers, x | false == x ^ false == x & true == x, where the shape stays
+
+    Not of floats: -0.0 + 0.0 is 0.0, and arithmetic makes a signalling NaN quiet.
+    """
+    neutral, commutes = _NEUTRAL[site.op_type]
+    for at in (0, 1) if commutes else (0,):
+        dtype = site.fact(at).dtype
+        if dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
+            return None
+        if _is_all(site, 1 - at, neutral) and site.same_shape(site.shape(at), site.result().shape):
+            return site.keeps("x + 0 == x - 0 == x * 1 == x / 1 == x, x is integer", site.input(at))
+    return None
+
+
+def _is_all(site: Site, at: int, number: int) -> bool:
+    """Whether every element of an integer or bool input is this one."""
+    if site.fact(at).dtype is DType.BOOL:
+        return all_of(site, at) is bool(number)
+    return site.is_within(at, number, number)
+
+
+def all_of(site: Site, at: int) -> bool | None:
+    """What all elements of a bool input are; None when they differ or are not known. An empty one is all true."""
+    fact = site.fact(at)
+    if fact.dtype is not DType.BOOL:
+        return None
+    if fact.values is not None and all(isinstance(v, bool) for v in fact.values.flat):
+        return _only(bool(fact.values.all()), bool(fact.values.any()))
+    constant = site.constant(at)
+    return None if constant is None else _only(bool(constant.bits.all()), bool(constant.bits.any()))
+
+
+def _only(is_all: bool, is_any: bool) -> bool | None:
+    return True if is_all else None if is_any else False

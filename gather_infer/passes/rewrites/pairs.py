@@ -1,0 +1,306 @@
+"""Two nodes that are one, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from onnx import TensorProto
+
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.tensor import DType, Shape
+
+rewrites = RewriteSet()
+
+VIEWS: Final = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators that keep the elements in their order."""
+
+_FAR: Final = (1 << 63) - 1
+
+
+@rewrites.rewrites("Transpose")
+def transpose_of_transpose(site: Site) -> Rewrite | None:
+    """Transpose(Transpose(x, p), q) == Transpose(x, [p[a] for a in q]), which is x where that is 0..r-1"""
+    inner = site.producer(0, "Transpose")
+    if inner is None:
+        return None
+    first, second = inner.integers("perm"), site.integers("perm")
+    rank = site.rank(0)
+    for perm in (first, second):
+        rank = rank if perm is None else len(perm)
+    if rank is None:
+        if first is None and second is None:
+            return site.keeps("Transpose(Transpose(x)) == x", inner.input(0))
+        return None
+    backwards = tuple(reversed(range(rank)))
+    first, second = first or backwards, second or backwards
+    if len(first) != len(second) or sorted(second) != list(range(rank)):
+        return None
+    perm = tuple(first[axis] for axis in second)
+    if perm == tuple(range(rank)):
+        return site.keeps("Transpose(Transpose(x, p), q) == x, q undoes p", inner.input(0))
+    law = "Transpose(Transpose(x, p), q) == Transpose(x, [p[a] for a in q])"
+    return site.keeps(law, site.new("Transpose", [inner.input(0)], perm=list(perm)))
+
+
+@rewrites.rewrites("Unsqueeze")
+def unsqueeze_of_unsqueeze(site: Site) -> Rewrite | None:
+    """Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"""
+    inner = site.producer(0, "Unsqueeze")
+    if inner is None or not site.is_only_reader(0):
+        return None
+    first, second = axes_of(inner, inner.result().rank), axes_of(site, site.result().rank)
+    if first is None or second is None:
+        return None
+    law = "Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"
+    return site.keeps(law, site.unsqueeze(inner.input(0), sorted(_both(second, first))))
+
+
+@rewrites.rewrites("Squeeze")
+def squeeze_of_squeeze(site: Site) -> Rewrite | None:
+    """Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"""
+    inner = site.producer(0, "Squeeze")
+    if inner is None or not site.is_only_reader(0):
+        return None
+    first, second = axes_of(inner, inner.rank(0)), axes_of(site, site.rank(0))
+    if first is None or second is None:
+        return None
+    law = "Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"
+    return site.keeps(law, site.squeeze(inner.input(0), sorted(_both(first, second))))
+
+
+@rewrites.rewrites("Squeeze", "Unsqueeze")
+def squeeze_of_unsqueeze(site: Site) -> Rewrite | None:
+    """Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x"""
+    inner = site.producer(0, "Unsqueeze" if site.op_type == "Squeeze" else "Squeeze")
+    if inner is None:
+        return None
+    one, other = (
+        (inner.result().rank, site.rank(0)) if site.op_type == "Squeeze" else (inner.rank(0), site.result().rank)
+    )
+    first, second = axes_of(inner, one), axes_of(site, other)
+    if first is None or second is None or set(first) != set(second):
+        return None
+    return site.keeps("Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x", inner.input(0))
+
+
+def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
+    """The axes of a Squeeze or Unsqueeze, from 0 on; None when they are not known, not given or repeat."""
+    given = site.integers("axes") if site.version < 13 else site.integers_of(1) if site.input(1) else None
+    if given is None:
+        return None
+    if rank is None:
+        return None if any(axis < 0 for axis in given) else given
+    axes = tuple(axis + rank if axis < 0 else axis for axis in given)
+    return axes if len(set(axes)) == len(axes) and all(0 <= axis < rank for axis in axes) else None
+
+
+def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
+    """`outer`, and the positions that `inner` names among those that are not in it."""
+    rest = [axis for axis in range(len(outer) + max(inner, default=0) + 1) if axis not in outer]
+    return [*outer, *(rest[axis] for axis in inner)]
+
+
+@rewrites.rewrites("Reshape", since=5)
+def reshape_of_view(site: Site) -> Rewrite | None:
+    """Reshape(view(x), t) == Reshape(x, t), where no entry of t that may be 0 copies another dim"""
+    inner = site.producer(0, *VIEWS)
+    if inner is None or not site.input(1):
+        return None
+    if not site.integer("allowzero", 0) and not _copies_the_same(site, inner):
+        return None
+    new = site.copy(site, [inner.input(0), site.input(1)])
+    return site.keeps("Reshape(view(x), t) == Reshape(x, t), a 0 in t copies the same dim of both", *new)
+
+
+def _copies_the_same(site: Site, inner: Site) -> bool:
+    """Whether an entry of the target that may be 0 copies a dim that is the same before the inner view."""
+    target, data, view = site.elements(1), inner.shape(0), site.shape(0)
+    if target is None:
+        return False
+    for at, entry in enumerate(target):
+        if entry == -1 or site.at_most(1, entry):
+            continue
+        if data is None or view is None or at >= min(len(data), len(view)) or not site.equal(data[at], view[at]):
+            return False
+    return True
+
+
+@rewrites.rewrites(*VIEWS)
+def view_of_view(site: Site) -> Rewrite | None:
+    """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), where a constant t says it"""
+    inner = site.producer(0, *VIEWS)
+    if inner is None:
+        return None
+    data, shape = inner.shape(0), site.result().shape
+    if data is None or shape is None:
+        return None
+    if site.same_shape(data, shape):
+        return site.keeps("view(view(x)) == x, the shape of x is the result's", inner.input(0))
+    target = target_of(site, data, shape)
+    if target is None or not site.is_only_reader(0):
+        return None
+    return site.keeps("view(view(x)) == Reshape(x, t)", site.reshape(inner.input(0), target))
+
+
+def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:
+    """A constant target of a Reshape from one shape to the other, right also where a dim is 0; None when there is none.
+
+    A 0 copies the dim at its place; beside a copy that may be 0 no entry can be -1.
+    """
+    target: list[int] = []
+    for at, dim in enumerate(shape):
+        if isinstance(dim, int) and dim > 0:
+            target.append(dim)
+        elif at < len(data) and site.equal(dim, data[at]):
+            target.append(0)
+        else:
+            target.append(-1)
+    if target.count(-1) > 1:
+        return None
+    if -1 in target:
+        copied = [shape[at] for at, entry in enumerate(target) if entry == 0]
+        if shape[target.index(-1)] == 0 or not all(site.at_most(1, dim) for dim in copied):
+            return None
+    return target
+
+
+_WHOLE: Final = {
+    # integer type: (bits, is signed)
+    DType.INT8: (8, True), DType.INT16: (16, True), DType.INT32: (32, True), DType.INT64: (64, True),
+    DType.UINT8: (8, False), DType.UINT16: (16, False), DType.UINT32: (32, False), DType.UINT64: (64, False),
+}  # fmt: skip
+_EXACT: Final = {DType.FLOAT32: 24, DType.FLOAT64: 53}
+"""Float type -> bits of the integers that it holds exactly."""
+
+
+def is_held(by: DType, dtype: DType) -> bool:
+    """Whether a type holds each number of an integer or bool type."""
+    if dtype is DType.BOOL:
+        return by in _WHOLE or by in _EXACT
+    if dtype not in _WHOLE:
+        return False
+    bits, signed = _WHOLE[dtype]
+    if by in _EXACT:
+        return bits <= _EXACT[by]
+    if by not in _WHOLE:
+        return False
+    room, negative = _WHOLE[by]
+    return (bits <= room and signed == negative) or (bits < room and negative)
+
+
+@rewrites.rewrites("Cast", since=6)
+def cast_of_cast(site: Site) -> Rewrite | None:
+    """Cast(Cast(x, B), C) == Cast(x, C), where x is integer or bool and B holds each number of its type
+
+    Not of floats: runtimes may change the payload of a NaN on the way.
+    """
+    inner = site.producer(0, "Cast")
+    if inner is None:
+        return None
+    dtype, middle = inner.fact(0).dtype, site.fact(0).dtype
+    to = site.integer("to", TensorProto.UNDEFINED)
+    if dtype is None or middle is None or not is_held(middle, dtype):
+        return None
+    law = "Cast(Cast(x, B), C) == Cast(x, C), B holds each number of the type of x"
+    if to == dtype.value:
+        return site.keeps(law, inner.input(0))
+    last = next((each for each in (*_WHOLE, *_EXACT, DType.BOOL) if each.value == to), None)
+    if last is None or (middle in _EXACT and last in _WHOLE and not is_held(last, dtype)):
+        return None  # a float out of range is no defined integer
+    return site.keeps(law, site.new("Cast", [inner.input(0)], to=to))
+
+
+@rewrites.rewrites("Slice")
+def slice_of_slice(site: Site) -> Rewrite | None:
+    """Slice(Slice(x)) == Slice(x), where the axes differ, or steps are 1 and the bounds add up
+
+    x[a:b][c:d] == x[a+c : min(b, a+d)], a, b, c, d >= 0
+    x[a:][c:-d] == x[a+c : -d], a, c >= 0, d > 0
+    """
+    inner = site.producer(0, "Slice")
+    if inner is None:
+        return None
+    rank = site.rank(0)
+    first, second = _cuts(inner, rank), _cuts(site, rank)
+    if first is None or second is None:
+        return None
+    shape = inner.shape(0)
+    for axis, (start, end, step) in second.items():
+        if axis not in first:
+            first[axis] = start, end, step
+            continue
+        start0, end0, step0 = first[axis]
+        is_whole = end0 == _FAR or (shape is not None and site.at_most(shape[axis], end0))
+        if step != 1 or step0 != 1 or start0 < 0 or start < 0 or end0 < 0:
+            return None
+        if end >= 0:
+            first[axis] = min(start0 + start, _FAR), min(end0, start0 + end), 1
+        elif is_whole:
+            first[axis] = min(start0 + start, _FAR), end, 1
+        else:
+            return None
+    axes = sorted(first)
+    starts, ends, steps = ([first[axis][at] for axis in axes] for at in range(3))
+    return site.keeps("Slice(Slice(x)) == Slice(x)", site.slice(inner.input(0), starts, ends, axes, steps))
+
+
+def _cuts(site: Site, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
+    """Axis -> start, end, step of a Slice whose bounds are constant; None when they are not, or an axis repeats."""
+    if site.version < 10:
+        starts, ends, axes, steps = (*(site.integers(name) for name in ("starts", "ends", "axes")), None)
+    else:
+        starts, ends, axes, steps = (site.integers_of(at) for at in (1, 2, 3, 4))
+        if (axes is None and site.input(3)) or (steps is None and site.input(4)):
+            return None
+    if starts is None or ends is None:
+        return None
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        return None
+    if any(axis < 0 for axis in axes):
+        if rank is None:
+            return None
+        axes = tuple(axis + rank if axis < 0 else axis for axis in axes)
+    if len(set(axes)) < len(axes):
+        return None
+    return {axis: (s, e, d) for axis, s, e, d in zip(axes, starts, ends, steps, strict=True)}
+
+
+@rewrites.rewrites("Concat", since=4)
+def concat_of_concat(site: Site) -> Rewrite | None:
+    """Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"""
+    parts: list[str] = []
+    for at, name in enumerate(site.inputs):
+        inner = site.producer(at, "Concat") if site.is_only_reader(at) else None
+        parts += inner.inputs if inner is not None and _same_axis(site, inner) else (name,)
+    if len(parts) == len(site.inputs) and tuple(parts) == site.inputs:
+        return None
+    law = "Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"
+    return site.keeps(law, *site.copy(site, parts))
+
+
+def _same_axis(site: Site, inner: Site) -> bool:
+    one, other = site.integer("axis", 0), inner.integer("axis", 0)
+    rank = site.result().rank
+    return one == other if rank is None else one % max(rank, 1) == other % max(rank, 1)
+
+
+@rewrites.rewrites("Not")
+def not_of_not(site: Site) -> Rewrite | None:
+    """Not(Not(x)) == x"""
+    inner = site.producer(0, "Not")
+    return None if inner is None else site.keeps("Not(Not(x)) == x", inner.input(0))
+
+
+@rewrites.rewrites("Expand", since=8)
+def expand_of_expand(site: Site) -> Rewrite | None:
+    """Expand(Expand(x, s), t) == Expand(x, t), where t is the shape of the result"""
+    inner = site.producer(0, "Expand")
+    if inner is None or not site.same_shape(site.elements(1), site.result().shape):
+        return None
+    law = "Expand(Expand(x, s), t) == Expand(x, t), t is the shape of the result"
+    return site.keeps(law, *site.copy(site, [inner.input(0), site.input(1)]))

@@ -1,0 +1,116 @@
+"""What an input may hold instead that says sizes: targets of Reshape and Expand, ends of Slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from gather_infer.passes.site import Site
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import INTEGER_RANGE, DType
+
+Choices: TypeAlias = "tuple[tuple[Dim, ...], ...]"
+"""For each element what it may be; each combination gives what the node gives."""
+
+SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
+"""Operators of ai.onnx whose input there may hold other elements than it does."""
+
+
+def choices(site: Site) -> list[Choices]:
+    """The ways to fill the input `SIZES[op_type]` of a node of one of these; none where too little is known."""
+    if site.domain or site.op_type not in SIZES or site.has_reference:
+        return []
+    match site.op_type:
+        case "Reshape" if site.version >= 5:
+            return reshape_choices(site, allowzero=site.integer("allowzero", 0) != 0)
+        case "Expand":
+            return _expand_choices(site)
+        case "Slice" if site.version >= 10:
+            return _slice_choices(site)
+    return []
+
+
+def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
+    """The elements of the first way in which all of them are numbers."""
+    for way in ways:
+        numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
+        found = [number for number in numbers if number is not None]
+        if len(found) == len(numbers):
+            return found
+    return None
+
+
+def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
+    """Targets of a Reshape, for a node with or without `allowzero`; what needs no -1 comes first.
+
+    An entry is the dim of the result; 0 where that is the dim of data; as it was, where it is computed. One may be -1
+    where all other dims are at least 1: runtimes refuse it beside a 0, also beside one that is copied.
+    """
+    data, result, target = site.shape(0) or (), site.result().shape, site.elements(1)
+    if result is None:
+        return []
+    if target is not None and (len(target) != len(result) or (site.integer("allowzero", 0) != 0) != allowzero):
+        target = None  # an entry of 0 meant something else there
+    entries: list[list[Dim]] = []
+    for at, dim in enumerate(result):
+        copies = at < len(data) and site.equal(data[at], dim)
+        found: list[Dim] = []
+        if isinstance(dim, int):
+            found += [dim] if dim or allowzero else []
+        elif allowzero or copies or site.at_most(1, dim):
+            found.append(dim)
+        if copies and not allowzero:
+            found.append(0)
+        if target is not None and target[at] != -1 and target[at] not in found:
+            found.append(target[at])
+        entries.append(found)
+    ways = []
+    if all(entries):
+        ways.append(tuple(map(tuple, entries)))
+    for at, each in enumerate(entries):
+        others = [*result[:at], *result[at + 1 :]]
+        if any(isinstance(entry, int) for entry in each) or not all(site.at_most(1, dim) for dim in others):
+            continue
+        # A computed entry that is not the dim itself may be a -1 of its own.
+        safe = [
+            [e for e in other if isinstance(e, int) or e is dim] for other, dim in zip(entries, result, strict=True)
+        ]
+        if all(safe[:at]) and all(safe[at + 1 :]):
+            ways.append(tuple((-1,) if i == at else tuple(other) for i, other in enumerate(safe)))
+    return ways
+
+
+def _expand_choices(site: Site) -> list[Choices]:
+    """The target of an Expand: the dim of the result, or 1 where data has it already."""
+    data, result = site.shape(0), site.result().shape
+    target, shape = site.elements(1), site.shape(1)
+    if data is None or result is None or shape is None or len(shape) != 1 or not isinstance(shape[0], int):
+        return []
+    way: list[tuple[Dim, ...]] = []
+    for back in range(shape[0], 0, -1):  # an axis counts from the last one
+        dim = result[-back]
+        found: list[Dim] = [1] if back <= len(data) and site.equal(data[-back], dim) else []
+        if dim not in found:
+            found.append(dim)
+        if target is not None and target[-back] not in found:
+            found.append(target[-back])
+        way.append(tuple(found))
+    return [tuple(way)]
+
+
+def _slice_choices(site: Site) -> list[Choices]:
+    """The ends of a Slice: one at or past the end of its axis may be as large as its type allows."""
+    data, ends, dtype = site.shape(0), site.elements(2), site.fact(2).dtype
+    if data is None or ends is None or dtype not in (DType.INT32, DType.INT64):
+        return []
+    axes: tuple[int, ...] | None = site.integers_of(3) if site.input(3) else tuple(range(len(ends)))
+    steps: tuple[int, ...] | None = site.integers_of(4) if site.input(4) else (1,) * len(ends)
+    if axes is None or steps is None or not len(axes) == len(steps) == len(ends):
+        return []
+    way: list[tuple[Dim, ...]] = []
+    for end, axis, step in zip(ends, axes, steps, strict=True):
+        if not isinstance(end, int) and step > 0 and -len(data) <= axis < len(data) and site.at_most(data[axis], end):
+            way.append((INTEGER_RANGE[dtype][1], end))
+        else:
+            way.append((end,))
+    return [tuple(way)]

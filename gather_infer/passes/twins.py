@@ -1,0 +1,154 @@
+"""What is there twice: constants that are the same bit for bit, nodes that do the same to the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy.typing as npt
+from onnx import AttributeProto, TensorProto
+
+from gather_infer.passes.draft import Graph, Node
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.tensor import SymbolicTensor
+
+_SAMPLE: Final = 256
+"""Elements at either end by which constants of one type and shape are told apart before all of them are read."""
+
+_CHUNK: Final = 1 << 20
+"""Elements that are compared at a time: weights are mapped, not loaded."""
+
+_Kind: TypeAlias = "tuple[int, tuple[int, ...]]"
+
+
+@dataclass(slots=True, eq=False)
+class Twins:
+    """The constants of each graph, those of one type and shape together, initializers first, in the order of the file.
+
+    Only what shares type and shape with another one is read: its ends first, all of it where they are equal.
+
+    apart   whether a constant is to stay as it is, for whoever keeps count of that
+    """
+
+    load: Callable[[Graph, str], Constant | None]
+    apart: dict[tuple[Graph | None, str], bool] = field(default_factory=dict)
+    _kinds: dict[Graph, dict[_Kind, dict[str, None]]] = field(default_factory=dict)
+    _sampled: dict[tuple[Graph, _Kind], dict[object, dict[str, None]]] = field(default_factory=dict)
+    _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
+
+    def first(self, graph: Graph, name: str) -> str | None:
+        """An earlier constant of a graph, or one of a graph around it, that equals its constant `name` bit for bit."""
+        kind = _kind(graph, name)
+        if kind is None:
+            return None
+        self._of(graph, kind).setdefault(name)
+        around = list(graph.around())
+        if sum(len(self._of(each, kind)) for each in around) < 2:
+            return None
+        sample = self._sample(graph, name)
+        for each in around:
+            for other in list(self._alike(each, kind).get(sample, ())):
+                if each is graph and other == name:
+                    break
+                if other in each.constants and graph.home(other) is each and self._same(graph, name, each, other):
+                    return other
+        self._alike(graph, kind).setdefault(sample, {}).setdefault(name)
+        return None
+
+    def _of(self, graph: Graph, kind: _Kind) -> dict[str, None]:
+        """The constants of a graph of one type and shape."""
+        kinds = self._kinds.get(graph)
+        if kinds is None:
+            kinds = self._kinds[graph] = {}
+            for name in _in_order(graph):
+                found = _kind(graph, name)
+                if found is not None:
+                    kinds.setdefault(found, {})[name] = None
+        return kinds.setdefault(kind, {})
+
+    def _alike(self, graph: Graph, kind: _Kind) -> dict[object, dict[str, None]]:
+        """The same by their samples."""
+        found = self._sampled.get((graph, kind))
+        if found is None:
+            found = self._sampled[graph, kind] = {}
+            for name in self._of(graph, kind):
+                if name in graph.constants:
+                    found.setdefault(self._sample(graph, name), {})[name] = None
+        return found
+
+    def _same(self, graph: Graph, name: str, around: Graph, other: str) -> bool:
+        one, two = self.load(graph, name), self.load(around, other)
+        return (
+            one is not None
+            and two is not None
+            and (one.data_type, one.bits.shape) == (two.data_type, two.bits.shape)
+            and _equal(one.bits.reshape(-1), two.bits.reshape(-1))
+        )
+
+    def _sample(self, graph: Graph, name: str) -> object:
+        """What a constant has at its ends; of one that cannot be read, what no other one has."""
+        held = graph.constants[name]
+        known = self._samples.get((graph, name))
+        if known is None or known[0] is not held:
+            constant = self.load(graph, name)
+            flat = None if constant is None else constant.bits.reshape(-1)
+            ends = object() if flat is None else (_bits(flat[:_SAMPLE]), _bits(flat[-_SAMPLE:]))
+            known = self._samples[graph, name] = held, ends
+        return known[1]
+
+
+@dataclass(slots=True, eq=False)
+class Repeats:
+    """Nodes by operator, attributes and the names that they read. A node is known from when it is asked about."""
+
+    _alike: dict[tuple[object, ...], dict[Node, None]] = field(default_factory=dict)
+    _keys: dict[Node, tuple[object, ...]] = field(default_factory=dict)
+    _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
+
+    def of(self, node: Node) -> list[Node]:
+        """The other nodes like this one, in all graphs."""
+        key = self._key(node)
+        known = self._keys.get(node)
+        if known != key:
+            if known is not None:
+                self._alike[known].pop(node, None)
+            self._keys[node] = key
+            self._alike.setdefault(key, {})[node] = None
+        found = [other for other in self._alike[key] if other is not node]
+        return [other for other in found if not other.is_gone and self._key(other) == key]
+
+    def _key(self, node: Node) -> tuple[object, ...]:
+        attributes = self._attributes.get(node)
+        if attributes is None:
+            texts = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
+            attributes = self._attributes[node] = tuple(texts)
+        return node.domain, node.op_type, tuple(node.inputs), attributes
+
+
+def _in_order(graph: Graph) -> Iterator[str]:
+    """Initializers first, then the others."""
+    yield from (name for name in graph.initializers if name in graph.constants)
+    yield from (name for name in graph.constants if name not in graph.initializers)
+
+
+def _kind(graph: Graph, name: str) -> _Kind | None:
+    held = graph.constants.get(name)
+    if isinstance(held, Constant):
+        return held.data_type, held.bits.shape
+    if isinstance(held, TensorProto):
+        return held.data_type, tuple(held.dims)
+    if isinstance(held, AttributeProto):
+        fact = graph.facts.get(name)
+        if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.shape is not None:
+            dims = tuple(dim for dim in fact.shape if isinstance(dim, int))
+            return (fact.dtype.value, dims) if len(dims) == len(fact.shape) else None
+    return None
+
+
+def _bits(part: npt.NDArray[Any]) -> object:
+    return tuple(part.tolist()) if part.dtype.hasobject else part.tobytes()
+
+
+def _equal(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
+    return all(_bits(one[at : at + _CHUNK]) == _bits(two[at : at + _CHUNK]) for at in range(0, len(one), _CHUNK))

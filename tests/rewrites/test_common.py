@@ -1,0 +1,192 @@
+# ruff: noqa: E501
+"""What is there twice: nodes that compute the same, constants of the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from gather_infer.passes import optimize
+from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten
+
+CASES = {
+    "two nodes": Case(
+        "common-subexpressions",
+        "g (float[N] x) => (float[N] y) { a = Relu(x) b = Relu(x) y = Add(a, b) }",
+        "g (float[N] x) => (float[N] y) { a = Relu(x) y = Add(a, a) }",
+        near={
+            "another attribute": "g (float[N] x) => (float[N] y) { a = LeakyRelu<alpha = 0.1>(x) b = LeakyRelu(x) y = Add(a, b) }",
+            "another order": "g (float[N] x, float[N] z) => (float[N] y) { a = Sub(x, z) b = Sub(z, x) y = Add(a, b) }",
+            "another operator": "g (float[N] x) => (float[N] y) { a = Relu(x) b = Neg(x) y = Add(a, b) }",
+            "drawn anew": """g (float[N] x) => (float[N] y) {
+                a = RandomUniformLike(x) b = RandomUniformLike(x) y = Add(a, b) }""",
+            "drawn with a seed": """g (float[N] x) => (float[N] y) {
+                a = RandomNormalLike<seed = 1.0>(x) b = RandomNormalLike<seed = 1.0>(x) y = Add(a, b) }""",
+            "training": """g (float[N] x) => (float[N] y) <float r = {0.5}, bool t = {1}> {
+                a = Dropout(x, r, t) b = Dropout(x, r, t) y = Add(a, b) }""",
+            "an input left out": """g (float[N] x, float lo) => (float[N] y) {
+                a = Clip(x, lo) b = Clip(x, "", lo) y = Add(a, b) }""",
+            "one of the other": "g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }",
+            "quantization": """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}> {
+                q = QuantizeLinear(x, s, z) a = DequantizeLinear(q, s, z) b = DequantizeLinear(q, s, z) y = Add(a, b) }""",
+        },
+    ),
+    "chains": Case(
+        "common-subexpressions",
+        """g (float[N] x) => (float[N] y) {
+             a = Relu(x) b = Relu(x) c = Neg(a) d = Neg(b) e = Abs(c) f = Abs(d) y = Add(e, f) }""",
+        "g (float[N] x) => (float[N] y) { a = Relu(x) c = Neg(a) e = Abs(c) y = Add(e, e) }",
+    ),
+    "one of them is an output": Case(
+        "common-subexpressions",
+        "g (float[N] x) => (float[N] y, float[N] b) { a = Relu(x) b = Relu(x) y = Neg(a) }",
+        "g (float[N] x) => (float[N] y, float[N] b) { b = Relu(x) y = Neg(b) }",
+    ),
+    "several outputs": Case(
+        "common-subexpressions",
+        """g (float[N, 4] x) => (float[N, 2] y, float[N, 2] z) {
+             a, b = Split<axis = 1, num_outputs = 2>(x) c, d = Split<axis = 1, num_outputs = 2>(x) y = Add(a, d) z = Sub(c, b) }""",
+        """g (float[N, 4] x) => (float[N, 2] y, float[N, 2] z) {
+             a, b = Split<axis = 1, num_outputs = 2>(x) y = Add(a, b) z = Sub(a, b) }""",
+    ),
+    "an inner node and an outer one": Case(
+        "common-subexpressions",
+        """g (float[N] x, bool c) => (float[N] y, float[N] z) {
+             y = If (c) <then_branch = t () => (float[N] p) { r = Relu(x) p = Neg(r) },
+                         else_branch = e () => (float[N] q) { q = Abs(x) }>
+             a = Relu(x) z = Exp(a) }""",
+        """g (float[N] x, bool c) => (float[N] y, float[N] z) {
+             a = Relu(x)
+             y = If (c) <then_branch = t () => (float[N] p) { p = Neg(a) },
+                         else_branch = e () => (float[N] q) { q = Abs(x) }>
+             z = Exp(a) }""",
+        near={
+            "in two branches": """g (float[N] x, bool c) => (float[N] y) {
+                y = If (c) <then_branch = t () => (float[N] p) { r = Relu(x) p = Neg(r) },
+                            else_branch = e () => (float[N] q) { s = Relu(x) q = Abs(s) }> }""",
+            "the outer one reads another value": """g (float[N] x, int64 m) => (float[N] y) {
+                a = Neg(x)
+                k = Loop (m, "", a) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) {
+                    e = Identity(d) q = Neg(p) }>
+                y = Add(k, a) }""",
+        },
+        ranges={"m": (0, 3)},
+    ),
+    "constants": Case(
+        "common-constants",
+        "g (float[N] x) => (float[N] y) <float[2] c = {1, 2}, float[2] d = {1, 2}> { a = ReduceSum(c) b = ReduceSum(d) e = Add(x, a) y = Add(e, b) }",
+        "g (float[N] x) => (float[N] y) <float[2] c = {1, 2}> { a = ReduceSum(c) b = ReduceSum(c) e = Add(x, a) y = Add(e, b) }",
+        near={
+            "another sign of zero": "g (float[N] x) => (float[N] y) <float c = {0}, float d = {-0.0}> { e = Add(x, c) y = Mul(e, d) }",
+            "another type": "g (float[N] x) => (double[N] y) <float c = {0}, double d = {0}> { e = Add(x, c) f = Cast<to = 11>(e) y = Mul(f, d) }",
+            "another shape": "g (float[N] x) => (float[N] y) <float c = {1}, float[1] d = {1}> { e = Add(x, c) y = Mul(e, d) }",
+            "it can be overridden": "g (float[N] x, float d) => (float[N] y) <float c = {1}, float d = {1}> { e = Add(x, c) y = Mul(e, d) }",
+            "an output": "g (float[N] x) => (float[N] y, float d) <float c = {1}, float d = {1}> { e = Add(x, c) y = Mul(e, d) }",
+            "quantization": """g (float[N] x) => (float[N] y) <float s = {0.5}, float t = {0.5}, uint8 z = {0}> {
+                q = QuantizeLinear(x, s, z) r = DequantizeLinear(q, t, z) y = Relu(r) }""",
+        },
+    ),
+    "nodes of constants": Case(
+        "common-constants",
+        """g (float[N] x) => (float[N] y) <float c = {1.5}> {
+             a = Constant<value = float {1.5}>() b = Constant<value_float = 1.5>() e = Add(x, a) f = Mul(e, b) y = Sub(f, c) }""",
+        "g (float[N] x) => (float[N] y) <float c = {1.5}> { e = Add(x, c) f = Mul(e, c) y = Sub(f, c) }",
+    ),
+    "a constant of a branch": Case(
+        "common-constants",
+        """g (float[N] x, bool c) => (float[N] y) <float k = {1.5}> {
+             a = Add(x, k)
+             y = If (c) <then_branch = t () => (float[N] p) <float l = {1.5}> { p = Mul(a, l) },
+                         else_branch = e () => (float[N] q) { m = Constant<value = float {1.5}>() q = Sub(a, m) }> }""",
+        """g (float[N] x, bool c) => (float[N] y) <float k = {1.5}> {
+             a = Add(x, k)
+             y = If (c) <then_branch = t () => (float[N] p) { p = Mul(a, k) },
+                         else_branch = e () => (float[N] q) { q = Sub(a, k) }> }""",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    judge(CASES[name])
+
+
+@pytest.mark.parametrize("opset", (7, 9, 10, 11, 13, 14, 15, 18, 21))
+def test_at_every_opset(opset: int) -> None:
+    before = model(
+        """g (float[N] x) => (float[N] y) <float c = {2}, float d = {2}> {
+           a = Mul(x, c) b = Mul(x, d) e = Transpose(a) f = Transpose(b) y = Add(e, f) }""", opset)  # fmt: skip
+    after = rewritten(before, "common-constants", "common-subexpressions")
+    assert [n.op_type for n in after.graph.node] == ["Mul", "Transpose", "Add"]
+    assert [t.name for t in after.graph.initializer] == ["c"]
+    assert_same_runs(before, after, Case("", "", ""), 20)
+
+
+def test_both_outputs_of_a_graph_stay() -> None:
+    before = model("g (float[N] x) => (float[N] y, float[N] z) { y = Sin(x) z = Sin(x) }")
+    after = rewritten(before, "common-subexpressions")
+    assert [o.name for o in after.graph.output] == ["y", "z"]
+    assert sorted(n.op_type for n in after.graph.node) in (["Identity", "Sin"], ["Sin", "Sin"])
+    assert_same_runs(before, after, Case("", "", ""), 20)
+
+
+def _weights(*arrays: np.ndarray) -> ModelProto:
+    names = [f"w{at}" for at in range(len(arrays))]
+    nodes, value = [], "x"
+    for at, name in enumerate(names):
+        nodes.append(helper.make_node("Add", [value, name], [f"v{at}"]))
+        value = f"v{at}"
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, arrays[0].shape) for n in ("x", value))
+    tensors = [numpy_helper.from_array(array, name) for array, name in zip(arrays, names, strict=True)]
+    return helper.make_model(
+        helper.make_graph(nodes, "g", [x], [y], tensors), opset_imports=[helper.make_opsetid("", 21)], ir_version=10
+    )
+
+
+def test_large_weights_are_compared_as_a_whole() -> None:
+    one = np.random.default_rng(0).standard_normal((600, 600)).astype("f4")
+    other = one.copy()
+    other[300, 300] += 1  # the ends are the same
+    after = rewritten(_weights(one, other, one.copy(), other.copy()), "common-constants")
+    assert [t.name for t in after.graph.initializer] == ["w0", "w1"]
+    assert [n.input[1] for n in after.graph.node] == ["w0", "w1", "w0", "w1"]
+
+
+def test_nans_are_equal_by_their_bits() -> None:
+    nan, payload = (np.array([bits], "<u4").view("<f4") for bits in (0x7FC00000, 0x7FC00001))
+    after = rewritten(_weights(nan, payload, nan.copy()), "common-constants")
+    assert [t.name for t in after.graph.initializer] == ["w0", "w1"]
+
+
+def test_external_weights(tmp_path: Path) -> None:
+    one = np.random.default_rng(0).standard_normal((64, 64)).astype("f4")
+    made = _weights(one, one.copy(), one + 1)
+    stored = ModelProto()
+    stored.CopyFrom(made)  # saving takes the weights out
+    onnx.save_model(stored, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    result = optimize(tmp_path / "m.onnx")
+    assert [n.input[1] for n in result.proto.graph.node] == ["w0", "w0", "w2"]
+    result.save(tmp_path / "out.onnx", external_data="out.bin")
+    assert_same_runs(made, onnx.load(tmp_path / "out.onnx"), Case("", "", ""), 5)
+
+
+def test_initializers_that_are_inputs_stay_below_ir_4() -> None:
+    made = _weights(np.ones(3, "f4"), np.ones(3, "f4"))
+    made.ir_version = 3
+    made.opset_import[0].version = 8
+    for name in ("w0", "w1"):
+        made.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, (3,)))
+    after = optimize(made).proto
+    assert after == made
+
+
+def test_calls_of_functions_are_not_merged() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+        g (float[N] x) => (float[N] y) { a = own.f(x) b = own.f(x) y = Add(a, b) }
+        <domain: "own", opset_import: ["": 21]> f (x) => (y) { y = RandomUniformLike(x) }"""
+    made = onnx.parser.parse_model(text)
+    assert optimize(made).proto == made
