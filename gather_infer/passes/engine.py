@@ -107,9 +107,12 @@ class Engine:
     def _visit(self, node: Node) -> bool:
         if not self.draft.subject.is_ours(node.proto):
             return False
+        site = Site(self, node)
         for listed in self.table.find(node.domain, node.op_type, node.version):
+            if site.has_built:
+                site = Site(self, node)
             try:
-                rewrite = listed.rule(Site(self, node))
+                rewrite = listed.rule(site)
             except (Unavailable, DimTooLarge):
                 continue
             if rewrite is None:

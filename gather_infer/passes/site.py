@@ -66,6 +66,11 @@ class Site:
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
 
+    @property
+    def has_built(self) -> bool:
+        """Whether a rule has made nodes or constants here."""
+        return bool(self._nodes or self._constants)
+
     # the node
 
     @property
@@ -302,7 +307,8 @@ class Site:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return self.node.origin is not None and (self.graph.path, self.node.origin) in self.engine.faulty
+        faulty = self.engine.faulty
+        return bool(faulty) and self.node.origin is not None and (self.graph.path, self.node.origin) in faulty
 
     @property
     def has_reference(self) -> bool:
