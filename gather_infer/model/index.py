@@ -152,8 +152,7 @@ class _Build:
         inputs, _, initializers, sparse = _interface(body)
         # An initializer of an input's name is its default.
         counts = Counter([*inputs, *(n for n in (*initializers, *sparse) if n not in inputs)])
-        for node in body.node:
-            counts.update(name for name in node.output if name)
+        counts.update(name for node in body.node for name in node.output if name)
         if not isinstance(body, FunctionProto):
             counts.update({name: n - 1 for name, n in Counter(t.name for t in body.initializer).items() if n > 1})
         self.defined[path] = counts
@@ -184,9 +183,10 @@ class _Build:
 
         def read(name: str, use: Use) -> None:
             uses.setdefault(name, []).append(use)
-            if name in producers and name not in inputs and name not in initializers:
-                reads[use.node].add(producers[name])
-            if name not in defined:
+            producer = producers.get(name)
+            if producer is not None and name not in inputs and name not in initializers:
+                reads[use.node].add(producer)
+            elif name not in defined:
                 captures[name] = None
 
         for position, node in enumerate(nodes):

@@ -36,7 +36,8 @@ def _of_graphs(graphs: list[GraphProto], model: ModelProto, *, sparse: bool) -> 
 
 def _of_nodes(nodes: Iterable[NodeProto], graphs: list[GraphProto], sparse: bool) -> Iterator[TensorProto]:
     for node in nodes:
-        yield from _of_attributes(node.attribute, graphs, sparse)
+        if node.attribute:
+            yield from _of_attributes(node.attribute, graphs, sparse)
 
 
 def _of_attributes(

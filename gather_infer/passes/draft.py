@@ -187,10 +187,12 @@ class Draft:
 
     def _own(self) -> None:
         """Note which node holds each subgraph."""
-        at = {(graph.path, node.origin): node for graph in self.graphs.values() for node in graph.nodes}
+        at: dict[Graph, dict[int | None, Node]] = {}
         for path, graph in self.graphs.items():
             if path.steps and graph.outer is not None:
-                graph.owner = at[graph.outer.path, path.steps[-1].node]
+                if graph.outer not in at:
+                    at[graph.outer] = {node.origin: node for node in graph.outer.nodes}
+                graph.owner = at[graph.outer][path.steps[-1].node]
                 graph.owner.bodies.append(graph)
 
     def _enter(self, graph: Graph, proto: NodeProto, place: tuple[int, int], origin: int | None, why: str = "") -> Node:

@@ -145,9 +145,12 @@ class Engine:
         site = Site(self, node)
         if not self.draft.subject.is_ours(node.proto) or site.has_reference or site.is_faulty:
             return False
+        site = Site(self, node)
         for listed in self.table.find(node.domain, node.op_type, node.version):
+            if site.has_built:
+                site = Site(self, node)
             try:
-                rewrite = listed.rule(Site(self, node))
+                rewrite = listed.rule(site)
             except (Unavailable, DimTooLarge):
                 continue
             if rewrite is None:

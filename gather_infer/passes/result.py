@@ -76,12 +76,14 @@ class PassResult:
 
 
 def _size(source: ModelFile, proto: ModelProto) -> Size:
-    operators: Counter[str] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
     initializers = 0
     for _, body in bodies(proto):
-        for node in body.node:
-            operators[qualified(node.domain, node.op_type)] += 1
+        found.update((node.domain, node.op_type) for node in body.node)
         initializers += len(getattr(body, "initializer", ()))
+    operators: Counter[str] = Counter()
+    for (domain, op_type), count in found.items():
+        operators[qualified(domain, op_type)] += count
     return Size(operators, initializers, sum(_nbytes(source, t) for t in iter_tensors(proto)))
 
 

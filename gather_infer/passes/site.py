@@ -84,6 +84,11 @@ class Site:
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
 
+    @property
+    def has_built(self) -> bool:
+        """Whether a rule has made nodes or constants here."""
+        return bool(self._nodes or self._constants)
+
     # the node
 
     @property
@@ -366,7 +371,7 @@ class Site:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return self.node.source in self.engine.faulty
+        return bool(self.engine.faulty) and self.node.source in self.engine.faulty
 
     @property
     def has_reference(self) -> bool:

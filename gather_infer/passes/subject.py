@@ -95,7 +95,8 @@ class Subject:
 
     def is_ours(self, node: NodeProto) -> bool:
         """Whether the node is the operator that its name says, and no function of the model."""
-        return (plain_domain(node.domain), node.op_type, node.overload) not in self._functions
+        functions = self._functions
+        return not functions or (plain_domain(node.domain), node.op_type, node.overload) not in functions
 
     def is_pure(self, node: NodeProto, version: int) -> bool:
         """Whether a node is an operator that is known to do nothing but compute its outputs."""

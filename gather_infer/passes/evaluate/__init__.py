@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from gather_infer.passes.evaluate import (
     arithmetic,
     cast,
@@ -35,6 +37,7 @@ TABLES: tuple[EvaluatorSet, ...] = (
 )
 
 
+@cache
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
     """What evaluates an operator of a canonical domain at an opset version; None when nothing does."""
     found = (table.find(op_type, version) for table in TABLES if table.domain == domain)

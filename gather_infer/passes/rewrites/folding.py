@@ -52,7 +52,9 @@ def evaluated(site: Site) -> Rewrite | None:
 def known(site: Site) -> Rewrite | None:
     """A node whose results are known number by number is the constants that it computes, whatever it reads."""
     node = site.node
-    if node.is_constant or site.is_faulty or site.rests_on_training:
+    if node.is_constant or not any(site.result(at).values is not None for at in range(len(node.outputs))):
+        return None
+    if site.is_faulty or site.rests_on_training:
         return None
     results: list[Constant] = []
     for at, name in enumerate(node.outputs):
