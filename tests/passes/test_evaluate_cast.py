@@ -62,7 +62,9 @@ def test_every_element_is_that_of_the_runtimes(source: int) -> None:
                 found = [ours("Cast", [x], version, given) for x in numbers]
                 keep = [i for i, f in enumerate(found) if f is not None]
                 if not keep:
-                    assert to == T.STRING or source == T.STRING, (DType(source), DType(to))
+                    # a cast to its own type may round, saturate or keep the bits
+                    is_own = to == source and source in (T.FLOAT8E5M2, T.FLOAT8E8M0)
+                    assert T.STRING in (to, source) or is_own, (DType(source), DType(to))
                     continue
                 column = Constant(source, np.concatenate([numbers[i].bits for i in keep]))
                 expected = Constant(to, np.concatenate([f[0].bits for f in found if f is not None]))

@@ -18,7 +18,6 @@ KEPT = {
     # what would be wrong -> a model that has to come back as the very message that it was
     "an input that is an output": "g (float[N] x) => (float[N] x) {}",
     "a passed on input": "g (float[N] x) => (float[N] y) { y = Identity(x) }",
-    "a passed on initializer": "g (float[N] x) => (float[2] y) <float[2] w = {1, 2}> { y = Identity(w) }",
     "an initializer that is an output": "g (float[N] x) => (float[N] y, float[2] w) <float[2] w = {1, 2}> { y = Relu(x) }",
     "an overridable initializer in arithmetic": "g (int64[N] x, int64 z) => (int64[N] y) <int64 z = {0}> { y = Add(x, z) }",
     "an overridable shape": "g (float[N, 4] x, int64[2] t) => (float[A, B] y) <int64[2] t = {-1, 4}> { y = Reshape(x, t) }",

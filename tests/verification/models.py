@@ -39,7 +39,8 @@ import numpy as np
 __version__ = "0.0"
 
 class SessionOptions:
-    pass
+    def add_session_config_entry(self, key, value):
+        pass
 
 class GraphOptimizationLevel:
     ORT_DISABLE_ALL = 0
