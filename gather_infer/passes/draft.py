@@ -72,6 +72,7 @@ class Graph:
     """The main graph, a subgraph or the body of a function.
 
     outer       the graph whose values it sees; `owner` is the node there that holds it
+    given, ends  the inputs and the outputs as sets
     nodes       in the order in which they were added
     producers   value -> the node that writes it, and which of its outputs
     readers     value defined here -> the nodes that read it, in subgraphs too
@@ -85,8 +86,8 @@ class Graph:
 
     path: GraphPath
     outer: Graph | None
-    inputs: Mapping[str, None]
-    outputs: Mapping[str, None]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     versions: Mapping[str, int]
     facts: dict[str, Value]
     initializers: dict[str, TensorProto]
@@ -100,12 +101,18 @@ class Graph:
     added: dict[str, tuple[Constant, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
 
+    given: frozenset[str] = field(init=False)
+    ends: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
+
     def defines(self, name: str) -> bool:
         return (
             name in self.producers
             or name in self.added
             or (name in self.initializers and name not in self.dropped)
-            or name in self.inputs
+            or name in self.given
             or name in self.sparse
         )
 
@@ -140,7 +147,7 @@ class Graph:
 
     def is_fixed(self, name: str) -> bool:
         """Whether the value that is called so here has to be there under this name, whoever reads it."""
-        return name in self.fixed or name in self.outputs
+        return name in self.fixed or name in self.ends
 
 
 class Draft:
@@ -164,8 +171,8 @@ class Draft:
             graph = Graph(
                 path,
                 outer,
-                dict.fromkeys(scope.inputs),
-                dict.fromkeys(scope.outputs),
+                scope.inputs,
+                scope.outputs,
                 {plain_domain(o.domain): o.version for o in reversed(imports)} if outer is None else outer.versions,
                 dict(subject.facts(path)),
                 {} if isinstance(body, FunctionProto) else {t.name: t for t in body.initializer},
@@ -234,7 +241,7 @@ class Draft:
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
         """Whether a constant that is no node may go when nobody reads it."""
-        return name in graph.constants and name not in graph.inputs and not graph.is_fixed(name)
+        return name in graph.constants and name not in graph.given and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
         """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""
