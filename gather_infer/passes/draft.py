@@ -72,6 +72,7 @@ class Graph:
     """The main graph, a subgraph or the body of a function.
 
     outer       the graph whose values it sees; `owner` is the node there that holds it
+    given, ends  the inputs and the outputs as sets
     nodes       in the order in which they were added
     producers   value -> the node that writes it, and which of its outputs
     readers     value defined here -> the nodes that read it, in subgraphs too
@@ -99,18 +100,18 @@ class Graph:
     readers: dict[str, dict[Node, None]] = field(default_factory=dict)
     added: dict[str, tuple[Constant, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    input_names: frozenset[str] = frozenset()
-    output_names: frozenset[str] = frozenset()
+    given: frozenset[str] = field(init=False)
+    ends: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.input_names, self.output_names = frozenset(self.inputs), frozenset(self.outputs)
+        self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
 
     def defines(self, name: str) -> bool:
         return (
             name in self.producers
             or name in self.added
             or (name in self.initializers and name not in self.dropped)
-            or name in self.input_names
+            or name in self.given
             or name in self.sparse
         )
 
@@ -145,7 +146,7 @@ class Graph:
 
     def is_fixed(self, name: str) -> bool:
         """Whether the value that is called so here has to be there under this name, whoever reads it."""
-        return name in self.fixed or name in self.output_names
+        return name in self.fixed or name in self.ends
 
 
 class Draft:
@@ -241,7 +242,7 @@ class Draft:
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
         """Whether a constant that is no node may go when nobody reads it."""
-        return name in graph.constants and name not in graph.input_names and not graph.is_fixed(name)
+        return name in graph.constants and name not in graph.given and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
         """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""

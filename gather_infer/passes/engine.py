@@ -306,7 +306,7 @@ class Engine:
         inlining = Inlining(draft, node, body, rewrite.bound)
         others = sum(_count(inner.nodes) for inner in node.bodies if inner is not body)
         made = body.producers.keys() | _made(rewrite)
-        named = [inner for old, inner in rewrite.values.items() if old in graph.output_names]
+        named = [inner for old, inner in rewrite.values.items() if old in graph.ends]
         passed = len(named) - len(made.intersection(named))  # outputs of the graph that need an Identity
         cost = Cost(len(rewrite.nodes) + passed - 1 - others)
         if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
@@ -324,7 +324,7 @@ class Engine:
             new = inlining.name(inner)
             found = graph.producers.get(new)
             if (
-                (old in graph.output_names and (found is None or graph.is_fixed(new)))
+                (old in graph.ends and (found is None or graph.is_fixed(new)))
                 or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))
                 or any(reader.graph.home(old) is not graph for reader in draft.readers(graph, new))
             ):
@@ -356,7 +356,7 @@ class Engine:
         graph, made = node.graph, _made(rewrite)
         values, nodes = dict(rewrite.values), list(rewrite.nodes)
         for old, new in rewrite.values.items():
-            if old not in graph.output_names or new in made:
+            if old not in graph.ends or new in made:
                 continue
             found = graph.producers.get(new)
             if found is None or found[0] is node or graph.is_fixed(new):
@@ -371,14 +371,14 @@ class Engine:
         for old, new in rewrite.values.items():
             if old in graph.fixed:
                 return False
-            if old in graph.output_names and new not in made:
+            if old in graph.ends and new not in made:
                 # the value itself has to take the name over
                 found = graph.producers.get(new)
                 if found is None or found[0] is node or graph.is_fixed(new):
                     return False
                 if any(reader.graph.home(old) is not graph for reader in self.draft.readers(graph, new)):
                     return False  # the name means another value in that subgraph
-            if old in graph.output_names and new in targets:
+            if old in graph.ends and new in targets:
                 return False
             targets.add(new)
             for reader in self.draft.readers(graph, old):
@@ -579,7 +579,7 @@ class Engine:
         graph, draft = node.graph, self.draft
         for reader in draft.redirect(graph, old, new, why):
             self._wait(reader)
-        if old in graph.output_names:
+        if old in graph.ends:
             draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
             for reader in graph.readers.get(new, ()):
                 self._wait(reader)

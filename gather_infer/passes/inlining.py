@@ -82,6 +82,8 @@ class Inlining:
         graph.fixed |= body.fixed
         reads: dict[Node, set[str]] = {}
         for name, readers in body.readers.items():
+            if not readers:
+                continue  # it may be gone
             home = graph.home(self.name(name))
             assert home is not None, "a value that is read is defined"
             for reader in readers:

@@ -63,9 +63,11 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
         return None
     law = "GatherElements by indices that are the same for each row is a Gather"
     constant = site.constant(1)
+    if constant is not None and not constant.bits.size:
+        return None
     if constant is not None:
         line = np.moveaxis(constant.bits, axis, 0).reshape(constant.bits.shape[axis], -1)
-        if not line.shape[1] or (line != line[:, :1]).any():
+        if (line != line[:, :1]).any():
             return None
         indices = site.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
         return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=axis))
