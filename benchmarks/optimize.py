@@ -334,7 +334,7 @@ def main() -> None:
             rows = rows_of(paths, options, others, folder)
             print_sums(rows, [OURS, *others])
         if options.megabytes:
-            large_file(options.megabytes, others, options.python, options.runs, folder)
+            large_file(options.megabytes, [OURS, *others], options.python, options.runs, folder)
 
 
 if __name__ == "__main__":
