@@ -227,6 +227,10 @@ class Site:
         """The bits of a constant input, mapped from the file where they are large; None when it is none."""
         return self.engine.load(self.graph, self.input(at))
 
+    def constant_of(self, name: str) -> Constant | None:
+        """As `constant`, for a value by name."""
+        return self.engine.load(self.graph, name)
+
     def producer(self, at: int, *op_types: str) -> Site | None:
         """The node that writes an input, if it is one of these operators of ai.onnx (any, when none is given)."""
         return self.writer(self.input(at), *op_types)
@@ -382,6 +386,11 @@ class Site:
     def rests_on_training(self) -> bool:
         """Whether constants of the model may be changed by its training graphs."""
         return self.engine.draft.subject.is_trained
+
+    @property
+    def has_free_initializers(self) -> bool:
+        """Whether a constant of the graph can be an initializer that is no input."""
+        return self.graph.path.root is Root.GRAPH and self.engine.draft.subject.has_free_initializers
 
     @property
     def max_growth(self) -> int:

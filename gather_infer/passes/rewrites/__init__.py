@@ -28,5 +28,14 @@ GATHER = (
 )
 """The gather family: first what takes from further up, a Slice last."""
 
-ALL = (*FOLDING, control.rewrites, noops.rewrites, pairs.rewrites, *GATHER, common.rewrites, chains.rewrites)
+ALL = (
+    *FOLDING,
+    folding.initializers,
+    control.rewrites,
+    noops.rewrites,
+    pairs.rewrites,
+    *GATHER,
+    common.rewrites,
+    chains.rewrites,
+)
 """What `optimize` does."""

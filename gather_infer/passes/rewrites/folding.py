@@ -70,6 +70,20 @@ def known(site: Site) -> Rewrite | None:
     return site.folded(f"stands for {site.result(0)}", results, needed_only=True)
 
 
+initializers = RewriteSet()
+
+
+@initializers.rewrites("Constant")
+def constant_to_initializer(site: Site) -> Rewrite | None:
+    """Constant(value) is an initializer, where graphs have them and they need not be inputs."""
+    if not site.has_free_initializers or len(site.node.proto.attribute) != 1:
+        return None
+    constant = site.constant_of(site.output())
+    if constant is None or constant.nbytes > site.max_growth:
+        return None
+    return site.folded("a Constant is an initializer", [constant])
+
+
 _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 

@@ -198,6 +198,22 @@ def neutral_element(site: Site) -> Rewrite | None:
     return None
 
 
+_COMPUTES = ("Add", "Div", "Gemm", "MatMul", "Mul", "Sqrt", "Sub")
+_ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
+
+
+@rewrites.rewrites("Mul", "Div", since=7)
+def times_one(site: Site) -> Rewrite | None:
+    """x * 1 == x / 1 == x of floats that arithmetic has computed: it gives no signalling NaN, which 1 makes quiet"""
+    for at in (0, 1) if site.op_type == "Mul" else (0,):
+        fact, ones = site.fact(at), site.constant(1 - at)
+        if fact.dtype not in _ONES or ones is None or not bool((ones.bits == _ONES[fact.dtype]).all()):
+            continue
+        if site.producer(at, *_COMPUTES) is not None and site.same_shape(fact.shape, site.result().shape):
+            return site.keeps("x * 1 == x / 1 == x, x is computed", site.input(at))
+    return None
+
+
 def _is_all(site: Site, at: int, number: int) -> bool:
     """Whether every element of an integer or bool input is this one."""
     if site.fact(at).dtype is DType.BOOL:

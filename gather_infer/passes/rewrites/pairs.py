@@ -304,3 +304,26 @@ def expand_of_expand(site: Site) -> Rewrite | None:
         return None
     law = "Expand(Expand(x, s), t) == Expand(x, t), t is the shape of the result"
     return site.keeps(law, *site.copy(site, [inner.input(0), site.input(1)]))
+
+
+_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+
+
+@rewrites.rewrites("Unsqueeze")
+def unsqueeze_of_reduction(site: Site) -> Rewrite | None:
+    """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1), a is not negative
+
+    onnxruntime reduces an empty tensor along a negative axis to another shape.
+    """
+    reduction = site.producer(0, *_REDUCTIONS)
+    rank = None if reduction is None else reduction.rank(0)
+    if reduction is None or rank is None or not site.is_only_reader(0) or reduction.integer("keepdims", 1) != 0:
+        return None
+    is_attribute = reduction.version < (13 if reduction.op_type == "ReduceSum" else 18)
+    axes = reduction.integers("axes") if is_attribute else reduction.integers_of(1)
+    added = axes_of(site, rank)
+    if not axes or min(axes) < 0 or max(axes) >= rank or added is None or sorted(added) != sorted(set(axes)):
+        return None
+    given = list(axes) if is_attribute else None
+    made = site.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)
+    return site.keeps("Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1)", made)
