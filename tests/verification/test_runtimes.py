@@ -205,7 +205,8 @@ def test_arguments_stay_as_they_are() -> None:
 
 
 SCRIPT = """
-import sys, tempfile
+import signal, sys, tempfile
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell switches off in the background
 sys.path[:] = {path!r}
 tempfile.tempdir = {folder!r}
 from tests.verification.models import model, verified

@@ -76,7 +76,7 @@ initializers = RewriteSet()
 @initializers.rewrites("Constant")
 def constant_to_initializer(site: Site) -> Rewrite | None:
     """Constant(value) is an initializer, where graphs have them and they need not be inputs."""
-    if not site.has_free_initializers or len(site.node.proto.attribute) != 1:
+    if site.rests_on_training or not site.has_free_initializers or len(site.node.proto.attribute) != 1:
         return None
     constant = site.constant_of(site.output())
     if constant is None or constant.nbytes > site.max_growth:
