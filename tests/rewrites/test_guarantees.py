@@ -302,7 +302,7 @@ def test_names_that_a_quantization_annotation_mentions_stay() -> None:
 
 
 def test_constants_that_training_changes_stay() -> None:
-    made = model("g (float[N] x) => (float[N] y) <float w = {1}, float v = {1}> { a = Mul(x, w) y = Mul(a, v) }")
+    made = model("g (float[N] x) => (float[N] y) <float w = {2}, float v = {2}> { a = Mul(x, w) y = Mul(a, v) }")
     info = made.training_info.add()
     info.algorithm.name = "a"
     info.update_binding.add(key="w", value="w_new")
