@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf.message import Message
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
 from gather_infer.domains import plain_domain
@@ -247,17 +248,19 @@ def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_versi
     assert changes.gone.isdisjoint(_outputs(body)), "an output of the graph is still defined"
 
 
-def _keep(field: MutableSequence[Any], messages: Iterable[object]) -> None:
+def _keep(field: Any, messages: Iterable[Message]) -> None:
     """Set a repeated field to `messages`, in one go: single removals are quadratic."""
     kept = list(messages)
     del field[:]
-    field.extend(kept)
+    for message in kept:
+        field.add().CopyFrom(message)  # any depth: `extend` would write and read it
 
 
 def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str]) -> NodeProto:
     """A copy of an inserted node that reads and writes under other names, subgraphs included."""
-    holder = FunctionProto(node=[node])
-    copy: NodeProto = holder.node[0]
+    holder = FunctionProto()
+    copy: NodeProto = holder.node.add()
+    copy.CopyFrom(node)
     if reads:
         _redirect(holder, reads)
     for position, name in enumerate(copy.output):

@@ -237,7 +237,7 @@ class Draft:
     def is_removable(self, node: Node) -> bool:
         """Whether a node may go when nobody reads it: it is known to do nothing else."""
         return self.subject.is_pure(node.proto, node.version) and all(
-            self.is_removable(inner) for body in node.bodies for inner in body.nodes
+            self.subject.is_pure(inner.proto, inner.version) for inner in _inside(node)
         )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
@@ -335,20 +335,20 @@ class Draft:
 
     def remove(self, node: Node, why: str) -> list[str]:
         """Take a node out, with the graphs that it holds; the names that it had read."""
-        node.is_gone = True
-        if node.origin is not None:
-            self._removed.setdefault(node.graph.path, {})[node.origin] = why
-        graph = node.graph
-        del graph.nodes[node]
-        for name in node.outputs:
-            if name and graph.producers.get(name, (None, 0))[0] is node:
-                del graph.producers[name]
-                graph.constants.pop(name, None)
-        lost = self._unread(node)
-        for body in node.bodies:
-            for inner in list(body.nodes):
-                lost += self.remove(inner, why)
-            self.graphs.pop(body.path, None)
+        lost = []
+        for gone in [node, *_inside(node)]:
+            gone.is_gone = True
+            graph = gone.graph
+            if gone.origin is not None:
+                self._removed.setdefault(graph.path, {})[gone.origin] = why
+            del graph.nodes[gone]
+            for name in gone.outputs:
+                if name and graph.producers.get(name, (None, 0))[0] is gone:
+                    del graph.producers[name]
+                    graph.constants.pop(name, None)
+            lost += self._unread(gone)
+            for body in gone.bodies:
+                self.graphs.pop(body.path, None)
         return lost
 
     def _unread(self, node: Node) -> list[str]:
@@ -375,13 +375,20 @@ class Draft:
     def journal(self, by: str) -> Journal:
         """The edits that make the file what the draft is."""
         journal = Journal()
+        changed = {around for graph in self.graphs.values() if self._is_changed(graph) for around in graph.around()}
         within: set[Graph] = set()  # those of nodes that are inserted, as they are now
         for graph in self.graphs.values():  # outer ones first
             if graph.outer in within:
                 within.add(graph)
-            elif graph not in within:
+            elif graph not in within and graph in changed:
                 journal.add(*self._edits(graph, by, within))
         return journal
+
+    def _is_changed(self, graph: Graph) -> bool:
+        """Whether a graph differs from that of the file, those in it not looked at."""
+        return bool(
+            graph.added or graph.dropped or graph.path in self._removed or any(node.is_edited for node in graph.nodes)
+        )
 
     def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
         """The edits of one graph; `within` None for one whose subgraphs are all to be written out."""
@@ -459,3 +466,13 @@ class Draft:
             laws = sorted({nodes[position].why for position in cyclic} - {""})
             raise UsageError(f"nodes wait for each other after the rewrites: {'; '.join(laws)}")
         return [nodes[position] for position in order]
+
+
+def _inside(node: Node) -> Iterator[Node]:
+    """The nodes in the graphs that a node holds, at any depth."""
+    pending = list(node.bodies)
+    while pending:
+        body = pending.pop()
+        for inner in list(body.nodes):
+            yield inner
+            pending += inner.bodies

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gather_infer.passes.draft import Graph, Node
 
 
+class Unavailable(Exception):
+    """The opset version of the model has no such operator, or no such constant; the rewrite is not made."""
+
+
 class Cost(NamedTuple):
     """What a rewrite adds to a model; negative where it takes away.
 
@@ -42,7 +46,6 @@ class Rewrite:
     bound      input of that graph -> the value that takes its place
     nodes      new ones, in order; they stand right before the node
     constants  new ones, by name
-    is_exact   the new value is known bit for bit; False where runtimes may differ in the last places
     """
 
     law: str
@@ -53,7 +56,11 @@ class Rewrite:
     bound: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
-    is_exact: bool = True
+
+    @property
+    def made(self) -> set[str]:
+        """The names of the new values."""
+        return {name for proto in self.nodes for name in proto.output if name} | self.constants.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -13,10 +13,11 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs, helper
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.ops import standard_rules
+from gather_infer.passes.constants import Constants
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
-from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrite import Rewrite, Unavailable
 from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, Root
 from gather_infer.rules import Traits
@@ -29,10 +30,6 @@ _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
 
 
-class Unavailable(Exception):
-    """The opset version of the model has no such operator, or no such constant; the rewrite is not made."""
-
-
 class Surroundings(Protocol):
     """What a site asks of the engine."""
 
@@ -40,15 +37,13 @@ class Surroundings(Protocol):
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
 
+    constants: Constants
+    twins: Twins
     repeats: Repeats
 
     @property
     def scope(self) -> Scope:
         """What is known of dims."""
-
-    @property
-    def twins(self) -> Twins:
-        """Constants that are there twice."""
 
     def ask(self, node: Node) -> None:
         """Have the rules asked about a node once more."""
@@ -59,17 +54,8 @@ class Surroundings(Protocol):
     def fresh(self, base: str) -> str:
         """A name that is new to the model."""
 
-    def load(self, graph: Graph, name: str) -> Constant | None:
-        """The bits of a constant; None when the name stands for none."""
-
     def note(self, site: Site, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
         """Say once why a node was left alone."""
-
-    def constant(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
-        """The name of a constant of the graph that is the same bit for bit, or of a new one, added to `made`."""
-
-    def own_constant(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
-        """The name of a new constant, added to `made`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -225,11 +211,11 @@ class Site:
 
     def constant(self, at: int) -> Constant | None:
         """The bits of a constant input, mapped from the file where they are large; None when it is none."""
-        return self.engine.load(self.graph, self.input(at))
+        return self.engine.constants.load(self.graph, self.input(at))
 
     def constant_of(self, name: str) -> Constant | None:
         """As `constant`, for a value by name."""
-        return self.engine.load(self.graph, name)
+        return self.engine.constants.load(self.graph, name)
 
     def producer(self, at: int, *op_types: str) -> Site | None:
         """The node that writes an input, if it is one of these operators of ai.onnx (any, when none is given)."""
@@ -268,9 +254,9 @@ class Site:
         readers = home.readers.get(name, {})
         return len(readers) == 1 and self.node in readers
 
-    def repeats(self) -> list[Site]:
-        """The nodes of the same operator with the same attributes that read values of the same names."""
-        return [Site(self.engine, node) for node in self.engine.repeats.of(self.node)]
+    def repeats(self) -> Iterator[Site]:
+        """The nodes with the same operator and attributes, in its graph and around, that read values of these names."""
+        return (Site(self.engine, node) for node in self.engine.repeats.of(self.node))
 
     def reads_as(self, other: Site) -> bool:
         """Whether both nodes read the same values: equal names could mean others in another graph."""
@@ -429,7 +415,7 @@ class Site:
             if not self.output(at) or (needed_only and not self.is_needed(at)):
                 names.append("")
             elif self.is_graph_output(at):
-                names.append(self.engine.own_constant(self.graph, result, self.output(at), self._constants))
+                names.append(self.engine.constants.own(self.graph, result, self.output(at), self._constants))
             else:
                 names.append(self.add_constant(result, self.output(at)))
         return self.keeps(law, *names, *[""] * (len(self.node.outputs) - len(names)))
@@ -508,7 +494,9 @@ class Site:
 
         Raises Unavailable where the model may get none of its type.
         """
-        return self.engine.constant(self.graph, constant, base or self.output() or self.op_type, self._constants)
+        return self.engine.constants.shared(
+            self.graph, constant, base or self.output() or self.op_type, self._constants
+        )
 
     def vector(self, elements: Iterable[int], dtype: int = TensorProto.INT64) -> str:
         """A constant integer tensor of rank 1. Raises Unavailable."""

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
-from gather_infer.passes.draft import Graph, Node
+from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.tensor import SymbolicTensor
 
@@ -100,23 +100,44 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes by operator, attributes and the names that they read. A node is known from when it is asked about."""
+    """Nodes without graphs, no Constants, by operator, attributes and the names that they read.
 
-    _alike: dict[tuple[object, ...], dict[Node, None]] = field(default_factory=dict)
-    _keys: dict[Node, tuple[object, ...]] = field(default_factory=dict)
+    A node that has changed, or is new, is known from when it is asked about.
+    """
+
+    draft: Draft
+    _alike: dict[tuple[Graph, tuple[object, ...]], dict[Node, None]] = field(default_factory=dict)
+    _known: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
-    def of(self, node: Node) -> list[Node]:
-        """The other nodes like this one, in all graphs."""
+    def of(self, node: Node) -> Iterator[Node]:
+        """The other nodes like this one in its graph and in those around it."""
+        if not self._known:
+            for each in self.draft.nodes:
+                self._note(each)
+        key = self._note(node)
+        for graph in node.graph.around():
+            for other in list(self._alike.get((graph, key), ())):
+                if other.is_gone or other.graph is not graph or self._key(other) != key:
+                    self._forget(other)  # it is asked about again, since it has changed
+                elif other is not node:
+                    yield other
+
+    def _note(self, node: Node) -> tuple[object, ...]:
+        if node.is_constant or node.bodies:
+            return ()
         key = self._key(node)
-        known = self._keys.get(node)
-        if known != key:
-            if known is not None:
-                self._alike[known].pop(node, None)
-            self._keys[node] = key
-            self._alike.setdefault(key, {})[node] = None
-        found = [other for other in self._alike[key] if other is not node]
-        return [other for other in found if not other.is_gone and self._key(other) == key]
+        place = node.graph, key
+        if self._known.get(node) != place:
+            self._forget(node)
+            self._known[node] = place
+            self._alike.setdefault(place, {})[node] = None
+        return key
+
+    def _forget(self, node: Node) -> None:
+        place = self._known.pop(node, None)
+        if place is not None:
+            del self._alike[place][node]
 
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)

@@ -362,3 +362,12 @@ def test_a_shape_that_only_the_file_says_is_not_believed() -> None:
     )
     made.graph.value_info.append(helper.make_tensor_value_info("a", TensorProto.FLOAT, ["N", 4]))
     assert optimize(made).proto == made
+
+
+def test_nodes_that_are_out_of_order_stay_so_where_nothing_is_done() -> None:
+    made = model("g (float[N] x) => (float[N] y) { a = Relu(x) y = Neg(a) }")
+    nodes = list(made.graph.node)[::-1]
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
+    result = optimize(made)
+    assert result.proto == made and not result.edits

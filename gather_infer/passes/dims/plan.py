@@ -18,9 +18,9 @@ from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate.constant import Constant, from_integers
-from gather_infer.passes.rewrite import Arrangement, Cost
+from gather_infer.passes.rewrite import Arrangement, Cost, Unavailable
 from gather_infer.passes.rewrites.targets import SIZES, Choices, choices
-from gather_infer.passes.site import Site, Unavailable
+from gather_infer.passes.site import Site
 from gather_infer.places import Root
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 
@@ -310,7 +310,7 @@ class _Writer:
         if term.elements is not None:
             values = make_values(list(term.elements), () if term.fact.rank == 0 else (len(term.elements),))
             constant = from_integers(int(term.fact.dtype or DType.INT64), values)
-            return self.engine.constant(self.graph, constant, "size", self.constants)
+            return self.engine.constants.shared(self.graph, constant, "size", self.constants)
         if not term.op_type:
             return term.name
         node = term.node

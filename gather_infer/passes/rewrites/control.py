@@ -90,7 +90,7 @@ def _truth(site: Site, graph: Graph, name: str) -> bool | None:
     fact = graph.fact(name)
     if isinstance(fact, SymbolicTensor) and isinstance(fact.only_element, bool):
         return fact.only_element
-    constant = site.engine.load(graph, name)
+    constant = site.engine.constants.load(graph, name)
     if constant is None or constant.bits.size != 1 or constant.data_type != DType.BOOL.value:
         return None
     return bool(constant.bits.reshape(-1)[0])

@@ -119,7 +119,7 @@ def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
         return name
     if fact.shape != () or depth > 4:
         return None
-    constant = site.engine.load(site.graph, name)
+    constant = site.engine.constants.load(site.graph, name)
     if constant is not None:
         return site.add_constant(Constant(constant.data_type, constant.bits.reshape(1)))
     for reader in site.readers_of(name):
@@ -305,7 +305,7 @@ def _arithmetic(site: Site, writer: Site, shape: Shape, depth: int) -> tuple[Dim
 
 def _constant_grid(site: Site, name: str) -> Grid | None:
     """The grid that a constant is."""
-    constant = site.engine.load(site.graph, name)
+    constant = site.engine.constants.load(site.graph, name)
     numbers = None if constant is None or constant.bits.size > 1 << 16 else constant.to_indices()
     if numbers is None or not numbers.size:
         return None

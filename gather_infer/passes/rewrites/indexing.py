@@ -138,7 +138,7 @@ def index_constant(site: Site, indices: Sequence[int], shape: Shape) -> str:
 
 def gathered_constant(site: Site, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
     """What constant indices take of a constant, as a new constant; None when it is not known. Raises Unavailable."""
-    found = site.engine.load(site.graph, name)
+    found = site.engine.constants.load(site.graph, name)
     if found is None or not all(isinstance(d, int) for d in shape):
         return None
     size = prod(int(str(d)) for d in (*found.bits.shape[:axis], *shape, *found.bits.shape[axis + 1 :]))

@@ -1,0 +1,186 @@
+"""Rewrites made: a draft changed as they say, and rid of what nobody reads any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from onnx import NodeProto, helper
+
+from gather_infer.passes.constants import Constants, fact_of
+from gather_infer.passes.costs import replaced_by
+from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.inlining import Inlining
+from gather_infer.passes.rewrite import Arrangement, Rewrite
+from gather_infer.passes.worklist import Worklist
+from gather_infer.tensor import SymbolicTensor, Value
+
+UNREAD: Final = "nothing reads it any more"
+
+
+class Changes:
+    """What is done to a draft. Nodes that see something new join the worklist.
+
+    infer   what is known of the outputs of a new node of a graph, once what it reads is there
+    """
+
+    def __init__(
+        self, draft: Draft, constants: Constants, waiting: Worklist, infer: Callable[[NodeProto, Graph], list[Value]]
+    ) -> None:
+        self.draft = draft
+        self.constants = constants
+        self.waiting = waiting
+        self.infer = infer
+
+    def replace(self, node: Node, rewrite: Rewrite, facts: dict[str, Value]) -> None:
+        """Put new values, of which these facts are known, in the place of those that the node writes."""
+        graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
+        replaced = replaced_by(node, rewrite)
+        outputs = [name for gone in replaced for name in gone.outputs if name]
+        for name, constant in rewrite.constants.items():
+            draft.add_constant(graph, name, constant, facts[name], why)
+        for proto in rewrite.nodes:
+            known = [facts[name] if name else SymbolicTensor() for name in proto.output]
+            self.waiting.add(draft.add(graph, proto, node, why, known))
+        made = rewrite.made
+        names: dict[str, str] = {}
+        for old, new in rewrite.values.items():
+            writer, at = graph.producers[old]
+            if new in made and new not in names:
+                names[new] = old  # so that those who read the old value stay as they are
+                draft.detach(writer, at, self.fresh(f"{old}_unused"))
+                draft.rename(graph, new, old, why)
+            else:
+                self._take_over(writer, old, names.get(new, new), why)
+            for reader in graph.readers.get(old, ()):
+                self.waiting.add(reader)
+        for name, constant in rewrite.constants.items():
+            self.constants.share(graph, names.get(name, name), constant)
+        for gone in replaced:
+            if not any(draft.is_needed(graph, name) for name in gone.outputs if name):
+                self._remove(gone, why)
+        self.sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
+
+    def merge(self, graph: Graph, old: str, new: str, why: str) -> None:
+        """Let whoever reads a constant of the graph that is no node read another one."""
+        for reader in self.draft.redirect(graph, old, new, why):
+            self.waiting.add(reader)
+        self.sweep([(graph, old)])
+
+    def inline(self, node: Node, rewrite: Rewrite, inlining: Inlining) -> None:
+        """Put a graph of the node in its place."""
+        graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
+        for name, constant in rewrite.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+        moved = inlining.move(self.constants.load, why)
+        for proto in rewrite.nodes:
+            moved.append(self._add(proto, [inlining.name(name) for name in proto.input], node, why))
+        for old, inner in rewrite.values.items():
+            new = inlining.name(inner)
+            found = graph.producers.get(new)
+            if (
+                (old in graph.ends and (found is None or graph.is_fixed(new)))
+                or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))
+                or any(reader.graph.home(old) is not graph for reader in draft.readers(graph, new))
+            ):
+                proto = helper.make_node("Identity", [new], [self.fresh(f"{old}_Identity")])
+                moved.append(self._add(proto, [new], node, why))
+                new = proto.output[0]
+            known, fact, home = graph.fact(old), graph.fact(new), graph.home(new)
+            if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
+                home.facts[new] = met(known, fact)
+            self._take_over(node, old, new, why)
+        self._remove(node, why)
+        for each in moved:
+            self.waiting.add(each)
+        self.sweep([(graph, name) for each in moved for name in each.outputs if name])
+
+    def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
+        """Let nodes of a graph read other values, all at once."""
+        draft, why = self.draft, arrangement.law
+        count = len(graph.nodes)
+        for name, constant in arrangement.constants.items():
+            draft.add_constant(graph, name, constant, fact_of(constant), why)
+            self.constants.share(graph, name, constant)
+        for proto, before, facts in arrangement.nodes:
+            self.waiting.add(draft.add(graph, proto, before, why, facts))
+        lost = []
+        for node, at, name in arrangement.inputs:
+            lost.append((node.graph, draft.reread(node, at, name, why)))
+            self.waiting.add(node)
+        for new, old in arrangement.renamed.items():
+            found, at = graph.producers[old]
+            unused = self.fresh(f"{old}_unused")
+            draft.detach(found, at, unused)
+            draft.rename(graph, new, old, why)
+            lost.append((graph, unused))
+        self.sweep(lost)
+        assert len(graph.nodes) <= count, "what is arranged anew has no more nodes"
+
+    def sweep(self, candidates: Iterable[tuple[Graph, str]]) -> None:
+        """Take out what nobody needs any more, and what only that needed."""
+        pending = list(candidates)
+        while pending:
+            graph, name = pending.pop()
+            home = graph.home(name)
+            if home is None:
+                continue
+            readers = home.readers.get(name, {})
+            if len(readers) == 1:
+                self.waiting.add(next(iter(readers)))
+            found = home.producers.get(name)
+            if found is not None:
+                self.waiting.add(found[0])
+            if self.draft.is_needed(home, name):
+                continue
+            if found is None:
+                if self.draft.is_droppable(home, name):
+                    self.draft.drop(home, name, UNREAD)
+            elif self.draft.is_removable(found[0]) and not any(
+                self.draft.is_needed(home, output) for output in found[0].outputs if output
+            ):
+                pending += [(home, read) for read in self.draft.remove(found[0], UNREAD)]
+
+    def sweep_all(self) -> None:
+        """Take out what nobody needs."""
+        for node in list(self.draft.nodes)[::-1]:
+            if not node.is_gone:
+                self.sweep([(node.graph, name) for name in node.outputs[:1]])
+        for graph in list(self.draft.graphs.values()):
+            self.sweep([(graph, name) for name in graph.initializers])
+
+    def fresh(self, base: str) -> str:
+        """A name that is new to the model."""
+        return self.draft.subject.index.fresh(base)
+
+    def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
+        """A new node that reads these, right before another one."""
+        del proto.input[:]
+        proto.input.extend(inputs)
+        return self.draft.add(before.graph, proto, before, why, self.infer(proto, before.graph))
+
+    def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
+        """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""
+        graph, draft = node.graph, self.draft
+        for reader in draft.redirect(graph, old, new, why):
+            self.waiting.add(reader)
+        if old in graph.ends:
+            draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
+            for reader in graph.readers.get(new, ()):
+                self.waiting.add(reader)
+            draft.rename(graph, new, old, why)
+            self.waiting.add(graph.producers[old][0])
+
+    def _remove(self, node: Node, why: str) -> None:
+        home = node.graph
+        self.sweep([(home, name) for name in self.draft.remove(node, why)])
+
+
+def met(known: SymbolicTensor, fact: SymbolicTensor) -> SymbolicTensor:
+    """What two facts about one value say together."""
+    return SymbolicTensor(
+        fact.dtype if known.dtype is None else known.dtype,
+        fact.shape if known.shape is None else known.shape,
+        fact.values if known.values is None else known.values,
+        fact.span if known.span is None else known.span,
+    )

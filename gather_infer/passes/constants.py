@@ -1,0 +1,109 @@
+"""The constants of a draft: their bits, and one name for small ones that are the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from onnx import TensorProto
+
+from gather_infer.passes.draft import Draft, Graph
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.rewrite import Unavailable
+from gather_infer.tensor import DType, SymbolicTensor, from_values
+
+SMALL: Final = 64
+"""Elements of a constant that costs nothing to read in a run."""
+
+_TOLD: Final = 1024
+"""Elements of an integer constant up to which they are told one by one."""
+
+
+class Constants:
+    """What graphs hold as constants, read when it is asked for, and where a new one gets its name."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self._loaded: dict[int, tuple[object, Constant | None]] = {}
+        self._pools: dict[Graph, dict[tuple[object, ...], str]] = {}
+
+    def load(self, graph: Graph, name: str) -> Constant | None:
+        """The bits of a constant; None when the name stands for none."""
+        held = graph.held(name)
+        if held is None or isinstance(held, Constant):
+            return held
+        found = self._loaded.get(id(held))
+        if found is None:
+            found = self._loaded[id(held)] = held, self.draft.subject.read(held)
+        return found[1]
+
+    def shared(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+        """The name of a constant of the graph that is the same bit for bit, or of a new one, added to `made`.
+
+        Raises Unavailable where the graph may get none of its type.
+        """
+        key = _key(constant)
+        if key is not None:
+            pool = self._pool(graph)
+            name = pool.get(key)
+            if name is not None and graph.home(name) is graph and name in graph.constants:
+                return name
+            for name, other in made.items():
+                if _key(other) == key:
+                    return name
+        return self.own(graph, constant, base, made)
+
+    def own(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+        """The name of a new constant, added to `made`. Raises Unavailable as `shared`."""
+        if not self.draft.may_add_constant(graph, constant):
+            raise Unavailable
+        name = self.draft.subject.index.fresh(f"{base}_constant")
+        made[name] = constant
+        return name
+
+    def share(self, graph: Graph, name: str, constant: Constant) -> None:
+        """Let a constant that has been added to a graph be found."""
+        key = _key(constant)
+        if key is not None:
+            self._pool(graph).setdefault(key, name)
+
+    def _pool(self, graph: Graph) -> dict[tuple[object, ...], str]:
+        pool = self._pools.get(graph)
+        if pool is None:
+            pool = self._pools[graph] = {}
+            for name, held in graph.initializers.items():
+                if name in graph.constants and _elements(held) <= SMALL:
+                    found = self.load(graph, name)
+                    key = None if found is None else _key(found)
+                    if key is not None:
+                        pool.setdefault(key, name)
+        return pool
+
+
+def fact_of(constant: Constant) -> SymbolicTensor:
+    """What is known of a constant."""
+    dtype = DType(constant.data_type)
+    fact = SymbolicTensor(dtype, tuple(constant.bits.shape))
+    numbers = constant.to_indices()
+    if numbers is None or numbers.size > _TOLD:
+        return fact
+    values = np.empty(numbers.shape, dtype=object)
+    values[...] = numbers.astype(object)
+    return from_values(dtype, values)
+
+
+def _elements(held: object) -> int:
+    if not isinstance(held, TensorProto):
+        return SMALL + 1
+    count = 1
+    for dim in held.dims:
+        count *= dim
+    return count
+
+
+def _key(constant: Constant) -> tuple[object, ...] | None:
+    """What tells small constants apart: type, shape and bits."""
+    if constant.bits.size > SMALL:
+        return None
+    bits = tuple(constant.bits.ravel().tolist()) if constant.bits.dtype.hasobject else constant.bits.tobytes()
+    return constant.data_type, constant.bits.shape, bits

@@ -1,0 +1,142 @@
+"""What a rewrite adds to a model and what it takes away, counted before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gather_infer.passes.constants import SMALL
+from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.rewrite import Cost, Rewrite
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor, Value, element_bytes
+
+
+def cost_of(draft: Draft, node: Node, rewrite: Rewrite, facts: Mapping[str, Value]) -> Cost:
+    """The cost of a rewrite of a node; `facts` are what is known of the new values."""
+    dying, constants = _dying(draft, node, rewrite)
+    nodes = sum(p.op_type != "Constant" or bool(p.domain) for p in rewrite.nodes)
+    grown = sum(constant.nbytes for constant in rewrite.constants.values())
+    for home, name in constants:
+        grown -= held_bytes(home, name)
+    for gone in dying:
+        if gone.is_constant:
+            grown -= held_bytes(gone.graph, gone.outputs[0])
+        else:
+            nodes -= 1
+    run = _run_bytes(draft, node.graph, rewrite, dying, facts) if rewrite.nodes else 0
+    return Cost(nodes, run, grown)
+
+
+def replaced_by(node: Node, rewrite: Rewrite) -> list[Node]:
+    """The nodes whose outputs others take the place of."""
+    return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
+
+
+def held_bytes(graph: Graph, name: str) -> int:
+    """The bytes of a constant that the graph defines; 0 where they are not known."""
+    held = graph.constants.get(name)
+    if isinstance(held, Constant):
+        return held.nbytes
+    fact = graph.fact(name)
+    size = _bytes(fact) if isinstance(fact, SymbolicTensor) else None
+    return size if isinstance(size, int) else 0
+
+
+def count_nodes(nodes: Iterable[Node]) -> int:
+    """Nodes without Constants, those in their graphs too."""
+    count = 0
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        count += not node.is_constant
+        pending += [inner for body in node.bodies for inner in body.nodes]
+    return count
+
+
+def _dying(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
+    """The nodes and constants that nobody needs once the rewrite is made."""
+    replaced = replaced_by(node, rewrite)
+    if any(
+        draft.is_needed(node.graph, name) and name not in rewrite.values
+        for gone in replaced
+        for name in gone.outputs
+        if name
+    ):
+        return [], []
+    kept = {name for proto in rewrite.nodes for name in proto.input} | set(rewrite.values.values())
+    nodes: dict[Node, None] = dict.fromkeys(replaced)
+    constants: list[tuple[Graph, str]] = []
+
+    def is_unread(home: Graph, name: str) -> bool:
+        return not (
+            name in kept or home.is_fixed(name) or any(reader not in nodes for reader in home.readers.get(name, ()))
+        )
+
+    pending = list(replaced)
+    while pending:
+        gone = pending.pop()
+        for name in filter(None, dict.fromkeys(gone.inputs)):
+            home = gone.graph.home(name)
+            if home is None or not is_unread(home, name):
+                continue
+            found = home.producers.get(name)
+            if found is None:
+                if draft.is_droppable(home, name):
+                    constants.append((home, name))
+            elif (
+                found[0] not in nodes
+                and draft.is_removable(found[0])
+                and all(is_unread(home, output) for output in found[0].outputs if output)
+            ):
+                nodes[found[0]] = None
+                pending.append(found[0])
+    return list(nodes), constants
+
+
+def _run_bytes(
+    draft: Draft, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: Mapping[str, Value]
+) -> Dim | None:
+    """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
+    counts: dict[str, int] = {}  # value -> how often it is read or written more
+    tells_dims = draft.subject.tells_dims  # such a node does not read its input
+    for proto in rewrite.nodes:
+        for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
+            counts[name] = counts.get(name, 0) + 1
+    renamed = {old: new for old, new in rewrite.values.items() if new in facts}
+    for gone in dying:
+        for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
+            name = renamed.get(name, name)
+            counts[name] = counts.get(name, 0) - 1
+    total: Dim = 0
+    for name, count in counts.items():
+        if count == 0 or not name:
+            continue
+        fact = facts[name] if name in facts else graph.fact(name)
+        if not isinstance(fact, SymbolicTensor):
+            return None
+        is_constant = name in rewrite.constants or graph.held(name) is not None
+        if is_constant and _is_small(fact):
+            continue
+        size = _bytes(fact)
+        if size is None:
+            return None
+        total = total + size * count
+    return total
+
+
+def _bytes(fact: SymbolicTensor) -> Dim | None:
+    """Bytes of a tensor; of strings, one for each."""
+    if fact.shape is None or fact.dtype is None:
+        return None
+    total: Dim = element_bytes(fact.dtype)
+    for dim in fact.shape:
+        total = total * dim
+    return total
+
+
+def _is_small(fact: SymbolicTensor) -> bool:
+    count = 1
+    for dim in fact.shape or ():
+        count *= dim if isinstance(dim, int) else SMALL + 1
+    return fact.shape is not None and count <= SMALL
