@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.errors import UsageError
 from gather_infer.passes import optimize
+from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -150,6 +151,61 @@ def test_what_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
     rules.rewrites("Neg")(rule)
     made = parsed("g (float[2,3] x) => (float[2,3] y) { r = Relu(x) y = Neg(r) }")
     assert optimize(made, rewrites=[rules]).proto == made
+
+
+def one_more_node(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.new("Neg", [site.new("Identity", [site.input(0)])]))
+
+
+def more_bytes(site: Site) -> Rewrite | None:
+    """One node for one, which reads the larger tensor as well."""
+    return site.keeps("law", site.new("Where", ["big", site.input(0), "r"]))
+
+
+def bytes_of_some_sizes(site: Site) -> Rewrite | None:
+    """No more bytes where N is 2."""
+    return site.keeps("law", site.new("Expand", ["x", "shape"]))
+
+
+def large_constant(site: Site) -> Rewrite | None:
+    zeros = site.add_constant(Constant(TensorProto.FLOAT, np.zeros((600, 600), "f4").view("<u4")))
+    return site.keeps("law", zeros)
+
+
+@pytest.mark.parametrize("rule", [one_more_node, more_bytes, bytes_of_some_sizes, large_constant])
+def test_what_costs_more_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
+    rules = RewriteSet()
+    rules.rewrites("Neg")(rule)
+    made = parsed(
+        "g (float[M,K] x, bool[90,M,K] big, int64[2] shape) => (float[M,K] y, float[M,K] z) "
+        "{ r = Relu(x) y = Neg(r) z = Exp(r) }"
+    )
+    result = optimize(made, rewrites=[rules])
+    assert result.proto == made
+    refused = [d.message for d in result.diagnostics if d.code == "GI401"]
+    assert refused == (
+        ["not folded: its constants have 1440000 bytes more, the budget is 1048576"] if rule is large_constant else []
+    )
+    if rule is large_constant:
+        assert ops(optimize(made, rewrites=[rules], max_growth=1440000).proto.graph) == ["Relu", "Exp"]
+
+
+HIDING = """g (float[2,3] x, bool c) => (float[M,K] y) {
+    r = Relu(x)
+    a = Identity(r)
+    s = Neg(r)
+    y = If(c) <
+        then_branch = t () => (float[q,p] o) { r = Abs(s) o = Add(r, a) },
+        else_branch = e () => (float[q,p] w) { w = Add(s, a) }
+    >
+}"""
+
+
+def test_a_name_that_means_another_value_in_a_subgraph() -> None:
+    """The branch reads a, and r is another value there: it cannot read the r outside."""
+    made = parsed(HIDING)
+    result = optimize(made, rewrites=[IDENTITIES], passes=["identity"])
+    assert result.proto == made
 
 
 def test_of_some_outputs_only() -> None:
