@@ -371,3 +371,34 @@ def test_nodes_that_are_out_of_order_stay_so_where_nothing_is_done() -> None:
     made.graph.node.extend(nodes)
     result = optimize(made)
     assert result.proto == made and not result.edits
+
+
+def test_attributes_that_a_call_gives_to_a_function_are_not_read() -> None:
+    """What stands in the body for `@to`, `@start`, `@shape` or `@axis` is no value."""
+    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 21, "own": 1]>
+        g (float[N, 2] x, int64[2] i) => (float[2] a, int64[1] b, float[2, 2] c, float[1, 2] d) {
+            a, b, c, d = own.f <to = 1, start = 1, end = 2, axis = 1, perm = [1, 0]> (x, i)
+        }
+        <domain: "own", opset_import: ["": 21]>
+        f <to, start, end, axis, perm> (x, i) => (a, b, c, d) {
+            k = Constant <value_ints: ints = [7, 9]> ()
+            k2 = Cast <to: int = @to> (k)
+            a = Add (k2, k2)
+            zero = Constant <value_ints: ints = [0]> ()
+            i3 = Unsqueeze (i, zero)
+            i2 = Concat <axis: int = @axis> (i3, i3)
+            b = Shape <start: int = @start, end: int = @end> (i2)
+            t = Transpose <perm: ints = @perm> (x)
+            u = Transpose <perm: ints = @perm> (t)
+            c = Gather <axis: int = @axis> (t, i)
+            e = Gather <axis: int = 0> (u, i)
+            d = ReduceSum (e, zero)
+        }""")
+    result = optimize(made)
+    kept = [n.op_type for n in result.proto.functions[0].node]
+    assert {"Cast", "Shape", "Transpose", "Gather"} <= set(kept), kept
+    feeds = {"x": np.arange(6, dtype="f4").reshape(3, 2), "i": np.array([2, 0])}
+    expected, found = run(made, feeds), run(result.proto, feeds)
+    assert expected is not None and found is not None
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
