@@ -59,6 +59,8 @@ def fold(
     model: GivenModel,
     *,
     max_growth: int = DEFAULT_MAX_GROWTH,
+    passes: Collection[str] = (),
+    skip: Collection[str] = (),
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
@@ -72,12 +74,14 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_growth  bytes by which one node may let the constants grow; one that needs more is left alone and reported
+    passes      names of the rules that are asked, all when empty; `skip` those that are not
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
-    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth` and as `infer`.
+    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, a rule that there is
+    not, and as `infer`.
     """
-    return _run(model, FOLDING, lambda _: True, "fold", max_growth, dims, inputs, rules)
+    return _run(model, FOLDING, "fold", passes, skip, max_growth, dims, inputs, rules)
 
 
 def optimize(
@@ -97,35 +101,35 @@ def optimize(
     order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and writes.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    max_growth  as for `fold`
-    passes      names of the rules that are asked, all when empty; `skip` those that are not
     rewrites    sets of the caller, asked before the package's own
+    max_growth, passes, skip   as for `fold`
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
-    Raises as `fold`, and UsageError for a rule that there is not.
+    Raises as `fold`.
     """
-    sets = (*rewrites, *ALL)
-    names = {listed.name for each in sets for listed in each.listed()}
+    return _run(model, (*rewrites, *ALL), "optimize", passes, skip, max_growth, dims, inputs, rules)
+
+
+def rule_names(sets: Iterable[RewriteSet] = ALL) -> list[str]:
+    """The names of the rules of some sets, those of `optimize` unless given, in the order in which they are listed."""
+    return list(dict.fromkeys(listed.name for each in sets for listed in each.listed()))
+
+
+def _wanted(sets: Sequence[RewriteSet], passes: Collection[str], skip: Collection[str]) -> Callable[[str], bool]:
+    """Which rules are asked, by name. Raises UsageError for one that there is not."""
+    names = rule_names(sets)
     for name in (*passes, *skip):
         if name not in names:
             raise UsageError(f"there is no rewrite {name!r}{suggestion(name, sorted(names))}")
-
-    def is_wanted(name: str) -> bool:
-        return (not passes or name in passes) and name not in skip
-
-    return _run(model, sets, is_wanted, "optimize", max_growth, dims, inputs, rules)
-
-
-def rule_names() -> list[str]:
-    """The names of the rules of `optimize`, in the order in which they are listed."""
-    return list(dict.fromkeys(listed.name for each in ALL for listed in each.listed()))
+    return lambda name: (not passes or name in passes) and name not in skip
 
 
 def _run(
     model: GivenModel,
     sets: Sequence[RewriteSet],
-    is_wanted: Callable[[str], bool],
     by: str,
+    passes: Collection[str],
+    skip: Collection[str],
     max_growth: int,
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
@@ -133,15 +137,14 @@ def _run(
 ) -> OptimizeResult:
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
+    table = Table(sets, _wanted(sets, passes, skip))
     source = to_model_file(model)
     rounds: list[Round] = []
     done: list[Done] = []
     subject = source
     while True:
         inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
-        engine = Engine(
-            Draft(Subject(inference)), Table(sets, is_wanted), max_growth, by == "optimize", _faulty(inference)
-        )
+        engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
         engine.run()
         rounds.append(Round(inference, engine.draft.journal(by)))
         done += engine.done
