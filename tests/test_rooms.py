@@ -61,8 +61,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
     "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
     "verification": (
-        {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
+        {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),
     "openvino": (
         {
