@@ -11,15 +11,9 @@ from .rewriting import Rewriting, rewriting_options
 from .rule_files import load_sets
 
 
-def _rules() -> list[str]:
-    from gather_infer.passes.run import rule_names
-
-    return rule_names()
-
-
 @click.command("optimize", cls=Command, example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx")
 @rewriting_options(
-    _rules,
+    "optimize",
     option("--rewrites", section="Rewriting", multiple=True, metavar="FILE.py",
            help="Ask the rewrite sets of this file first; it is run."),
     becomes="optimised",

@@ -35,6 +35,7 @@ class Rewriting:
     dry_run: bool
     passes: tuple[str, ...]
     skip: tuple[str, ...]
+    fold_floats: bool
     max_growth: int
     verify: int | None
     strict: bool
@@ -49,6 +50,7 @@ class Rewriting:
             max_growth=self.max_growth,
             passes=self.passes,
             skip=self.skip,
+            fold_floats=self.fold_floats,
             dims=self.facts.dims,
             inputs=self.facts.inputs,
             rules=self.facts.rules(),
@@ -65,11 +67,11 @@ class Rewriting:
 
 
 def rewriting_options(
-    names: Callable[[], list[str]], *own: Callable[[Function], Function], becomes: str, verbose: str
+    by: str, *own: Callable[[Function], Function], becomes: str, verbose: str
 ) -> Callable[[Callable[..., int]], Function]:
     """MODEL and the options of a command that rewrites it, as `rewriting`.
 
-    names     those of the rules, for --list-passes
+    by        the name of the command
     own       options that the command has beside these
     becomes   what the model is afterwards, in one word
     verbose   what -v does
@@ -84,13 +86,16 @@ def rewriting_options(
             dry_run: bool,
             passes: tuple[str, ...],
             skip: tuple[str, ...],
+            fold_floats: bool,
             max_growth: int,
             verify: int | None,
             strict: bool,
             console: Console,
             **rest: Any,
         ) -> int:
-            told = Rewriting(model, facts, target, dry_run, passes, skip, max_growth, verify, strict, console)
+            told = Rewriting(
+                model, facts, target, dry_run, passes, skip, fold_floats, max_growth, verify, strict, console
+            )
             return function(told, **rest)
 
         return with_options(
@@ -105,8 +110,10 @@ def rewriting_options(
             option("--skip", section="Rewriting", multiple=True, metavar="NAME",
                    help="Do not ask this rule; repeat it for more."),
             option("--list-passes", section="Rewriting", is_flag=True, is_eager=True, expose_value=False,
-                   callback=functools.partial(_list_passes, names), help="Print the rules and exit."),
+                   callback=functools.partial(_list_passes, by), help="Print the rules and exit."),
             *own,
+            option("--fold-floats", section="Rewriting", is_flag=True,
+                   help="Evaluate float operators of constants with a runtime too: last bits may change."),
             option("--max-growth", section="Rewriting", type=click.IntRange(min=0), default=1 << 20, show_default=True,
                    metavar="N", help="Bytes by which a rewrite may let the constants grow."),
             strict_option("Write nothing and exit with 1 when there are errors or warnings."),
@@ -116,8 +123,10 @@ def rewriting_options(
     return decorate
 
 
-def _list_passes(names: Callable[[], list[str]], context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+def _list_passes(by: str, context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        for name in names():
+        from gather_infer.passes.run import rule_names
+
+        for name in rule_names(by):
             click.echo(name)
         context.exit()

@@ -42,7 +42,6 @@ class Rewrite:
     bound      input of that graph -> the value that takes its place
     nodes      new ones, in order; they stand right before the node
     constants  new ones, by name
-    is_exact   the new value is known bit for bit; False where runtimes may differ in the last places
     """
 
     law: str
@@ -53,7 +52,6 @@ class Rewrite:
     bound: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeProto, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
-    is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING
 from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import Column, count, size, table
+from gather_infer.report.layout import Column, count, printable, size, table
 from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
-    from gather_infer.passes import OptimizeResult
+    from gather_infer.passes import FoldedFloats, OptimizeResult
     from gather_infer.passes.result import Size
+
+
+SHOWN = 4
+"""Nodes of a list that may be long, before it ends in `... 9 more: --verbose`."""
 
 
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer fold` and `gather-infer optimize` print."""
     result = report.result
     found = [d for d in result.diagnostics if d.code != "GI401"]
-    after = [*interface_text(result.interface, view), *_verified(report, view)]
+    after = [*_floats(result.floats, view), *interface_text(result.interface, view), *_verified(report, view)]
     if report.edits:
         edits = result.edits or ["nothing to do"]
         return [*edits, *after, *findings_text(found, result.source.name)]
@@ -34,6 +38,28 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     if left:
         lines.append(f"  left alone: {left}, --verbose lists them")
     return [*lines, *after, *findings_text(found, result.source.name)]
+
+
+def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
+    """Which results are those of a runtime, and what that means for outputs."""
+    if floats is None:
+        return []
+    shown = floats.nodes if view.verbose else floats.nodes[:SHOWN]
+    more = [f"... {len(floats.nodes) - len(shown)} more: --verbose"] if len(shown) < len(floats.nodes) else []
+    first = f"  {count(len(floats.nodes), 'node')} evaluated by {floats.runtime}: "
+    nodes = ", ".join([*(printable(str(node)) for node in shown), *more])
+    return [
+        *_wrapped(nodes, first, view.width),
+        f"    outputs may be apart by {floats.tolerance:g}, relative to max(1, |original|)",
+    ]
+
+
+def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
+    """A list that begins with `first`, in lines of the width."""
+    return textwrap.wrap(
+        listed, width or 120, initial_indent=first, subsequent_indent="    ", break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
 
 
 def _verified(report: RewriteReport, view: View) -> list[str]:
@@ -49,10 +75,7 @@ def _done(result: OptimizeResult, width: int | None) -> list[str]:
         return ["  nothing to do"]
     listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
     first = f"  {count(len(result.done), 'rewrite')}: "
-    return textwrap.wrap(
-        listed, width or 120, initial_indent=first, subsequent_indent="    ", break_on_hyphens=False,
-        break_long_words=False,
-    )  # fmt: skip
+    return _wrapped(listed, first, width)
 
 
 def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:
@@ -87,10 +110,19 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
             }
             for d in result.done
         ],
+        "floats": None if result.floats is None else _floats_json(result.floats),
         "verification": None if report.verification is None else verification_members(report.verification),
         "edits": [*result.edits] if report.edits else None,
         "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+    }
+
+
+def _floats_json(floats: FoldedFloats) -> Json:
+    return {
+        "runtime": floats.runtime,
+        "tolerance": floats.tolerance,
+        "nodes": [str(node) for node in floats.nodes],
     }
 
 
