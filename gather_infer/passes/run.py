@@ -13,6 +13,7 @@ from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
@@ -140,7 +141,7 @@ def rule_names(by: str) -> list[str]:
 
 def _sets(by: str, rewrites: Iterable[RewriteSet], runtime: RuntimeEvaluator | None) -> tuple[RewriteSet, ...]:
     """The tables of `fold` or `optimize`, in the order in which they are asked, those of the caller first."""
-    return (*rewrites, *FOLDING, floating.folding_by(runtime), *(REWRITING if by == "optimize" else ()))
+    return (*map(guarded, rewrites), *FOLDING, floating.folding_by(runtime), *(REWRITING if by == "optimize" else ()))
 
 
 def _names(sets: Iterable[RewriteSet]) -> list[str]:
