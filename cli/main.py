@@ -17,7 +17,6 @@ import click
 from gather_infer.errors import GatherInferError
 
 from .console import announce
-from .rule_files import is_rule_file
 
 COMMANDS = (
     "convert",
@@ -73,8 +72,6 @@ class Program(click.Group):
         except BrokenPipeError:
             _abandon_stdout()
             code = BROKEN_PIPE
-        except SystemExit as end:
-            code = failures.ended(end)
         # The one outermost boundary: whatever nobody foresaw is our own fault, and a user who meets it is owed one
         # line to report and an exit code of its own, not a traceback.
         except Exception as error:  # noqa: BLE001
@@ -136,19 +133,6 @@ class _Failures:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             self.say(f"try '{error.ctx.command_path} --help'")
 
-    def ended(self, end: SystemExit) -> int:
-        """Prints the line for a rule file of the user that ends the program; the exit code.
-
-        Raises `end` again when it comes from elsewhere: shell completion ends so.
-        """
-        place = _place_in_rules(traceback.extract_tb(end.__traceback__))
-        if place is None:
-            raise end
-        if self.debug:
-            traceback.print_exception(end)
-        self.say(f"error: {place}: ends the program, which rules must not do")
-        return USAGE
-
     def explain(self, error: Exception) -> int:
         """Prints the line for `error`; the exit code."""
         if self.debug:
@@ -158,13 +142,6 @@ class _Failures:
             return error.exit_code
         frames = traceback.extract_tb(error.__traceback__)
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        if isinstance(error, SyntaxError) and is_rule_file(error.filename or ""):
-            self.say(f"error: {error.filename}:{error.lineno}: {error.msg}")
-            return USAGE
-        place = _place_in_rules(frames)
-        if place is not None:
-            self.say(f"error: {place}: {text}")
-            return USAGE
         if isinstance(error, OSError) and error.filename is None and _is_output(frames[-1].filename):
             _abandon_stdout()
             self.say(f"error: standard output: {error.strerror}")
@@ -176,12 +153,6 @@ class _Failures:
             f"error: a fault of gather-infer itself, to be reported with this line: {text} [{file}:{where.lineno}]"
         )
         return OUR_FAULT
-
-
-def _place_in_rules(frames: traceback.StackSummary) -> str | None:
-    """`FILE.py:LINE` of the innermost frame that is in a rule file of the user."""
-    found = [f"{frame.filename}:{frame.lineno}" for frame in frames if is_rule_file(frame.filename)]
-    return found[-1] if found else None
 
 
 def _is_output(filename: str) -> bool:

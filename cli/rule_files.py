@@ -7,10 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from gather_infer.errors import UsageError
-
-_running: set[str] = set()
-
+from gather_infer.errors import UsageError, foreign
 
 _Set = TypeVar("_Set")
 
@@ -18,20 +15,16 @@ _Set = TypeVar("_Set")
 def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]:
     """The sets of a kind, `RuleSet` or `RewriteSet`, among the module-level names of each file.
 
-    Raises UsageError when a file does not exist or has none; what the file itself raises passes through.
+    Raises UsageError when a file does not exist, has none, or raises something itself.
     """
     found: list[_Set] = []
     for file in files:
         if not Path(file).is_file():
             raise UsageError(f"{option} {file}: {'not a file' if Path(file).exists() else 'no such file'}")
-        _running.add(file)
-        sets = [value for value in runpy.run_path(file).values() if isinstance(value, kind)]
+        with foreign(file, ""):
+            names = runpy.run_path(file)
+        sets = [value for value in names.values() if isinstance(value, kind)]
         if not sets:
             raise UsageError(f"{option} {file}: defines no {kind.__name__} at module level")
         found += sets
     return found
-
-
-def is_rule_file(filename: str) -> bool:
-    """Whether code in `filename` is the user's: what it raises is no fault of ours."""
-    return filename in _running

@@ -28,4 +28,5 @@ def verified(result: OptimizeResult, runs: int) -> Verification:
     """What runs of the model before and after a pass show. Raises as `gather_infer.verification.verify`."""
     from gather_infer.verification import verify
 
-    return verify(result.source, result.proto, runs, inference=result.inference)
+    tolerance = None if result.floats is None else result.floats.tolerance
+    return verify(result.source, result.proto, runs, inference=result.inference, tolerance=tolerance)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class GatherInferError(Exception):
     """Base of all errors that a caller can meet; its text is one clear line."""
@@ -10,7 +14,10 @@ class GatherInferError(Exception):
 
 
 class UsageError(GatherInferError):
-    """The command or call is wrong: an unknown name, a malformed `--dim`, an output that would overwrite its input."""
+    """The command or call is wrong: an unknown name, a malformed `--dim`, an output that would overwrite its input.
+
+    What a rule of the caller raises is its cause.
+    """
 
 
 class ModelReadError(GatherInferError):
@@ -49,3 +56,33 @@ class SpecViolation(Exception):
         self.message = message
         self.code = code
         self.detail = detail
+
+
+@contextmanager
+def foreign(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
+    """Runs code of the caller: what it raises becomes a UsageError `FILE:LINE: what: KeyError: 'x'`, with its cause.
+
+    file      where the code is; it calls the package, so that the innermost line need not be its own
+    what      the code, in words; may be empty
+    passing   what it may raise, beside the errors of the package that are about the model
+    """
+    try:
+        yield
+    # Nobody knows what foreign code raises. Whatever it is, its author is owed the line, and no traceback of ours.
+    except (Exception, SystemExit) as error:
+        if isinstance(error, passing) or (isinstance(error, GatherInferError) and not isinstance(error, UsageError)):
+            raise
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        text = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, SyntaxError) and error.filename == file:
+            lines, text = [error.lineno], error.msg
+        if isinstance(error, SystemExit):
+            text = "ends the program, which rules must not do"
+        place = f"{file}:{lines[-1]}" if lines else file
+        raise UsageError(" ".join(": ".join(filter(None, (place, what, text))).split())) from error
+
+
+def file_of(function: object) -> str:
+    """The file that a function of the caller is written in; empty for what is no plain function."""
+    code = getattr(function, "__code__", None)
+    return "" if code is None else str(code.co_filename)

@@ -56,13 +56,17 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
     "passes": (
-        {"diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "symbolic", "tensor"},
-        {"numpy", "onnx", "onnxruntime"},  # onnxruntime where it is installed, inside a function
+        {
+            "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "runtimes", "symbolic",
+            "tensor",
+        },
+        {"numpy", "onnx"},
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
     "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
     "verification": (
-        {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
+        {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),
     "openvino": (
         {

@@ -1,14 +1,31 @@
-"""What a rule of the caller must return."""
+"""Rules of the caller: what they raise, and what they must return."""
 
 from __future__ import annotations
 
-from gather_infer.errors import UsageError
+from collections.abc import Sequence
+
+from gather_infer.errors import SpecViolation, UsageError, file_of, foreign
 from gather_infer.inference.dispatch import Entry
-from gather_infer.symbolic import Expr
-from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import DimTooLarge, Expr
+from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 
-def require_facts(entry: Entry, results: object, outputs: int) -> None:
+def facts_by_caller(entry: Entry, call: OpCall) -> Sequence[Value | None]:
+    """What a caller's rule says of a node.
+
+    Raises UsageError when it does not return one fact per output, or raises what a rule does not.
+    """
+    assert entry.rule is not None, "a custom entry has a rule"
+    file = file_of(entry.rule)
+    what = f"the rule of {entry.domain or 'ai.onnx'}.{entry.op_type} at node {call.context.node}"
+    with foreign(file, what, SpecViolation, DimTooLarge):
+        results = entry.rule(call)
+    require_facts(f"{file}: {what}" if file else what, results, len(call.outputs))
+    return results
+
+
+def require_facts(name: str, results: object, outputs: int) -> None:
     """Raise UsageError when a caller's rule does not return one fact per output."""
 
     def fault(found: object) -> str | None:
@@ -25,7 +42,6 @@ def require_facts(entry: Entry, results: object, outputs: int) -> None:
                 return f"has the dim {dim!r}, not an int >= 0 or an Expr"
         return None
 
-    name = f"the rule of {entry.domain or 'ai.onnx'}.{entry.op_type}"
     if not isinstance(results, (list, tuple)):
         raise UsageError(f"{name} must return a list of facts, returns {type(results).__name__}")
     if len(results) != outputs:

@@ -11,6 +11,7 @@ from onnx import FunctionProto, NodeProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.domains import plain_domain
+from gather_infer.errors import SpecViolation
 from gather_infer.inference.cache import RuleCache
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.frame import Frame
@@ -88,6 +89,20 @@ class State:
         self.scopes[opened.path] = opened.values
         self.labels[opened.path] = opened.label
         self.opened.append(opened)
+
+    def spend(self, path: GraphPath, nodes: Sequence[NodeProto], names: int = 0) -> None:
+        """Account for a walk of a body; see `Budget.spend`.
+
+        Raises SpecViolation when the budget is spent: then nothing is known of the body, nor of those in it. What an
+        earlier walk has found rests on a hypothesis that nobody has confirmed.
+        """
+        try:
+            self.budget.spend(nodes, names)
+        except SpecViolation:
+            if path in self.scopes:
+                for inner in [known for known in self.scopes if path.contains(known)]:
+                    self.scopes.pop(inner).clear()  # those who list it again have the same dict
+            raise
 
     # findings
 

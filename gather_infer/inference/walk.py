@@ -18,7 +18,7 @@ from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.cache import Key
-from gather_infer.inference.custom import require_facts
+from gather_infer.inference.custom import facts_by_caller
 from gather_infer.inference.declared import check_outputs, compared
 from gather_infer.inference.dispatch import Entry
 from gather_infer.inference.fallback import onnx_inference
@@ -292,10 +292,7 @@ class Walker(State):
                 self.context,
                 lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
             )
-            results: Sequence[Value | None] = entry.rule(call)
-            if entry.custom:
-                require_facts(entry, results, len(outputs))
-            return results
+            return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
         if schema is not None:
             node = function.resolved(node, frame)
             body = function.schema_body(schema, node, inputs, entry.version, frame.opsets.versions)

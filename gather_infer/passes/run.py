@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gather_infer.diagnostic import Severity
@@ -13,13 +13,16 @@ from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
+from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.result import PassResult
-from gather_infer.passes.rewrites import ALL, FOLDING
+from gather_infer.passes.rewrites import FOLDING, REWRITING
+from gather_infer.passes.rewrites import floats as floating
 from gather_infer.passes.subject import Subject
 from gather_infer.passes.table import RewriteSet, Table
-from gather_infer.places import GraphPath
+from gather_infer.places import GraphPath, NodePath
 from gather_infer.rules import RuleSet
 
 DEFAULT_MAX_GROWTH = 1 << 20
@@ -38,17 +41,33 @@ class Round:
     journal: Journal
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedFloats:
+    """Nodes whose results are those of a runtime, which others round in their own ways.
+
+    runtime    with its version
+    tolerance  how far outputs may be apart by it, relative to max(1, |original|)
+    nodes      as the file has them
+    """
+
+    runtime: str
+    tolerance: float
+    nodes: tuple[NodePath, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OptimizeResult(PassResult):
     """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
 
     inference   of the model that was given
     rounds      until nothing was left to do, each with the inference on which it rests
+    floats      what is not the same bit for bit; None when all of it is
     """
 
     done: tuple[Done, ...]
     inference: Inference
     rounds: tuple[Round, ...]
+    floats: FoldedFloats | None = None
 
     @property
     def edits(self) -> list[str]:
@@ -59,6 +78,9 @@ def fold(
     model: GivenModel,
     *,
     max_growth: int = DEFAULT_MAX_GROWTH,
+    passes: Collection[str] = (),
+    skip: Collection[str] = (),
+    fold_floats: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
@@ -72,12 +94,17 @@ def fold(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     max_growth  bytes by which one node may let the constants grow; one that needs more is left alone and reported
+    passes      names of the rules that are asked, all when empty; `skip` those that are not
+    fold_floats  float operators of constants too whose results runtimes round in their own ways (Exp, MatMul, ...),
+                 evaluated by onnxruntime, by onnx's reference evaluator where it is not installed: `floats` of the
+                 result has the nodes, and how far outputs may be apart by it
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
-    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth` and as `infer`.
+    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, a rule that there is
+    not, and as `infer`.
     """
-    return _run(model, FOLDING, lambda _: True, "fold", max_growth, dims, inputs, rules)
+    return _run(model, "fold", (), _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules)
 
 
 def optimize(
@@ -87,6 +114,7 @@ def optimize(
     passes: Collection[str] = (),
     skip: Collection[str] = (),
     rewrites: Sequence[RewriteSet] = (),
+    fold_floats: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
@@ -97,35 +125,53 @@ def optimize(
     order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and writes.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    max_growth  as for `fold`
-    passes      names of the rules that are asked, all when empty; `skip` those that are not
     rewrites    sets of the caller, asked before the package's own
+    max_growth, passes, skip, fold_floats   as for `fold`
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
-    Raises as `fold`, and UsageError for a rule that there is not.
+    Raises as `fold`.
     """
-    sets = (*rewrites, *ALL)
-    names = {listed.name for each in sets for listed in each.listed()}
-    for name in (*passes, *skip):
-        if name not in names:
-            raise UsageError(f"there is no rewrite {name!r}{suggestion(name, sorted(names))}")
-
-    def is_wanted(name: str) -> bool:
-        return (not passes or name in passes) and name not in skip
-
-    return _run(model, sets, is_wanted, "optimize", max_growth, dims, inputs, rules)
+    return _run(model, "optimize", rewrites, _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules)
 
 
-def rule_names() -> list[str]:
-    """The names of the rules of `optimize`, in the order in which they are listed."""
-    return list(dict.fromkeys(listed.name for each in ALL for listed in each.listed()))
+def rule_names(by: str) -> list[str]:
+    """The names of the rules of `fold` or `optimize`, in the order in which they are listed."""
+    return _names(_sets(by, (), None))
+
+
+def _sets(by: str, rewrites: Iterable[RewriteSet], runtime: RuntimeEvaluator | None) -> tuple[RewriteSet, ...]:
+    """The tables of `fold` or `optimize`, in the order in which they are asked, those of the caller first."""
+    return (*map(guarded, rewrites), *FOLDING, floating.folding_by(runtime), *(REWRITING if by == "optimize" else ()))
+
+
+def _names(sets: Iterable[RewriteSet]) -> list[str]:
+    return list(dict.fromkeys(listed.name for each in sets for listed in each.listed()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which rules are asked; see `fold`."""
+
+    passes: Collection[str]
+    skip: Collection[str]
+    fold_floats: bool
+
+    def table(self, sets: Sequence[RewriteSet]) -> Table:
+        """Raises UsageError for a rule that there is not."""
+        names = _names(sets)
+        for name in (*self.passes, *self.skip):
+            if name not in names:
+                raise UsageError(f"there is no rewrite {name!r}{suggestion(name, sorted(names))}")
+        if floating.NAME in self.passes and not self.fold_floats:
+            raise UsageError(f"{floating.NAME} may change last bits, so it is asked for with --fold-floats as well")
+        return Table(sets, lambda name: (not self.passes or name in self.passes) and name not in self.skip)
 
 
 def _run(
     model: GivenModel,
-    sets: Sequence[RewriteSet],
-    is_wanted: Callable[[str], bool],
     by: str,
+    rewrites: Sequence[RewriteSet],
+    choice: _Choice,
     max_growth: int,
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
@@ -133,23 +179,23 @@ def _run(
 ) -> OptimizeResult:
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
-    source = to_model_file(model)
     rounds: list[Round] = []
     done: list[Done] = []
-    subject = source
-    while True:
-        inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
-        engine = Engine(
-            Draft(Subject(inference)), Table(sets, is_wanted), max_growth, by == "optimize", _faulty(inference)
-        )
-        engine.run()
-        rounds.append(Round(inference, engine.draft.journal(by)))
-        done += engine.done
-        if not engine.done or len(rounds) == MAX_ROUNDS:
-            break
-        subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
+    with RuntimeEvaluator() as runtime:
+        table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
+        subject = source = to_model_file(model)
+        while True:
+            inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
+            engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
+            engine.run()
+            rounds.append(Round(inference, engine.draft.journal(by)))
+            done += engine.done
+            if not engine.done or len(rounds) == MAX_ROUNDS:
+                break
+            subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
     declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))
     proto = apply(rounds[-1].journal, declared)
+    inexact = tuple(each.node for each in done if each.rule == floating.NAME)
     return OptimizeResult(
         model=as_given(model, proto),
         done=tuple(done),
@@ -157,6 +203,7 @@ def _run(
         diagnostics=(*rounds[0].inference.diagnostics, *engine.left),
         journal=rounds[0].journal,
         rounds=tuple(rounds),
+        floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if inexact else None,
         source=source,
         proto=proto,
         interface=interface,

@@ -72,9 +72,9 @@ class RewriteSet:
 
         return add
 
-    def arranges(self, function: Arranging) -> Arranging:
+    def arranges(self, function: Arranging, *, name: str = "") -> Arranging:
         """Decorator: the function is asked about each graph once no rule has anything to say of a node."""
-        self._steps.append(Step(function.__name__.strip("_").replace("_", "-"), function))
+        self._steps.append(Step(name or function.__name__.strip("_").replace("_", "-"), function))
         return function
 
     def listed(self) -> Iterable[Listed | Step]:

@@ -4,70 +4,153 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import Column, count, size, table
+from gather_infer.report.layout import Column, count, printable, size, table, wrapped
 from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
-    from gather_infer.passes import OptimizeResult
+    from gather_infer.passes import FoldedFloats, OptimizeResult
     from gather_infer.passes.result import Size
 
 
+SHOWN = 4
+"""Nodes of a list that may be long, before it ends in `... 9 more: --verbose`."""
+
+SHOWN_OPERATORS = 8
+"""Operators of which there are fewer or more than before, Gather and Shape not counted."""
+
+
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer fold` and `gather-infer optimize` print."""
+    """What `gather-infer fold` and `gather-infer optimize` print; a verbose one has all of it."""
     result = report.result
-    found = [d for d in result.diagnostics if d.code != "GI401"]
-    after = [*interface_text(result.interface, view), *_verified(report, view)]
     if report.edits:
-        edits = result.edits or ["nothing to do"]
-        return [*edits, *after, *findings_text(found, result.source.name)]
-    lines = [*_before_and_after(result, view.width), *_done(result, view.width)]
-    if view.verbose:
-        lines += [f"    {f.node}: {f.law}" for f in result.done]
-        return [*lines, *after, *findings_text(result.diagnostics, result.source.name)]
-    left = len(result.diagnostics) - len(found)
-    if left:
-        lines.append(f"  left alone: {left}, --verbose lists them")
-    return [*lines, *after, *findings_text(found, result.source.name)]
+        lines = result.edits or ["nothing to do"]
+    else:
+        lines = [*_before_and_after(result, view), *_done(result, view)]
+    findings = [d for d in result.diagnostics if d.code != LEFT]
+    return [
+        *lines,
+        *_floats(result.floats, view),
+        *_left([d for d in result.diagnostics if d.code == LEFT], view),
+        *_interface(result, view),
+        *_verified(report, view),
+        *findings_text(findings, result.source.name),
+    ]
 
 
-def _verified(report: RewriteReport, view: View) -> list[str]:
-    if report.verification is None:
+LEFT = "GI401"
+"""The code of a note about a node that was left alone."""
+
+
+def _left(notes: Sequence[Diagnostic], view: View) -> list[str]:
+    """A table of the nodes that were left alone."""
+    shown = notes if view.verbose or len(notes) <= SHOWN + 1 else notes[:SHOWN]
+    columns = Column("left alone"), Column("operator"), Column("because")
+    rows = [
+        (printable(str(d.location.node)), d.location.op_type, printable(d.message.removeprefix("not folded: ")))
+        for d in shown
+    ]
+    if not rows:
         return []
-    return [f"  {line}" for line in verification_text(report.verification, view)]
+    lines = [f"  {line}" for line in wrapped(columns, rows, width=None if view.width is None else view.width - 2)]
+    more = [f"  ... {len(notes) - len(shown)} more: --verbose"] if len(shown) < len(notes) else []
+    return ["", *lines, *more, ""]
 
 
-def _done(result: OptimizeResult, width: int | None) -> list[str]:
-    """How often each rule has rewritten something."""
-    by_rule = Counter(done.rule for done in result.done)
-    if not by_rule:
-        return ["  nothing to do"]
-    listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
-    first = f"  {count(len(result.done), 'rewrite')}: "
+def _interface(result: OptimizeResult, view: View) -> list[str]:
+    """How the model is called afterwards."""
+    lines = interface_text(result.interface, view)
+    if result.interface.changed:
+        return lines
+    graph = result.source.proto.graph
+    names = {
+        dim.dim_param
+        for value in (*graph.input, *graph.output)
+        for dim in value.type.tensor_type.shape.dim
+        if dim.dim_param
+    }
+    parts = [count(len(result.inference.inputs), "input"), count(len(graph.output), "output")]
+    if names:
+        parts.append(count(len(names), "symbolic dim"))
+    return [f"  interface unchanged: {', '.join(parts)}", *lines]
+
+
+def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
+    """Which results are those of a runtime, and what that means for outputs."""
+    if floats is None:
+        return []
+    shown = floats.nodes if view.verbose else floats.nodes[:SHOWN]
+    more = [f"... {len(floats.nodes) - len(shown)} more: --verbose"] if len(shown) < len(floats.nodes) else []
+    first = f"  {count(len(floats.nodes), 'node')} evaluated by {floats.runtime}: "
+    nodes = ", ".join([*(printable(str(node)) for node in shown), *more])
+    return [
+        *_wrapped(nodes, first, view.width),
+        f"    outputs may be apart by {floats.tolerance:g}, relative to max(1, |original|)",
+    ]
+
+
+def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
+    """A list that begins with `first`, in lines of the width."""
     return textwrap.wrap(
         listed, width or 120, initial_indent=first, subsequent_indent="    ", break_on_hyphens=False,
         break_long_words=False,
     )  # fmt: skip
 
 
-def _before_and_after(result: OptimizeResult, width: int | None) -> list[str]:
+def _verified(report: RewriteReport, view: View) -> list[str]:
+    if report.verification is None:
+        return []
+    lines = [f"  {line}" for line in verification_text(report.verification, view)]
+    return lines if view.width is None else [part for line in lines for part in _wrapped(line, "", view.width)]
+
+
+def _done(result: OptimizeResult, view: View) -> list[str]:
+    """How often each rule has rewritten something, and with what."""
+    by_rule = Counter(done.rule for done in result.done)
+    if not by_rule:
+        return ["  nothing to do"]
+    listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
+    lines = _wrapped(listed, f"  {count(len(result.done), 'rewrite')}: ", view.width)
+    largest = max(done.nbytes for done in result.done)
+    if largest:
+        lines.append(f"  largest new constant: {size(largest)}")
+    if view.verbose:
+        lines += [f"    {printable(f'{done.node}: {done.law}')}" for done in result.done]
+    return lines
+
+
+def _before_and_after(result: OptimizeResult, view: View) -> list[str]:
+    """Nodes by operator: always Gather and Shape, of the others those that have changed, the most changed first."""
     before, after = result.before, result.after
-    operators = before.operators | after.operators
-    changed = [op for op, n in operators.most_common() if after.operators[op] != before.operators[op] or "Gather" in op]
-    largest = max((f.nbytes for f in result.done), default=None)
-    remark = "" if not largest else f"largest new constant {size(largest)}"
+    gone = {op: before.operators[op] - after.operators[op] for op in before.operators | after.operators}
+    watched = [op for op in ("Gather", "Shape") if op in gone]
+    changed = sorted((op for op in gone if gone[op] and op not in watched), key=lambda op: (-abs(gone[op]), op))
+    shown = changed if view.verbose or len(changed) <= SHOWN_OPERATORS + 1 else changed[:SHOWN_OPERATORS]
     rows = [
-        ("nodes", str(before.nodes), str(after.nodes), ""),
-        *((op, str(before.operators[op]), str(after.operators[op]), "") for op in changed),
-        ("initializers", str(before.initializers), str(after.initializers), ""),
-        ("constant bytes", size(before.weight_bytes), size(after.weight_bytes), remark),
+        ("nodes", str(before.nodes), str(after.nodes)),
+        *((f"  {op}", str(before.operators[op]), str(after.operators[op])) for op in (*watched, *shown)),
     ]
-    return table((Column(""), Column("before", right=True), Column("after", right=True), Column("")), rows, width=width)
+    if len(shown) < len(changed):
+        rest = changed[len(shown) :]
+        rows.append(
+            (
+                f"  {len(rest)} others",
+                str(sum(before.operators[op] for op in rest)),
+                str(sum(after.operators[op] for op in rest)),
+            )
+        )
+    rows += [
+        ("initializers", str(before.initializers), str(after.initializers)),
+        ("constant bytes", size(before.weight_bytes), size(after.weight_bytes)),
+    ]
+    return table((Column(""), Column("before", right=True), Column("after", right=True)), rows, width=view.width)
 
 
 def rewriting_json(report: RewriteReport) -> dict[str, Json]:
@@ -87,10 +170,19 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
             }
             for d in result.done
         ],
+        "floats": None if result.floats is None else _floats_json(result.floats),
         "verification": None if report.verification is None else verification_members(report.verification),
         "edits": [*result.edits] if report.edits else None,
         "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+    }
+
+
+def _floats_json(floats: FoldedFloats) -> Json:
+    return {
+        "runtime": floats.runtime,
+        "tolerance": floats.tolerance,
+        "nodes": [str(node) for node in floats.nodes],
     }
 
 

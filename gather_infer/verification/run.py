@@ -20,13 +20,13 @@ from gather_infer.model import ModelFile, save
 from gather_infer.model.external import is_external
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.tensors import iter_tensors
+from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.validate import verdicts
 from gather_infer.verification.compare import difference, interface_differences
 from gather_infer.verification.data import Drawer, NotDrawable, Numbers, limits_of, why_not_drawable
-from gather_infer.verification.process import Child, Failure
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
 from gather_infer.verification.sizes import Pattern, sizes_of
-from gather_infer.verification.worker import ONNXRUNTIME, REFERENCE
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds for loading a model, and for each run of it."""
@@ -119,8 +119,8 @@ def verify(
         loaded = _load(paths[0], folder / "original", stack, found, timeout)
         if loaded is None:
             return found.result()
-        other = stack.enter_context(Child(paths[1], loaded.runtime, folder / "rewritten", timeout))
-        if (failure := other.load()) is not None:
+        other = stack.enter_context(Child(loaded.runtime, folder / "rewritten", timeout))
+        if (failure := other.load(paths[1])) is not None:
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
@@ -300,8 +300,8 @@ class _Comparing:
 def _load(path: Path, folder: Path, stack: ExitStack, found: _Findings, timeout: float) -> Child | None:
     """The original in the first runtime that loads it; None, with the fault noted, when none does."""
     for runtime in (ONNXRUNTIME, REFERENCE):
-        child = stack.enter_context(Child(path, runtime, folder, timeout))
-        failure = child.load()
+        child = stack.enter_context(Child(runtime, folder, timeout))
+        failure = child.load(path)
         if failure is None:
             found.runtime, found.version, found.fault = runtime, child.version, ""
             return child

@@ -42,6 +42,7 @@ def test_explain_takes_what_infer_takes(run: Run, custom: None) -> None:
     assert result.stdout.startswith("sum   float32[batch, 4, 8]\n")
 
 
+RULE = "the rule of ai.onnx.Gather at node /word/Gather"
 FAULTY = {
     "syntax": ("def (:\n", r"error: mine.py:1: .*\n"),
     "raises": ("\nx = 1 / 0\n", r"error: mine.py:2: ZeroDivisionError: division by zero\n"),
@@ -55,7 +56,32 @@ rules = RuleSet("")
 def gather(op):
     raise SystemExit
 """,
-        r"error: mine.py:7: ends the program, which rules must not do\n",
+        rf"error: mine.py:7: {RULE}: ends the program, which rules must not do\n",
+    ),
+    "raises in a rule": (
+        """
+from gather_infer import RuleSet
+rules = RuleSet("")
+
+def inner(op):
+    return {}["x"]
+
+@rules.rule("Gather")
+def gather(op):
+    return inner(op)
+""",
+        rf"error: mine.py:6: {RULE}: KeyError: 'x'\n",
+    ),
+    "calls the package wrongly": (
+        """
+from gather_infer import RuleSet, SymbolicTensor
+rules = RuleSet("")
+
+@rules.rule("Gather")
+def gather(op):
+    return [SymbolicTensor(None, (op.attr("axis") + "1",))]
+""",
+        rf"error: mine.py:7: {RULE}: TypeError: .*\n",
     ),
     "no list": (
         """
@@ -63,7 +89,7 @@ from gather_infer import RuleSet
 rules = RuleSet("")
 rules.rule("Gather")(lambda op: 3)
 """,
-        r"error: the rule of ai.onnx.Gather must return a list of facts, returns int\n",
+        rf"error: mine.py: {RULE} must return a list of facts, returns int\n",
     ),
     "nothing": ("x = 1\n", r"error: --rules mine.py: defines no RuleSet at module level\n"),
 }
@@ -76,6 +102,46 @@ def test_a_rules_file_that_fails_is_not_our_fault(case: str, run: Run) -> None:
     result = run("infer", "embedding.onnx", "--rules", "mine.py")
     assert result.exit_code == 2
     assert re.fullmatch(message, result.stderr)
+
+
+HEAD = """
+from gather_infer import Rewrite, RewriteSet, Site
+rules = RewriteSet()
+
+@rules.rewrites("Gather")
+def mine(site: Site):
+    """
+AT = "rewrite mine of /place/Gather"
+FAULTY_REWRITES = {
+    # id: (what the rule does, the message)
+    "raises": ('return {}["x"]', rf"mine.py:7: {AT}: KeyError: 'x'"),
+    "asks wrongly": ("return site.keeps('law', 1, 2, 3)", rf"mine.py:7: {AT}: 3 values for the 1 .*"),
+    "exit": ("raise SystemExit(0)", rf"mine.py:7: {AT}: ends the program, which rules must not do"),
+    "a list": ("return []", rf"mine.py: {AT} must return a Rewrite or None, returns list"),
+    "a number for a name": (
+        "return Rewrite(law='', values={site.output(): 3})", rf"mine.py: {AT} must map names to names in values, .*",
+    ),
+    "no node": (
+        "return Rewrite(law='', values={site.output(): 'n'}, nodes=('n',))",
+        rf"mine.py: {AT} must have NodeProtos in nodes, has \('n',\)",
+    ),
+    "no values": ("return Rewrite(law='', values=3)", rf"mine.py: {AT} must map names to names in values, has 3"),
+    "what is not there": (
+        "return Rewrite(law='', values={site.output(): 'n'})", rf"{AT} reads n, which is not there",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAULTY_REWRITES)
+def test_a_rewrite_that_fails_is_not_our_fault(case: str, run: Run) -> None:
+    does, message = FAULTY_REWRITES[case]
+    Path("mine.py").write_text(HEAD + does)
+    result = run("optimize", "embedding.onnx", "--rewrites", "mine.py", "-o", "out.onnx")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.fullmatch(f"error: {message}\n", result.stderr)
+    assert not Path("out.onnx").exists()
+    found = run("optimize", "embedding.onnx", "--rewrites", "mine.py", "--dry-run", "--debug")
+    assert found.exit_code == 2 and "Traceback" in found.stderr
 
 
 def test_our_own_fault_is_exit_4_with_a_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

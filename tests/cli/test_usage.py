@@ -21,8 +21,8 @@ from tests.cli.test_golden import CASES
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"fold": written, "convert": written, "freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
-    return [command, model, *more.get(command, [])]
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": []}
+    return [command, model, *more.get(command, written)]
 
 
 BAD_FILES = {
@@ -103,6 +103,9 @@ USAGE = {
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
+    "fold embedding.onnx --dry-run --skip fold-know": "no rewrite 'fold-know'; did you mean 'fold-known'",
+    "optimize embedding.onnx": "-o OUT is missing",
+    "optimize embedding.onnx --dry-run --passes slice": "there is no rewrite 'slice'",
     "freeze embedding.onnx --dim seq=4": "-o OUT is missing",
     "freeze embedding.onnx -o out.onnx": "nothing to freeze: --dim batch=1 or",
     "freeze embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
@@ -141,7 +144,7 @@ def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
         assert "- is standard input" in run(command, "--help").stdout
-    for command in ("infer", "fold", "freeze", "convert"):
+    for command in ("infer", "fold", "optimize", "freeze", "convert"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
 
 

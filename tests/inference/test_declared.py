@@ -56,7 +56,7 @@ def test_a_rule_of_the_caller_that_returns_nonsense_is_named(name: str) -> None:
     rules.rule("Foo")(lambda op: returned)
     with pytest.raises(UsageError) as caught:
         infer(model("(float[N, 3] x) => (float y) { y = my.Foo(x) }", domains=CUSTOM), rules=[rules])
-    assert str(caught.value).startswith("the rule of my.Foo")
+    assert str(caught.value).startswith(f"{__file__}: the rule of my.Foo at node Foo#0")
     assert message in str(caught.value)
 
 

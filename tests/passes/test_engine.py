@@ -11,11 +11,12 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from gather_infer.errors import UsageError
+from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.passes import optimize
+from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
+from gather_infer.passes.rewrite import Arrangement, Rewrite
+from gather_infer.passes.site import Site, Surroundings
 from gather_infer.passes.table import RewriteSet
 from tests.passes.folding_models import assert_same_outputs, model, ops
 
@@ -255,3 +256,40 @@ def test_a_body_of_which_a_value_has_gone_is_put_in_its_place() -> None:
     result = optimize(made)
     assert ops(result.proto.graph) == ["Relu"]
     assert_same_outputs(made, result.proto, X)
+
+
+def test_what_a_callers_rule_raises_is_the_cause_of_a_usage_error() -> None:
+    mine = RewriteSet()
+
+    @mine.rewrites("Neg")
+    def broken(site: Site) -> Rewrite | None:
+        raise KeyError(site.op_type)
+
+    made = parsed("g (float[2,3] x) => (float[2,3] y) { [turn] y = Neg(x) }")
+    with pytest.raises(UsageError, match=r"test_engine.py:\d+: rewrite broken of turn: KeyError: 'Neg'") as raised:
+        optimize(made, rewrites=[mine])
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_what_a_callers_step_raises_is_the_cause_of_a_usage_error() -> None:
+    mine = RewriteSet()
+
+    @mine.arranges
+    def broken(engine: Surroundings, graph: Graph) -> Arrangement | None:
+        raise SystemExit(0)
+
+    made = parsed("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
+    with pytest.raises(UsageError, match="rewrite broken: ends the program, which rules must not do"):
+        optimize(made, rewrites=[mine])
+
+
+def test_a_model_that_cannot_be_read_is_no_fault_of_a_rule() -> None:
+    mine = RewriteSet()
+
+    @mine.rewrites("Add")
+    def reads(site: Site) -> Rewrite | None:
+        raise ModelReadError("gone")
+
+    made = parsed("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
+    with pytest.raises(ModelReadError, match=r"^gone$"):
+        optimize(made, rewrites=[mine])

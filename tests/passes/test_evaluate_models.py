@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import warnings
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto as T
+from onnx import __version__ as onnx_version
 from onnx import helper, numpy_helper
+from onnxruntime import __version__ as ort
 
 from gather_infer.errors import SpecViolation
 from gather_infer.model import ModelFile
-from gather_infer.passes.evaluate import Evaluation, arithmetic, cast, evaluator_of, making, reduction, runtime
+from gather_infer.passes.evaluate import Evaluation, arithmetic, cast, evaluator_of, making, reduction
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_tensor, strings
+from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
+from gather_infer.passes.evaluate.work import operations
+from gather_infer.runtimes.process import Failure
 from gather_infer.tensor import DType
 from tests.conformance.backend import cases
 from tests.passes.runtimes import NEWEST, OPSETS, SUB_BYTE, by_onnxruntime, model_of, of, raw
+from tests.verification.models import absent_runtime, fake_runtime
 
 EMPTY = ModelFile.from_proto(helper.make_model(helper.make_graph([], "empty", [], [])))
 TABLES = (arithmetic.evaluators, cast.evaluators, making.evaluators, reduction.evaluators)
@@ -147,13 +154,17 @@ RUN: dict[str, Any] = {
 
 @pytest.mark.parametrize("case", RUN)
 @pytest.mark.parametrize("is_installed", [True, False], ids=["onnxruntime", "reference"])
-def test_the_runtime_does_the_rest(case: str, is_installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_does_the_rest(
+    case: str, is_installed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     op, inputs, attributes = RUN[case]
     if not is_installed:
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        absent_runtime(monkeypatch, tmp_path / "site")
     model = model_of(op, inputs, 18, attributes, [inputs[0].data_type])
-    found = runtime.evaluate_by_runtime(model.graph.node[0], inputs, {"": 18}, 8)
-    assert found is not None
+    with RuntimeEvaluator() as runtime:
+        found = runtime.evaluate(model.graph.node[0], inputs, {"": 18})
+    assert not isinstance(found, Failure)
+    assert runtime.runtime == (f"onnxruntime {ort}" if is_installed else f"onnx's reference evaluator {onnx_version}")
     theirs = by_onnxruntime(model)
     assert theirs is not None
     if is_installed:
@@ -162,20 +173,53 @@ def test_the_runtime_does_the_rest(case: str, is_installed: bool, monkeypatch: p
         assert [(c.data_type, c.bits.shape) for c in found] == [r[:2] for r in theirs]
 
 
-NOT_RUN: dict[str, Any] = {
-    "random": ("RandomNormalLike", [of(T.FLOAT, [1.0])], {}),
-    "integers": ("Div", [of(T.INT32, [1]), of(T.INT32, [0])], {}),
-    "undefined cast": ("Cast", [of(T.FLOAT, [np.nan])], {"to": T.INT32}),
-    "unknown operator": ("Nonesuch", [of(T.FLOAT, [1.0])], {}),
-    "fails": ("MatMul", [of(T.FLOAT, np.ones((2, 3))), of(T.FLOAT, np.ones((2, 3)))], {}),
-}
+def test_a_node_that_fails_or_gives_no_tensor_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with RuntimeEvaluator() as runtime:
+        for op, inputs, reason in (
+            ("MatMul", [of(T.FLOAT, np.ones((2, 3)))] * 2, "MatMul dimension mismatch|[Ii]ncompatible dimensions"),
+            ("Nonesuch", [of(T.FLOAT, [1.0])], "Nonesuch"),
+            ("SequenceConstruct", [of(T.FLOAT, [1.0])], "a result is no tensor of numbers"),
+        ):
+            node = helper.make_node(op, [f"i{n}" for n in range(len(inputs))], ["o"])
+            found = runtime.evaluate(node, inputs, {"": 18})
+            assert isinstance(found, Failure) and re.search(reason, found.reason), found
+            monkeypatch.setattr(runtime, "_run", None)
+            assert runtime.evaluate(node, inputs, {"": 18}) is found
+            monkeypatch.undo()
 
 
-@pytest.mark.parametrize("case", NOT_RUN)
-@pytest.mark.parametrize("is_installed", [True, False], ids=["onnxruntime", "reference"])
-def test_what_is_not_left_to_a_runtime(case: str, is_installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    op, inputs, attributes = NOT_RUN[case]
-    if not is_installed:
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    node = helper.make_node(op, [f"i{n}" for n in range(len(inputs))], ["o"], **attributes)
-    assert runtime.evaluate_by_runtime(node, inputs, {"": 18}, 8) is None
+def test_a_runtime_that_ends_or_hangs_costs_its_node_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("gather_infer.passes.evaluate.runtime.TIMEOUT", 4.0)
+    load = "model = Path(path).read_bytes(); os.abort() if b'Exp' in model else time.sleep(99 * (b'Sin' in model))"
+    fake_runtime(monkeypatch, tmp_path / "site", "return [np.float32([2.0])]", load)
+    one = [of(T.FLOAT, [1.0])]
+    found: list[Any] = []
+    with RuntimeEvaluator() as runtime:
+        for op in ("Cos", "Exp", "Cos", "Sin", "Sinh", "Cos"):
+            found.append(runtime.evaluate(helper.make_node(op, ["i0"], [f"o_{op}"]), one, {"": 18}))
+    assert [isinstance(each, Failure) for each in found] == [False, True, False, True, True, True]
+    assert found[1].reason.startswith("the process ended by SIGABRT")
+    assert found[3].reason == "it did not end within 4 s"
+    assert found[5].reason == "2 nodes before it took longer than 4 s"
+
+
+SHAPES: dict[str, Any] = {
+    # id: (operator, attributes, shapes of inputs, of outputs, operations)
+    "elementwise": ("Exp", {}, [(2, 3)], [(2, 3)], 12),
+    "an input that is left out": ("Clip", {}, [(4,), None, ()], [(4,)], 9),
+    "MatMul": ("MatMul", {}, [(5, 2, 3), (3, 4)], [(5, 2, 4)], 30 + 12 + 40 * 3),
+    "Gemm": ("Gemm", {}, [(2, 3), (3, 4)], [(2, 4)], 18 + 8 * 3),
+    "Gemm, transposed": ("Gemm", {"transA": 1}, [(3, 2), (3, 4)], [(2, 4)], 18 + 8 * 3),
+    "Conv": ("Conv", {}, [(1, 3, 8, 8), (6, 3, 3, 3)], [(1, 6, 6, 6)], 192 + 162 + 216 * 27),
+    "MaxPool": ("MaxPool", {"kernel_shape": [2, 3]}, [(1, 1, 8, 9)], [(1, 1, 7, 7)], 72 + 49 * 6),
+    "Einsum": ("Einsum", {"equation": "ij,jk->ik"}, [(2, 3), (3, 4)], [(2, 4)], 18 + 8 * 18),
+    "nothing": ("MatMul", {}, [(2, 0), (0, 3)], [(2, 3)], 0),
+    "a scalar": ("Sin", {}, [()], [()], 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_operations(case: str) -> None:
+    op, attributes, inputs, outputs, count = SHAPES[case]
+    names = ["" if shape is None else f"i{n}" for n, shape in enumerate(inputs)]
+    assert operations(helper.make_node(op, names, ["o"], **attributes), inputs, outputs) == count

@@ -63,6 +63,16 @@ def test_a_dim_that_is_static() -> None:
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 7), np.float32)})
 
 
+def test_rules_are_chosen_by_name() -> None:
+    nodes = [gather("table", "index", "row"), helper.make_node("Shape", ["x"], ["n"])]
+    made = model(nodes, {"x": (F, [3])}, {"row": (F, [3]), "n": (I64, [1])}, {"table": TABLE, "index": i64(2)[0]})
+    assert [f.rule for f in fold(made).done] == ["fold-constants", "fold-known"]
+    assert [f.rule for f in fold(made, passes=["fold-known"]).done] == ["fold-known"]
+    assert [f.rule for f in fold(made, skip=["fold-known"]).done] == ["fold-constants"]
+    with pytest.raises(UsageError, match="no rewrite 'gather-of-all'"):
+        fold(made, passes=["gather-of-all"])
+
+
 def test_a_symbolic_dim_stays() -> None:
     nodes = [helper.make_node("Shape", ["x"], ["shape"]), gather("shape", "zero", "y")]
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (I64, [1])}, {"zero": i64(0)})

@@ -52,7 +52,9 @@ def call(
     question = memo.key_of(walker, body, node, inputs, frame)
     if question is not None and (known := memo.recall(walker, question, node, frame)) is not None:
         return known
-    walker.budget.spend(body.node)
+    place = walker.context.node
+    path = place.graph.below(Step(place.position))
+    walker.spend(path, body.node)
     before = memo.before(walker)
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
@@ -60,10 +62,9 @@ def call(
         if source is not None:
             bound[attribute.name] = source
     given = dict(zip(body.input, inputs, strict=False))
-    place = walker.context.node
     inner = Frame(
         walker.opsets(body.opset_import),
-        path=place.graph.below(Step(place.position)),
+        path=path,
         label=place.label,
         values={name: value for name, value in given.items() if value is not None},
         declared={v.name: v for v in body.value_info},

@@ -53,7 +53,8 @@ def walk_body(
 
     Raises SpecViolation when the budget for bodies is spent.
     """
-    walker.budget.spend(body.node, len(body.input) + len(body.output) + len(body.initializer) + len(body.value_info))
+    names = len(body.input) + len(body.output) + len(body.initializer) + len(body.value_info)
+    walker.spend(at.path, body.node, names)
     values = dict(zip(inputs_of(body), given, strict=True))
     inner = Frame(
         frame.opsets,

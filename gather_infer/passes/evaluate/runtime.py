@@ -1,55 +1,123 @@
-"""One node with constant inputs, evaluated by a runtime: float arithmetic that is not correctly rounded."""
+"""Nodes with constant inputs, evaluated by a runtime: float arithmetic that is not correctly rounded."""
 
 from __future__ import annotations
 
+import pickle
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Final
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto, helper
+from onnx import NodeProto, helper
 
-from gather_infer.domains import plain_domain
-from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype
-from gather_infer.passes.evaluate.numbers import is_float, is_integer, is_number
+from gather_infer.passes.evaluate.numbers import is_integer, is_number
+from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
+from gather_infer.tensor import DType
 
-TOLERANCE: Final = "float results may differ by a few units in the last place from those of other runtimes"
-"""What is true of a result of `evaluate_by_runtime`, in words for a report."""
+TOLERANCE: Final = 1e-5
+"""How far outputs may be apart after a node was evaluated so, relative to max(1, |original|)."""
 
-_UNDEFINED: Final = frozenset({"Cast", "CastLike"})
-"""What they leave open is undefined, not inexact."""
+COARSE_TOLERANCE: Final = 1e-2
+"""The same where a result has 16 bits or fewer."""
+
+TIMEOUT: Final = 60.0
+"""Seconds for a node: the budget of operations ends sooner, this is for a runtime that never does."""
+
+MAX_LATE: Final = 2
+"""Nodes that may pass the time limit; no other is tried then."""
+
+_COARSE: Final = frozenset(d for d in DType if d.is_float and d not in (DType.FLOAT32, DType.FLOAT64))
 
 
-def evaluate_by_runtime(
-    node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int], ir_version: int
-) -> list[Constant] | None:
-    """The results of a node by onnxruntime, its optimiser off, on one thread; by onnx's reference evaluator without it.
+class RuntimeEvaluator:
+    """onnxruntime, its optimiser off and on one thread; onnx's reference evaluator where it is not installed.
 
-    inputs     a constant per input; None for one that is left out
-    versions   domain -> opset version, as the model imports them
+    It runs in a process of its own, which is started for the first node: operators of onnxruntime are known that end
+    the process on empty inputs, or never end.
 
-    Returns None for an operator that is not known to be deterministic, that has no float among its inputs (exact
-    evaluation decides on those: a runtime may crash where an integer has no quotient) or has a body, and when the
-    runtime fails. The tolerance of the results is TOLERANCE.
+    runtime    what has evaluated nodes, with its version; empty as long as nothing has
+    tolerance  how far outputs of the model may be apart by it
     """
-    domain = plain_domain(node.domain)
-    rules = standard_rules().get(domain)
-    rule = None if rules is None else rules.lookup(node.op_type, versions.get(domain, 0))
-    if rule is None or not rule.traits.deterministic or node.op_type in _UNDEFINED:
-        return None
-    if not any(c is not None and is_float(c.data_type) for c in inputs):
-        return None
-    if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
-        return None
-    found = _run(_model(node, inputs, versions, ir_version))
-    results = None if found is None else [_constant(value) for value in found]
-    return None if results is None or any(r is None for r in results) else [r for r in results if r is not None]
+
+    def __init__(self) -> None:
+        self.runtime = ""
+        self.tolerance = TOLERANCE
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+        self._child: Child | None = None
+        self._late = 0
+        self._failures: dict[bytes, Failure] = {}
+
+    def __enter__(self) -> RuntimeEvaluator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def evaluate(
+        self, node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int]
+    ) -> list[Constant] | Failure:
+        """The results of a node, of those outputs that have a name; or why there are none.
+
+        inputs     a constant per input; None for one that is left out
+        versions   domain -> opset version, as the model imports them
+        """
+        data = _model(node, inputs, versions).SerializeToString(deterministic=True)
+        key = sha256(data).digest()
+        if key in self._failures:
+            return self._failures[key]
+        found = self._run(data)
+        if not isinstance(found, Failure):
+            held = [_constant(value) for value in found]
+            results = [result for result in held if result is not None]
+            if len(results) == len(held):
+                if any(result.data_type in _COARSE for result in results):
+                    self.tolerance = COARSE_TOLERANCE
+                return results
+            found = Failure("a result is no tensor of numbers")
+        self._failures[key] = found
+        return found
+
+    def _run(self, data: bytes) -> list[Any] | Failure:
+        if self._late >= MAX_LATE:
+            return Failure(f"{self._late} nodes before it took longer than {TIMEOUT:g} s")
+        if self._folder is None:
+            temporary = tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True)
+            self._folder = Path(self._stack.enter_context(temporary))
+            (self._folder / "feeds.pickle").write_bytes(pickle.dumps({}))
+        (self._folder / "node.onnx").write_bytes(data)
+        loaded = self._load(self._folder)
+        found = loaded if isinstance(loaded, Failure) else loaded.run(self._folder / "feeds.pickle")
+        self._late += isinstance(found, Failure) and found.is_late
+        return found
+
+    def _load(self, folder: Path) -> Child | Failure:
+        """The runtime with the node in it: the one that has loaded nodes before, else the first that is installed."""
+        failure: Failure | None = None
+        for name in (ONNXRUNTIME, REFERENCE) if self._child is None else (self._child.runtime,):
+            child = self._child or self._stack.enter_context(Child(name, folder, TIMEOUT))
+            failure = child.load(folder / "node.onnx")
+            if failure is not None and failure.is_absent:
+                continue
+            self._child = child
+            if failure is None:
+                self.runtime = f"{name} {child.version}"
+                return child
+            break
+        assert failure is not None, "onnx has its evaluator with it"
+        return failure
 
 
-def _model(
-    node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int], ir_version: int
-) -> onnx.ModelProto:
+def _model(node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int]) -> onnx.ModelProto:
     alone = NodeProto()
     alone.CopyFrom(node)
     names = ["" if c is None else f"i{position}" for position, c in enumerate(inputs)]
@@ -60,40 +128,13 @@ def _model(
     outputs = [onnx.ValueInfoProto(name=name) for name in alone.output if name]
     graph = helper.make_graph([alone], "node", [], outputs, initializers)
     opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=_ir_version(versions))
 
 
-def _run(model: onnx.ModelProto) -> list[object] | None:
-    try:
-        import onnxruntime
-    except ImportError:
-        return _run_reference(model)
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        found: list[object] = session.run(None, {})
-    except (
-        state.Fail, state.InvalidArgument, state.InvalidGraph, state.NotImplemented, state.RuntimeException,
-        state.InvalidProtobuf, RuntimeError, ValueError,
-    ):  # fmt: skip
-        return None
-    return found
-
-
-def _run_reference(model: onnx.ModelProto) -> list[object] | None:
-    from onnx.reference import ReferenceEvaluator
-
-    try:
-        with np.errstate(all="ignore"):
-            found = ReferenceEvaluator(model).run(None, {})
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
-        return None
-    return list(found)
+def _ir_version(versions: Mapping[str, int]) -> int:
+    """The oldest that has the opset, of those in which initializers need not be inputs."""
+    fitting = [row[1] for row in helper.VERSION_TABLE if row[2] >= versions.get("", 0)]
+    return max(4, min(fitting, default=onnx.IR_VERSION))
 
 
 def _constant(value: object) -> Constant | None:

@@ -28,8 +28,7 @@ GATHER = (
 )
 """The gather family: first what takes from further up, a Slice last."""
 
-ALL = (
-    *FOLDING,
+REWRITING = (
     folding.initializers,
     control.rewrites,
     noops.rewrites,
@@ -38,4 +37,6 @@ ALL = (
     common.rewrites,
     chains.rewrites,
 )
-"""What `optimize` does."""
+"""What `optimize` does beside."""
+
+ALL = (*FOLDING, *REWRITING)

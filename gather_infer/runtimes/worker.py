@@ -2,8 +2,8 @@
 
 It reads requests from standard input and answers them on standard output, a line of JSON each: first
 `{"model": PATH, "runtime": NAME}`, then any number of `{"feeds": PATH, "results": PATH}`, files of pickled inputs by
-name and of pickled outputs. An answer has an `error` when the runtime refuses. What a runtime prints goes to standard
-error; what it throws and nobody expects ends the process.
+name and of pickled outputs, and of further models. An answer has an `error` when the runtime refuses. What a runtime
+prints goes to standard error; what it throws and nobody expects ends the process.
 """
 
 from __future__ import annotations
@@ -156,22 +156,19 @@ def main() -> None:
     except ImportError as error:
         answer(error=str(error), absent="yes")
         return
-    try:
-        runtime.load(request["model"])
-    except runtime.failures as error:
-        answer(error=_line(error), version=runtime.version)
-        return
-    answer(version=runtime.version)
     while True:
-        request = json.loads(requests.get())
         try:
-            outputs = runtime.run(_pickled(request["feeds"]))
+            if "model" in request:
+                runtime.load(request["model"])
+                answer(version=runtime.version)
+            else:
+                outputs = runtime.run(_pickled(request["feeds"]))
+                with open(request["results"], "wb") as file:
+                    pickle.dump(outputs, file, protocol=pickle.HIGHEST_PROTOCOL)
+                answer()
         except runtime.failures as error:
-            answer(error=_line(error))
-            continue
-        with open(request["results"], "wb") as file:
-            pickle.dump(outputs, file, protocol=pickle.HIGHEST_PROTOCOL)
-        answer()
+            answer(error=_line(error), version=runtime.version)
+        request = json.loads(requests.get())
 
 
 def _line(error: Exception) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 ENDING_SECONDS: Final = 10.0
 """Time for a process that has closed its output to be gone: one that crashes may write a core first."""
 
-_START = "import sys; sys.path[:] = {path!r}; from gather_infer.verification.worker import main; main()"
+_START = "import sys; sys.path[:] = {path!r}; from gather_infer.runtimes.worker import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,18 @@ class Failure:
 
 
 class Child:
-    """A process with a model in a runtime; it is started anew when it has ended.
+    """A process with a model in a runtime; it is started when a model is loaded, anew when it has ended.
 
-    model    the file
     runtime  ONNXRUNTIME or REFERENCE
     folder   where it may write
     timeout  seconds for the loading, and for each run
     """
 
-    def __init__(self, model: Path, runtime: str, folder: Path, timeout: float) -> None:
-        self.model = model
+    def __init__(self, runtime: str, folder: Path, timeout: float) -> None:
         self.runtime = runtime
         self.timeout = timeout
         self.version = ""
+        self._model: Path | None = None
         self._folder = folder
         self._results = folder / "results.pickle"
         self._log = folder / "stderr.txt"
@@ -64,8 +63,35 @@ class Child:
     ) -> None:
         self._end()
 
-    def load(self) -> Failure | None:
-        """Start the process and load the model; None when that went well."""
+    def load(self, model: Path) -> Failure | None:
+        """Load a file, in the place of what was loaded before; None when that went well."""
+        self._model = model
+        process = self._process
+        if process is None:
+            process = self._start()
+        answer = self._ask(process, {"model": str(model), "runtime": self.runtime})
+        if isinstance(answer, Failure):
+            return answer
+        self.version = answer.get("version", "")
+        return Failure(answer["error"], is_absent="absent" in answer) if "error" in answer else None
+
+    def run(self, feeds: Path) -> list[Any] | Failure:
+        """The outputs of the model that was loaded for the inputs in a file, in their order."""
+        assert self._model is not None, "a model is loaded before it is run"
+        if self._process is None and (failure := self.load(self._model)) is not None:
+            return failure
+        assert self._process is not None, "a model that was loaded has a process"
+        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results)})
+        if isinstance(answer, Failure):
+            return answer
+        if "error" in answer:
+            return Failure(answer["error"])
+        with open(self._results, "rb") as file:
+            outputs: list[Any] = pickle.load(file)
+        self._results.unlink()
+        return outputs
+
+    def _start(self) -> subprocess.Popen[str]:
         # What the child may import is what the parent may, whatever the folder is called in which it runs.
         path = [os.path.abspath(entry) for entry in sys.path]
         with open(self._log, "wb") as log:
@@ -78,29 +104,7 @@ class Child:
                 text=True,
                 encoding="utf-8",
             )
-        answer = self._ask(self._process, {"model": str(self.model), "runtime": self.runtime})
-        if isinstance(answer, Failure):
-            return answer
-        self.version = answer.get("version", "")
-        if "error" in answer:
-            self._end()
-            return Failure(answer["error"], is_absent="absent" in answer)
-        return None
-
-    def run(self, feeds: Path) -> list[Any] | Failure:
-        """The outputs for the inputs in a file, in their order."""
-        if self._process is None and (failure := self.load()) is not None:
-            return failure
-        assert self._process is not None, "a model that was loaded has a process"
-        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results)})
-        if isinstance(answer, Failure):
-            return answer
-        if "error" in answer:
-            return Failure(answer["error"])
-        with open(self._results, "rb") as file:
-            outputs: list[Any] = pickle.load(file)
-        self._results.unlink()
-        return outputs
+        return self._process
 
     def _ask(self, process: subprocess.Popen[str], request: dict[str, str]) -> dict[str, str] | Failure:
         """The answer, or what became of a process that gave none."""

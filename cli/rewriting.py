@@ -1,0 +1,132 @@
+"""What `fold` and `optimize` share: their options, and what becomes of the model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gather_infer.diagnostic import has_faults
+from gather_infer.report.forms import REWRITING, RewriteReport
+
+from .console import Console
+from .facts import Facts, facts_options
+from .options import Function, common_options, option, with_options
+from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .verification import verified, verify_option
+
+if TYPE_CHECKING:
+    from gather_infer.passes import OptimizeResult
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What a command that rewrites a model is told.
+
+    passes, skip   names of the rules that are asked, all when empty, and of those that are not
+    """
+
+    model: str
+    facts: Facts
+    target: Target | None
+    dry_run: bool
+    passes: tuple[str, ...]
+    skip: tuple[str, ...]
+    fold_floats: bool
+    max_growth: int
+    verify: int | None
+    strict: bool
+    console: Console
+
+    def run(self, rewrite: Callable[..., OptimizeResult]) -> int:
+        """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write and print; the exit code."""
+        if self.target is None and not self.dry_run:
+            raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+        result = rewrite(
+            self.model,
+            max_growth=self.max_growth,
+            passes=self.passes,
+            skip=self.skip,
+            fold_floats=self.fold_floats,
+            dims=self.facts.dims,
+            inputs=self.facts.inputs,
+            rules=self.facts.rules(),
+        )
+        verification = None if self.verify is None else verified(result, self.verify)
+        is_wrong = verification is not None and not verification.ok
+        return finish(
+            self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification)),
+            result.save,
+            None if self.dry_run else self.target,
+            self.console,
+            refused=is_wrong or (self.strict and has_faults(result.diagnostics)),
+        )
+
+
+def rewriting_options(
+    by: str, *own: Callable[[Function], Function], becomes: str, verbose: str
+) -> Callable[[Callable[..., int]], Function]:
+    """MODEL and the options of a command that rewrites it, as `rewriting`.
+
+    by        the name of the command
+    own       options that the command has beside these
+    becomes   what the model is afterwards, in one word
+    verbose   what -v does
+    """
+
+    def decorate(function: Callable[..., int]) -> Function:
+        @functools.wraps(function)
+        def run(
+            model: str,
+            facts: Facts,
+            target: Target | None,
+            dry_run: bool,
+            passes: tuple[str, ...],
+            skip: tuple[str, ...],
+            fold_floats: bool,
+            max_growth: int,
+            verify: int | None,
+            strict: bool,
+            console: Console,
+            **rest: Any,
+        ) -> int:
+            told = Rewriting(
+                model, facts, target, dry_run, passes, skip, fold_floats, max_growth, verify, strict, console
+            )
+            return function(told, **rest)
+
+        return with_options(
+            run,
+            click.argument("model"),
+            facts_options,
+            output_options(f"Where to write the {becomes} model."),
+            dry_run_option,
+            verify_option,
+            option("--passes", section="Rewriting", multiple=True, metavar="NAME",
+                   help="Ask this rule; repeat it for more."),
+            option("--skip", section="Rewriting", multiple=True, metavar="NAME",
+                   help="Do not ask this rule; repeat it for more."),
+            option("--list-passes", section="Rewriting", is_flag=True, is_eager=True, expose_value=False,
+                   callback=functools.partial(_list_passes, by), help="Print the rules and exit."),
+            *own,
+            option("--fold-floats", section="Rewriting", is_flag=True,
+                   help="Evaluate float operators of constants with a runtime too: last bits may change."),
+            option("--max-growth", section="Rewriting", type=click.IntRange(min=0), default=1 << 20, show_default=True,
+                   metavar="N", help="Bytes by which a rewrite may let the constants grow."),
+            strict_option("Write nothing and exit with 1 when there are errors or warnings."),
+            common_options(REWRITING, verbose=verbose),
+        )  # fmt: skip
+
+    return decorate
+
+
+def _list_passes(by: str, context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        from gather_infer.passes.run import rule_names
+
+        for name in rule_names(by):
+            click.echo(name)
+        context.exit()

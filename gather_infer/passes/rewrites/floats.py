@@ -1,0 +1,112 @@
+"""Nodes of constants whose results runtimes round in their own ways become what a runtime makes of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
+from gather_infer.passes.evaluate.work import operations
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.folding import MAX_OPERATIONS
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from gather_infer.runtimes.process import Failure
+from gather_infer.tensor import DType, SymbolicTensor
+
+NAME: Final = "fold-floats"
+
+MAX_BYTES: Final = 1 << 28
+"""Bytes that a node may read and write to be evaluated: they are copied into a file."""
+
+_KEPT: Final = frozenset(
+    {
+        "Cast", "CastLike",  # what exact evaluation leaves of them is undefined, not inexact
+        "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
+    }
+)  # fmt: skip
+"""Operators that are not evaluated so: patterns of quantization are for runtimes to find."""
+
+
+def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
+    """The rule that asks a runtime; it has nothing to say without one."""
+    rewrites = RewriteSet()
+
+    @rewrites.rewrites(name=NAME)
+    def evaluated(site: Site) -> Rewrite | None:
+        """A node of ai.onnx whose inputs are constants, floats among them, is what a runtime computes, bits apart."""
+        if runtime is None or not _is_inexact(site) or not _is_affordable(site):
+            return None
+        inputs: list[Constant | None] = [
+            site.constant(at) if name else None for at, name in enumerate(site.node.inputs)
+        ]
+        if any(name and constant is None for name, constant in zip(site.node.inputs, inputs, strict=True)):
+            site.leave("the elements of an input are not known one by one")
+            return None
+        found = runtime.evaluate(site.node.proto, inputs, {"": site.version})
+        if isinstance(found, Failure):
+            site.leave(f"no runtime evaluates it: {found}")
+            return None
+        named = iter(found)
+        results = [next(named) if name else _NOTHING for name in site.node.outputs]
+        if not all(_is_as_inferred(site.result(at), result) for at, result in enumerate(results) if site.output(at)):
+            site.leave(f"{runtime.runtime} gives {', '.join(map(_shown, found))}, not what was inferred")
+            return None
+        return site.folded(f"all inputs are constant, by {runtime.runtime}", results, needed_only=True)
+
+    return rewrites
+
+
+_NOTHING: Final = Constant(1, np.empty(0, "<u4"))
+
+
+def _is_inexact(site: Site) -> bool:
+    """Whether a node computes with floats from constants alone, the same in every run."""
+    node, traits = site.node, site.traits
+    if site.domain or node.bodies or node.is_constant or site.op_type in _KEPT or not any(node.inputs):
+        return False
+    if traits is None or not traits.deterministic:
+        return False
+    if not all(site.is_constant(at) for at, name in enumerate(node.inputs) if name):
+        return False
+    facts = [*(site.fact(at) for at in range(len(node.inputs))), *(site.result(at) for at in range(len(node.outputs)))]
+    return any(fact.dtype is not None and fact.dtype.is_float for fact in facts)
+
+
+def _is_affordable(site: Site) -> bool:
+    """Whether sizes are known and within the budgets of operations and bytes."""
+    read = [site.fact(at) if name else None for at, name in enumerate(site.node.inputs)]
+    written = [site.result(at) if name else None for at, name in enumerate(site.node.outputs)]
+    for fact in written:
+        size = 0 if fact is None else site.nbytes(fact)
+        if size is None:
+            site.leave("the size of its result is not known before it is evaluated")
+            return False
+        if size > site.growth_limit:
+            site.leave(f"its result {fact} is past the budget of {site.max_growth} bytes")
+            return False
+    nbytes = sum(site.nbytes(fact) or 0 for fact in (*read, *written) if fact is not None)
+    work = operations(site.node.proto, [_sizes(fact) for fact in read], [_sizes(fact) for fact in written])
+    if nbytes > MAX_BYTES:
+        site.leave(f"it reads and writes {nbytes} bytes, the budget is {MAX_BYTES}")
+        return False
+    if work > MAX_OPERATIONS:
+        site.leave(f"it takes {work} operations, the budget is {MAX_OPERATIONS}")
+        return False
+    return True
+
+
+def _sizes(fact: SymbolicTensor | None) -> tuple[int, ...] | None:
+    if fact is None or fact.shape is None:
+        return None
+    return tuple(dim for dim in fact.shape if isinstance(dim, int))
+
+
+def _is_as_inferred(fact: SymbolicTensor, result: Constant) -> bool:
+    return fact.dtype == result.data_type and fact.shape == result.shape
+
+
+def _shown(result: Constant) -> str:
+    return str(SymbolicTensor(DType(result.data_type), result.shape))
