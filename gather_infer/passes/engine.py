@@ -320,8 +320,10 @@ class Engine:
         moved = inlining.move(self.load, why)
         for proto in rewrite.nodes:
             moved.append(self._add(proto, [inlining.name(name) for name in proto.input], node, why))
+        names: dict[str, str] = {}
         for old, inner in rewrite.values.items():
             new = inlining.name(inner)
+            new = names.get(new, new)
             found = graph.producers.get(new)
             if (
                 (old in graph.ends and (found is None or graph.is_fixed(new)))
@@ -335,6 +337,8 @@ class Engine:
             if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
                 home.facts[new] = _met(known, fact)
             self._take_over(node, old, new, why)
+            if old in graph.ends:
+                names[new] = old
         self._remove(node, why)
         for each in moved:
             self._wait(each)
@@ -536,6 +540,8 @@ class Engine:
                 draft.rename(graph, new, old, why)
             else:
                 self._take_over(writer, old, names.get(new, new), why)
+                if old in graph.ends:
+                    names[new] = old  # what it is called now, for other outputs whose place it takes
             for reader in graph.readers.get(old, ()):
                 self._wait(reader)
         for name, constant in rewrite.constants.items():

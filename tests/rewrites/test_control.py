@@ -130,6 +130,24 @@ CASES = {
              y = Abs(t) }""",
         "g (float[N] x) => (float[N] y) { y = Abs(x) }",
     ),
+    "loop that never runs, with one value twice": Case(
+        "loop-never",
+        """g (float[N] x, bool c) => (float[N] y, float[N] z) <int64 m = {0}> {
+             s = Relu(x)
+             y, t = Loop (m, c, s, s) <body = b (int64 i, bool d, float[N] p, float[N] u) => (bool e, float[N] q, float[N] v) {
+                 e = Identity(d) q = Neg(p) v = Abs(u) }>
+             z = Abs(t) }""",
+        "g (float[N] x, bool c) => (float[N] y, float[N] z) { y = Relu(x) z = Abs(y) }",
+    ),
+    "loop that runs once, and passes one value twice": Case(
+        "loop-once",
+        """g (float[N] x, bool c) => (float[N] y, float[N] z) <int64 m = {1}> {
+             s = Relu(x)
+             y, t = Loop (m, "", s, s) <body = b (int64 i, bool d, float[N] p, float[N] u) => (bool e, float[N] p, float[N] u) {
+                 e = Identity(d) }>
+             z = Abs(t) }""",
+        "g (float[N] x, bool c) => (float[N] y, float[N] z) { y = Relu(x) z = Abs(y) }",
+    ),
     "loop that runs once": Case(
         "loop-once",
         """g (float[N] x, float[N] w) => (float[N] y, float[1, N] z) <int64 m = {1}, bool c = {1}> {
