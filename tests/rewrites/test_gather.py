@@ -179,6 +179,13 @@ CASES = {
             " { s = Shape(x) n = Gather(s, k) i = Slice(p, o, n, k) y = Gather(t, i) }",
         },
     ),
+    "cut in int32": Case(
+        "gather-by-slice",
+        "g (float[N] x) => (float[M] y) <float[3] t = {1, 2, 3}, int64[3] p = {2, 0, 1}, int32[1] o = {0}, int32[1] k = {-1}>"
+        " { s = Shape(x) n = Cast<to: int = 6>(s) i = Slice(p, o, n, k) y = Gather(t, i) }",
+        "g (float[N] x) => (float[M] y) <float[3] t = {3, 1, 2}, int32[1] o = {0}>"
+        " { s = Shape(x) n = Cast<to: int = 6>(s) y = Slice(t, o, n, o) }",
+    ),
     "around an index that is not negative": Case(
         "where-decided",
         "g (float[N, 3] x) => (int64[N] y) <int64 z = {0}, int64 n = {3}> {"
@@ -190,7 +197,15 @@ CASES = {
             " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = Less(i, z) j = Add(i, n) y = Where(c, j, i) }",
             "the other side is wider": "g (float[N, 3] x, int64[2, N] j) => (int64[2, N] y) <int64 z = {0}> {"
             " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = Less(i, z) y = Where(c, j, i) }",
+            "floats where it is true": "g (float[N, 3] x, float[N] v, float[N] w) => (float[N] y) <int64 z = {0}> {"
+            " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = LessOrEqual(z, i) y = Where(c, v, w) }",
         },
+    ),
+    "of floats where it is false": Case(
+        "where-decided",
+        "g (float[N, 3] x, float[N] v, float[N] w) => (float[N] y) <int64 z = {0}> {"
+        " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = Less(i, z) a = Neg(w) b = Where(c, v, a) y = Abs(b) }",
+        "g (float[N, 3] x, float[N] v, float[N] w) => (float[N] y) { a = Neg(w) y = Abs(a) }",
     ),
     "the other way round": Case(
         "where-decided",

@@ -39,10 +39,12 @@ CASES = {
     ),
     "the same for each row": Case(
         "gather-elements-of-slices",
-        "g (float[N, 5] x, int64[M] i, int64[2] s) => (float[N, M] y) { a = Shape(x) b = Shape(i) z = Constant<value_ints = [0]>()"
-        " n = Gather(a, z) t = Concat<axis: int = 0>(n, b) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
-        "g (float[N, 5] x, int64[M] i, int64[2] s) => (float[N, M] y) { y = Gather<axis: int = 1>(x, i) }",
+        "g (float[3, 5] x, int64[M] i) => (float[3, M] y) { a = Constant<value_ints = [3]>() b = Shape(i)"
+        " t = Concat<axis: int = 0>(a, b) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
+        "g (float[3, 5] x, int64[M] i) => (float[3, M] y) { y = Gather<axis: int = 1>(x, i) }",
         {
+            "no rows, and indices out of range": "g (float[N, 5] x, int64[M] i) => (float[N, M] y) { a = Shape(x) b = Shape(i) z = Constant<value_ints = [0]>()"
+            " n = Gather(a, z) t = Concat<axis: int = 0>(n, b) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
             "part of the rows": "g (float[7, 5] x, int64[M] i) => (float[3, M] y) { a = Constant<value_ints = [3]>() b = Shape(i)"
             " t = Concat<axis: int = 0>(a, b) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
             "other axis": "g (float[5, 5] x, int64[5] i) => (float[5, 5] y) { t = Shape(x) j = Expand(i, t) y = GatherElements<axis: int = 0>(x, j) }",
