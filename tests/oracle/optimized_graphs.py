@@ -309,7 +309,7 @@ def _has_more_to_do(
 
 
 def _run_bytes(model: ModelProto, feeds: Mapping[str, Any]) -> int:
-    """The bytes that nodes read and write in a run, constants of up to 64 elements and questions for sizes not counted."""
+    """The bytes that nodes read and write in a run, without small constants and what is only asked for its size."""
     runnable = ordered(model)
     values = {**feeds, **Runtime(runnable).run(feeds)}
     constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}

@@ -107,7 +107,7 @@ def _no_iteration(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
 
 
 def _backwards_to_the_largest(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
-    """Slice takes an end of the largest number for "all the rest" where the step is negative too; it is past the start."""
+    """Slice takes the largest number as an end for "all the rest" where the step is negative, too."""
     if len(inputs) < 5 or inputs[4] is None:
         return False
     return bool(((inputs[4] < 0) & np.isin(inputs[2], (2**31 - 1, 2**63 - 1))).any())

@@ -1,8 +1,8 @@
 """A table of rewrites: a model before and after as text, near misses, and runs of both on random inputs.
 
 A case is judged three ways: the rule alone makes `after` out of `before`, it leaves each near miss as it is, and
-onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs. Tables are dicts of cases in
-the modules of this folder; `test_every_rule` asks them what each rule has.
+onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs. Tables are dicts of cases
+in the modules of this folder; `test_every_rule` asks them what each rule has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each rule of the tables is listed, states its law and has a case, a near miss for each way out, and random instances."""
+"""Each rule of the tables is listed, states its law, has a case, and near misses for its ways out."""
 
 from __future__ import annotations
 

@@ -51,8 +51,7 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
     """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
 
     Off the axis the indices are as long as x: else they take a part of it. They are constant, or an Expand of an i
-    whose other axes an Unsqueeze has added. Where x has no elements off the axis nobody looks at an index: i is in range
-    then, or there are some.
+    whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else nobody looks at i.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
