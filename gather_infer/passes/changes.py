@@ -52,6 +52,8 @@ class Changes:
                 draft.rename(graph, new, old, why)
             else:
                 self._take_over(writer, old, names.get(new, new), why)
+                if old in graph.ends:
+                    names[new] = old  # what it is called now, for other outputs whose place it takes
             for reader in graph.readers.get(old, ()):
                 self.waiting.add(reader)
         for name, constant in rewrite.constants.items():
@@ -75,8 +77,10 @@ class Changes:
         moved = inlining.move(self.constants.load, why)
         for proto in rewrite.nodes:
             moved.append(self._add(proto, [inlining.name(name) for name in proto.input], node, why))
+        names: dict[str, str] = {}
         for old, inner in rewrite.values.items():
             new = inlining.name(inner)
+            new = names.get(new, new)
             found = graph.producers.get(new)
             if (
                 (old in graph.ends and (found is None or graph.is_fixed(new)))
@@ -90,6 +94,8 @@ class Changes:
             if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
                 home.facts[new] = met(known, fact)
             self._take_over(node, old, new, why)
+            if old in graph.ends:
+                names[new] = old
         self._remove(node, why)
         for each in moved:
             self.waiting.add(each)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from onnx import helper
 
 from gather_infer.inference import Inference
+from gather_infer.model.paths import bodies
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE, DType, OptionalType, SequenceType, SymbolicTensor, Value
 from gather_infer.validate import Elements, Verdict
@@ -26,6 +27,16 @@ Array = npt.NDArray[Any]
 _TEXTS = ("", "a", "b", "abc", "B", "0", "1.5", "-3", "ü")
 _RANGES = ((-3, 9), (0, 3), (0, 1), (1, 1), (0, 0))
 """Integers of which the model demands nothing that is known: the more draws have failed, the tamer."""
+
+
+_MAX_TOLD: Final = 16
+"""Elements of a tensor whose numbers are tried as elements of inputs."""
+
+_MAX_MARKS: Final = 12
+"""Such numbers for an input of a run."""
+
+_MAX_SIZE: Final = 256
+"""Such a number where elements of inputs may be sizes."""
 
 
 class Numbers(Enum):
@@ -64,6 +75,40 @@ def limits_of(found: Iterable[Verdict]) -> dict[str, list[Limits]]:
     return limits
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Integers at which a model may do something else.
+
+    numbers  that it has in small tensors, and their neighbours
+    ends     whether the smallest and the largest of a type are tried too
+    """
+
+    numbers: tuple[int, ...] = ()
+    ends: bool = False
+
+    def within(self, low: int, high: int, numbers: np.random.Generator) -> list[int]:
+        """Some of them in `[low, high]`, the limits of what an input may hold."""
+        found = [number for number in self.numbers if low <= number <= high]
+        if len(found) > _MAX_MARKS:
+            found = [found[at] for at in numbers.permutation(len(found))[:_MAX_MARKS]]
+        return [*found, *(low, high) * (len(found) // 2 + 1)] if self.ends else found
+
+
+def marks_of(inference: Inference) -> Marks:
+    """Those of a model; no large ones where a size or a number of iterations comes from the elements of inputs."""
+    facts = [v for held in inference.scopes.values() for v in held.values() if isinstance(v, SymbolicTensor)]
+    known = [fact.values for fact in facts if fact.values is not None and fact.values.size <= _MAX_TOLD]
+    found = {number for values in known for number in values.flat if type(number) is int}
+    marks = {number + step for number in found for step in (-1, 0, 1)}
+    loops = any(node.op_type in ("Loop", "Scan") for _, body in bodies(inference.model.proto) for node in body.node)
+    if loops or any(inference.is_generated(dim) for fact in facts for dim in fact.shape or ()):
+        return Marks(tuple(sorted(mark for mark in marks if abs(mark) <= _MAX_SIZE)))
+    return Marks(tuple(sorted(marks)), ends=True)
+
+
+NO_MARKS: Final = Marks()
+
+
 def why_not_drawable(value: Value) -> str:
     """Why no elements can be drawn for an input, whatever its sizes are; empty when they can."""
     inner: Value | None = value
@@ -85,6 +130,7 @@ class Drawer:
     binding   the sizes
     tameness  how many draws have failed already: so much tamer are the elements
     turn      the number of the run: what has few elements takes turns
+    marks     integers that are tried beside others
     """
 
     limits: Mapping[str, list[Limits]]
@@ -93,6 +139,7 @@ class Drawer:
     tameness: int
     turn: int
     numbers: np.random.Generator
+    marks: Marks = NO_MARKS
 
     def feeds(self, inference: Inference, names: Iterable[str]) -> dict[str, Any]:
         """Elements for the inputs of these names. Raises NotDrawable."""
@@ -171,10 +218,12 @@ class Drawer:
             raise NotDrawable(f"no element of input {name} is in bounds")
         if low > high:
             return np.zeros(shape, np.int64)
-        drawn = np.asarray(self.numbers.integers(low, high, shape, np.uint64 if low >= 0 else np.int64, endpoint=True))
         # the ends, and the last position from behind, more often than chance has them
         edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
-        picked = self.numbers.choice(np.array(edges, drawn.dtype), shape)
+        edges += self.marks.within(max([least, *lows]), min([most, *highs]), self.numbers)
+        kind = np.uint64 if min(low, *edges) >= 0 else np.int64
+        drawn = np.asarray(self.numbers.integers(low, high, shape, kind, endpoint=True))
+        picked = self.numbers.choice(np.array(edges, kind), shape)
         return np.where(self.numbers.random(shape) < 0.5, picked, drawn)
 
     def _is_bound(self, dim: Dim) -> bool:

@@ -24,7 +24,7 @@ from gather_infer.runtimes.process import Child, Failure
 from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.validate import verdicts
 from gather_infer.verification.compare import difference, interface_differences
-from gather_infer.verification.data import Drawer, NotDrawable, Numbers, limits_of, why_not_drawable
+from gather_infer.verification.data import NO_MARKS, Drawer, NotDrawable, Numbers, limits_of, marks_of, why_not_drawable
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
 from gather_infer.verification.sizes import Pattern, sizes_of
 
@@ -184,6 +184,7 @@ class _Draws:
         found = verdicts(inference)
         self.sizes = sizes_of(inference, found)
         self.limits = limits_of(found)
+        self.marks = marks_of(inference)
         constants = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
         self.defaulted = [name for name in inference.inputs if name in constants]
         self.needed = [name for name in inference.inputs if name not in constants]
@@ -213,7 +214,9 @@ class _Draws:
         if binding is None:
             raise NotDrawable("no sizes were found that meet what is declared")
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
-        drawer = Drawer(self.limits, binding, kind, 0 if attempt < 2 else attempt % 5, run, numbers)
+        tameness = 0 if attempt < 2 else attempt % 5
+        marks = self.marks if run % 2 and not attempt else NO_MARKS
+        drawer = Drawer(self.limits, binding, kind, tameness, run, numbers, marks)
         feeds = drawer.feeds(self.inference, [*self.needed, *given])
         return _Draw(tuple(binding.items()), kind, feeds, (pattern, scale))
 

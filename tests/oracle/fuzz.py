@@ -119,6 +119,7 @@ def _until(start: int, seconds: float) -> Iterator[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--graphs", type=int, help="so many graphs, however long that takes")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--runs", type=int, default=12, help="bindings of a graph")
     parser.add_argument("--optimize", action="store_true", help="compare the graphs with what `optimize` makes of them")
@@ -129,9 +130,10 @@ def main() -> None:
     lost: Counter[str] = Counter()
     examples: dict[str, int] = {}
     last = arguments.seed
-    for seed, (more, causes, texts) in examined(
-        _until(arguments.seed, arguments.seconds), arguments.runs, shrink=not arguments.no_shrink, by=by
-    ):
+    seeds: Iterable[int] = _until(arguments.seed, arguments.seconds)
+    if arguments.graphs is not None:
+        seeds = range(arguments.seed, arguments.seed + arguments.graphs)
+    for seed, (more, causes, texts) in examined(seeds, arguments.runs, shrink=not arguments.no_shrink, by=by):
         counts += more
         lost += causes
         last = seed

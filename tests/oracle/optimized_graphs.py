@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from gather_infer.passes import optimize
+from gather_infer.passes import DEFAULT_MAX_GROWTH, OptimizeResult, optimize
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -21,6 +21,9 @@ from tests.oracle.generated_graphs import Graph, bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
 from tests.oracle.runtime_faults import faulty_node, may_hide_a_fault
 from tests.oracle.soundness import Runtime
+
+_WEIGHED = 2
+"""Runs of a graph whose bytes are counted."""
 
 REWRITES = RewriteSet()
 """Rules that try what the engine does for rules: values that are there already, new nodes, constants, outputs that
@@ -212,63 +215,119 @@ def examine(seed: int, runs: int, shrink: bool) -> Found:
     model = odd(graph, rng)
     sets: Sequence[RewriteSet] = (REWRITES,) if rng.random() < 0.7 else ()
     options = {name: value for name, value in graph.options.items() if name == "dims"}
+    max_growth = rng.choice((0, 64, DEFAULT_MAX_GROWTH))
     try:
         before = session(ordered(model))
     except REFUSALS:
         return Counter({"graphs that do not load": 1}), Counter(), []
     counts["graphs"] += 1
-    result = optimize(model, rewrites=sets, **options)
+    result = optimize(model, rewrites=sets, max_growth=max_growth, **options)
     counts["rewrites"] += len(result.done)
     for done in result.done:
         counts[f"by {done.rule}"] += 1
-
-    def report(text: str) -> Found:
-        return counts, Counter(), [f"seed {seed}: {text}\n{onnx.printer.to_text(result.proto)}"]
-
-    last = result
-    for _ in range(2):  # an inference anew may know more, of what has become a constant
-        again = optimize(last.proto, rewrites=sets, **options)
-        counts["graphs with more in a second run"] += last is result and bool(again.done)
-        last = again
-    if last.done or last.proto.graph != optimize(last.proto, rewrites=sets, **options).proto.graph:
-        return report(f"a third run does {last.done}")
+    wrong = _grown(result, max_growth)
+    again = optimize(result.proto, rewrites=sets, max_growth=max_growth, **options)
+    if again.done or again.proto.graph != result.proto.graph:
+        wrong = f"a second run does {again.done}"
     if [v.name for v in result.proto.graph.output] != [v.name for v in model.graph.output]:
-        return report("outputs differ")
-    after: ort.InferenceSession | None
-    try:
-        after = session(result.proto)
-    except REFUSALS as failure:
-        unloaded, after = failure, None
+        wrong = "outputs differ"
+    after = _loaded(result.proto)
     for number, bindings in enumerate(bindings_of(graph, runs)):
         feeds = graph.feeds(bindings, number)
-        try:
-            expected = _run(before, feeds)
-        except REFUSALS:
-            counts["refused runs"] += 1
-            continue
-        try:
-            if after is None and any(node.op_type == "CenterCropPad" for node in model.graph.node):
-                break  # to a size of -1, which the runtime takes unless it is a constant
-            if after is None:
-                return report(f"it does not load: {unloaded}")
-            found = _run(after, feeds)
-        except REFUSALS as failure:
-            if _is_fault_of_the_runtime(model, feeds):
-                counts["runs with what may be a known fault"] += 1
-                continue
-            return report(f"it fails at {bindings}: {failure}")
-        if [_bits(v) for v in found] == [_bits(v) for v in expected]:
-            counts["runs"] += 1
-            continue
-        if _is_fault_of_the_runtime(model, feeds):
+        wrong = wrong or _differs(model, before, after, feeds, bindings, counts)
+        if number < _WEIGHED and not wrong:
+            wrong = _has_more_to_do(model, result.proto, feeds, bindings, counts)
+    return counts, Counter(), [f"seed {seed}: {wrong}\n{onnx.printer.to_text(result.proto)}"] if wrong else []
+
+
+def _loaded(model: ModelProto) -> ort.InferenceSession | Exception:
+    try:
+        return session(model)
+    except REFUSALS as failure:
+        return failure
+
+
+def _grown(result: OptimizeResult, max_growth: int) -> str:
+    """What has grown that must not, in words; empty when nothing has."""
+    before, after = (size.nodes - size.operators["Constant"] for size in (result.before, result.after))
+    if after > before:
+        return f"{before} nodes became {after}"
+    worst = max((done.cost.constant_bytes for done in result.done), default=0)
+    return f"a rewrite added {worst} bytes of constants" if worst > max_growth else ""
+
+
+def _differs(
+    model: ModelProto,
+    before: ort.InferenceSession,
+    after: ort.InferenceSession | Exception,
+    feeds: Mapping[str, Any],
+    bindings: Mapping[str, int],
+    counts: Counter[str],
+) -> str:
+    """How one run of a model and of what became of it differ, in words; empty when they do not."""
+    try:
+        expected = _run(before, feeds)
+    except REFUSALS:
+        counts["refused runs"] += 1
+        return ""
+    try:
+        if isinstance(after, Exception):
+            raise after
+        found = _run(after, feeds)
+    except REFUSALS as failure:
+        # CenterCropPad to a size of -1, which the runtime takes unless it is a constant
+        if _is_fault_of_the_runtime(model, feeds) or any(n.op_type == "CenterCropPad" for n in model.graph.node):
             counts["runs with what may be a known fault"] += 1
-            continue
-        for output, one, other in zip(model.graph.output, expected, found, strict=True):
-            if np.size(one) == np.size(other) == 0 and any(_has_loop(n) for n in model.graph.node):
-                continue  # of a loop that never ran, with the dims that the runtime knows of the body
-            if _bits(one) != _bits(other) and _bits(_run(before, feeds)) == _bits(expected):
-                return report(f"{output.name} differs at {bindings}: {one} became {other}")
-    return counts, Counter(), []
+            return ""
+        return f"it fails at {bindings}: {failure}"
+    if [_bits(v) for v in found] == [_bits(v) for v in expected]:
+        counts["runs"] += 1
+        return ""
+    if _is_fault_of_the_runtime(model, feeds):
+        counts["runs with what may be a known fault"] += 1
+        return ""
+    for output, one, other in zip(model.graph.output, expected, found, strict=True):
+        if np.size(one) == np.size(other) == 0 and any(_has_loop(n) for n in model.graph.node):
+            continue  # of a loop that never ran, with the dims that the runtime knows of the body
+        if _bits(one) != _bits(other) and _bits(_run(before, feeds)) == _bits(expected):
+            return f"{output.name} differs at {bindings}: {one} became {other}"
+    return ""
+
+
+def _has_more_to_do(
+    model: ModelProto, after: ModelProto, feeds: Mapping[str, Any], bindings: Mapping[str, int], counts: Counter[str]
+) -> str:
+    """How the bytes of a run have grown, in words; empty when they have not."""
+    if any(m.functions or any(a.HasField("g") for n in m.graph.node for a in n.attribute) for m in (model, after)):
+        return ""  # what is in subgraphs and functions may come to stand in the main graph
+    try:
+        before, now = (_run_bytes(each, feeds) for each in (model, after))
+    except REFUSALS:
+        return ""
+    counts["runs whose bytes were compared"] += 1
+    return f"{before} bytes in a run became {now} at {bindings}" if now > before else ""
+
+
+def _run_bytes(model: ModelProto, feeds: Mapping[str, Any]) -> int:
+    """The bytes that nodes read and write in a run, without small constants and what is only asked for its size."""
+    runnable = ordered(model)
+    values = {**feeds, **Runtime(runnable).run(feeds)}
+    constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    constants |= {n.output[0]: np.asarray(values[n.output[0]]) for n in model.graph.node if n.op_type == "Constant"}
+    values |= {name: array for name, array in constants.items() if array.size > 64}
+    for name, array in constants.items():
+        if array.size <= 64:
+            values[name] = None
+    return sum(
+        _nbytes(values.get(name))
+        for node in model.graph.node
+        if node.op_type != "Constant"
+        for name in (*(() if node.op_type in ("Shape", "Size") else node.input), *node.output)
+    )
+
+
+def _nbytes(value: Any) -> int:
+    return sum(map(_nbytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0)
 
 
 def _is_fault_of_the_runtime(model: ModelProto, feeds: Mapping[str, Any]) -> bool:

@@ -106,6 +106,13 @@ def _no_iteration(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     )
 
 
+def _backwards_to_the_largest(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """Slice takes the largest number as an end for "all the rest" where the step is negative, too."""
+    if len(inputs) < 5 or inputs[4] is None:
+        return False
+    return bool(((inputs[4] < 0) & np.isin(inputs[2], (2**31 - 1, 2**63 - 1))).any())
+
+
 FAULTS: dict[str, Fault] = {
     **{
         f"Reduce{kind}": _empty_reduction
@@ -114,6 +121,7 @@ FAULTS: dict[str, Fault] = {
     "ArgMax": _empty_arg_reduction,
     "ArgMin": _empty_arg_reduction,
     "PRelu": _wide_slope,
+    "Slice": _backwards_to_the_largest,
     "MatMul": _no_inner_dim,
     "Reshape": _zero_beside_minus_one,
     "Loop": _no_iteration,

@@ -1,13 +1,17 @@
 """A table of rewrites: a model before and after as text, near misses, and runs of both on random inputs.
 
 A case is judged three ways: the rule alone makes `after` out of `before`, it leaves each near miss as it is, and
-onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs.
+onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs. Tables are dicts of cases
+in the modules of this folder; `test_every_rule` asks them what each rule has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,12 @@ from onnx import GraphProto, ModelProto, TensorProto, helper
 from gather_infer.passes import optimize
 
 SIZES = (0, 1, 2, 3, 5, 7)
+
+RUNS = 200
+"""Random instances of a rule, over all its cases."""
+
+_DRAWS = 20
+"""Inputs that are drawn for each run that the original has to survive."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,24 @@ class Case:
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     sizes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     fails: bool = False
+
+
+@cache
+def tables() -> Mapping[str, Mapping[str, Case]]:
+    """Every module of the folder that has cases -> them, by what they are called."""
+    found = {}
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        module = import_module(f"tests.rewrites.{path.stem}")
+        dicts = [held for held in vars(module).values() if isinstance(held, dict)]
+        cases = {str(name): case for held in dicts for name, case in held.items() if isinstance(case, Case)}
+        if cases:
+            found[path.name] = cases
+    return found
+
+
+def cases_of(rule: str) -> list[Case]:
+    """The cases of a rule, in all tables."""
+    return [case for table in tables().values() for case in table.values() if case.rule == rule]
 
 
 def model(text: str, opset: int = 21) -> ModelProto:
@@ -102,12 +130,19 @@ def _plain(attribute: onnx.AttributeProto) -> object:
 
 def run(made: ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
     """What onnxruntime gives with its optimiser off; None when it fails."""
+    return _result(_session(made), feeds)
+
+
+def _session(made: ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     options.add_session_config_entry("session.disable_prepacking", "1")  # another kernel for an initializer
-    session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _result(session: onnxruntime.InferenceSession, feeds: Mapping[str, Any]) -> list[Any] | None:
     try:
         return list(session.run(None, dict(feeds)))
     except Exception as failure:  # onnxruntime has an exception for each of its error codes, and no common one
@@ -150,29 +185,34 @@ def feeds_of(made: ModelProto, random: np.random.Generator, case: Case) -> dict[
 def assert_same_runs(before: ModelProto, after: ModelProto, case: Case, runs: int, seed: int = 0) -> None:
     """Both models give the same bits in `runs` random runs in which the original does not fail."""
     random = np.random.default_rng(seed)
+    one_session, other_session = _session(before), _session(after)
     compared = 0
-    for _ in range(runs):
+    for _ in range(_DRAWS * runs):
+        if compared == runs:
+            break
         feeds = feeds_of(before, random, case)
-        expected = run(before, feeds)
+        expected = _result(one_session, feeds)
         if expected is None:
             assert case.fails, f"the original fails on {feeds}"
             continue
-        found = run(after, feeds)
+        found = _result(other_session, feeds)
         assert found is not None, f"only the rewritten model fails, on {feeds}"
         for one, other in zip(expected, found, strict=True):
             assert one.dtype == other.dtype and one.shape == other.shape, feeds
             same = one.tobytes() == other.tobytes() if one.dtype != object else (one == other).all()
             assert same, f"{one} became {other} on {feeds}"
         compared += 1
-    assert compared, "no run of the original succeeded"
+    assert compared == runs, f"the original runs on {compared} draws only: say `sizes` or `ranges` on which it does"
 
 
-def judge(case: Case, runs: int = 200) -> None:
+def judge(case: Case) -> None:
     """Judge a case; see the top of the file."""
+    others = cases_of(case.rule)
+    assert case in others, "it stands in no table: a dict of the module, from what it is about to the Case"
     before = model(case.before, case.opset)
     after = rewritten(before, case.rule)
     assert shape_of(after.graph) == shape_of(model(case.after, case.opset).graph), onnx.printer.to_text(after)
     for missing, text in case.near.items():
         made = model(text, case.opset)
         assert not optimize(made, passes=[case.rule]).done, f"near miss ({missing}) was rewritten"
-    assert_same_runs(before, after, case, runs)
+    assert_same_runs(before, after, case, -(-RUNS // len(others)))

@@ -16,6 +16,8 @@ CASES = {
             "another factor": "g (float[N] x) => (float[N] y) <float o = {2}> { a = Add(x, x) y = Mul(a, o) }",
             "broadcast": "g (float[1] x) => (float[2] y) <float[2] o = {1, 1}> { a = Add(x, x) y = Mul(a, o) }",
             "one over": "g (float[N] x) => (float[N] y) <float o = {1}> { a = Add(x, x) y = Div(o, a) }",
+            "no arithmetic where an inner dim is 0": """g (float[M, K] a, float[K, N] b, float[N] c) => (float[M, N] y) <float o = {1}> {
+                s = Gemm(a, b, c) y = Mul(s, o) }""",
             "a movement": "g (float[N] x) => (float[N] y) <float o = {1}> { a = Identity(x) y = Mul(a, o) }",
         },
     ),

@@ -10,7 +10,7 @@ from fixtures.feeds import model_path
 from gather_infer.passes import optimize
 from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten
 
-CONSTANT = {
+CASES = {
     "a copied dim and a number": Case(
         "reshape-to-constant",
         """g (float[N,4,8] x) => (float[A,B] y) <int64 zero = {0}, int64[1] axes = {0}, int64[1] rest = {-1}> {
@@ -90,6 +90,17 @@ CONSTANT = {
         },
         opset=13,
     ),
+    "Expand to its own shape, old": Case(
+        "sizes-to-constant",
+        "g (float[N,M] x) => (float[A,B] y) { s = Shape(x) z = Neg(x) y = Expand(z, s) }",
+        "g (float[N,M] x) => (float[A,B] y) <int64[2] t = {1, 1}> { z = Neg(x) y = Expand(z, t) }",
+        near={
+            "a Slice by attributes": """g (float[N,M] x) => (float[A,B] y) {
+                y = Slice<starts = [1], ends = [9]>(x)
+            }""",
+        },
+        opset=9,
+    ),
     "Slice to the end": Case(
         "sizes-to-constant",
         """g (float[N,M] x) => (float[A,B] y) <int64[1] b = {1}, int64[1] i = {1}> {
@@ -109,23 +120,39 @@ CONSTANT = {
         },
         opset=11,
     ),
+    "a size of a later value": Case(
+        "canonical-dims",
+        """g (float[N,M] x) => (int64[A] a, float[N,M] h) <int64 zero = {0}, int64 one = {1}> {
+            h = Neg(x) s = Shape(h) m = Gather(s, one) a = Range(zero, m, one)
+        }""",
+        """g (float[N,M] x) => (int64[A] a, float[N,M] h) <int64 zero = {0}, int64 one = {1}> {
+            h = Neg(x) s = Shape(x) m = Gather(s, one) a = Range(zero, m, one)
+        }""",
+        near={
+            "one size, read once": """g (float[N,M] x) => (int64[A] a) <int64 zero = {0}, int64 one = {1}> {
+                s = Shape(x) m = Gather(s, one) a = Range(zero, m, one)
+            }""",
+            "elements that are not sizes": """g (int64[3] x) => (int64[A] a) <int64 zero = {0}, int64 one = {1}> {
+                h = Neg(x) m = Gather(h, one) k = Gather(x, zero) a = Range(m, k, one)
+            }""",
+            "sizes that differ": """g (float[N,M] x, float[L,K] z) => (int64[A] a, int64[B] b)
+                <int64 zero = {0}, int64 one = {1}> {
+                s = Shape(x) m = Gather(s, one) a = Range(zero, m, one)
+                r = Shape(z) k = Gather(r, zero) b = Range(one, k, one)
+            }""",
+        },
+        opset=13,
+    ),
 }
 
 
-@pytest.mark.parametrize("case", CONSTANT.values(), ids=CONSTANT.keys())
-def test_sizes_that_are_constant(case: Case) -> None:
-    judge(case, runs=40)
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    judge(CASES[name])
 
 
 SHARED = {
     # id: (graph, opset, operators after; those that stay the same are not listed)
-    "one Shape for a size of a later value": (
-        """g (float[N,M] x) => (int64[A] a, float[N,M] h) <int64 zero = {0}, int64 one = {1}> {
-            h = Neg(x) s = Shape(h) m = Gather(s, one) a = Range(zero, m, one)
-        }""",
-        13,
-        {"Shape": 1, "Gather": 1, "Neg": 1, "Range": 1},
-    ),
     "a size that is read twice": (
         """g (float[N,M] x) => (int64[A] a, int64[B] b) <int64 zero = {0}, int64 one = {1}> {
             h = Neg(x) s = Shape(h) m = Gather(s, one) a = Range(zero, m, one)
@@ -210,25 +237,6 @@ def test_sizes_that_are_computed_once(text: str, opset: int, operators: dict[str
     found = Counter(optimize(after, passes=["canonical-dims"]).before.operators)
     assert {name: found[name] for name in operators} == operators, found
     assert_same_runs(before, after, Case("", "", "", ranges={"trips": (0, 4)}), 30)
-
-
-STAYS = {
-    "one size, read once": """g (float[N,M] x) => (int64[A] a) <int64 zero = {0}, int64 one = {1}> {
-        s = Shape(x) m = Gather(s, one) a = Range(zero, m, one)
-    }""",
-    "elements that are not sizes": """g (int64[3] x) => (int64[A] a) <int64 zero = {0}, int64 one = {1}> {
-        h = Neg(x) m = Gather(h, one) k = Gather(x, zero) a = Range(m, k, one)
-    }""",
-    "sizes that differ": """g (float[N,M] x, float[L,K] z) => (int64[A] a, int64[B] b)
-        <int64 zero = {0}, int64 one = {1}> {
-        s = Shape(x) m = Gather(s, one) a = Range(zero, m, one) r = Shape(z) k = Gather(r, zero) b = Range(one, k, one)
-    }""",
-}
-
-
-@pytest.mark.parametrize("text", STAYS.values(), ids=STAYS.keys())
-def test_what_is_at_its_cheapest_stays(text: str) -> None:
-    assert not optimize(model(text, 13), passes=["canonical-dims"]).done
 
 
 NARROW = {

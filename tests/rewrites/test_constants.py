@@ -1,8 +1,10 @@
+# ruff: noqa: E501  (models as text)
 """Constants as initializers."""
 
 from __future__ import annotations
 
 import onnx
+import pytest
 from onnx import ModelProto
 
 from gather_infer.passes import optimize
@@ -10,10 +12,46 @@ from tests.rewrites.table import Case, judge, model
 
 TEXT = "g (int64[N] x) => (int64[N] y) { c = Constant<value_int = 3>() y = Add(x, c) }"
 
+CASES = {
+    "a Constant": Case(
+        "constant-to-initializer",
+        TEXT,
+        "g (int64[N] x) => (int64[N] y) <int64 c = {3}> { y = Add(x, c) }",
+        near={"an initializer": "g (int64[N] x) => (int64[N] y) <int64 c = {3}> { y = Add(x, c) }"},
+    ),
+    "constant inputs": Case(
+        "fold-constants",
+        "g (float[N] x) => (float[N] y) <float a = {3}, float b = {-0.0}> { c = Mul(a, b) y = Add(x, c) }",
+        "g (float[N] x) => (float[N] y) <float c = {-0.0}> { y = Add(x, c) }",
+        near={
+            "no inputs": TEXT,
+            "an input of the graph": "g (float[N] x) => (float[N] y) { y = Neg(x) }",
+            "a constant that a caller may give": "g (float[N] x, float c = {2.0}) => (float[N] y) { d = Neg(c) y = Add(x, d) }",
+            "not rounded correctly": "g (float[N] x) => (float[N] y) <float c = {2}> { d = Exp(c) y = Add(x, d) }",
+            "a cast that is not defined": """g (int64[N] x) => (int64[N] y) <float c = {3e30}> {
+                d = Cast<to = 7>(c) y = Add(x, d) }""",
+            "an index out of range": """g (float[N] x) => (float[N] y) <float[2] c = {1, 2}, int64 i = {2}> {
+                d = Gather(c, i) y = Add(x, d) }""",
+            "more bytes than it may add": """g (float[N] x) => (float[A, B] y) <float[1] c = {1}, int64[2] t = {1024, 512}> {
+                d = Expand(c, t) y = Add(x, d) }""",
+            "random numbers": "g (float[N] x) => (float[N] y) <float[1] c = {0.5}> { d = Bernoulli(c) y = Add(x, d) }",
+        },
+    ),
+    "a size that is a number": Case(
+        "fold-known",
+        "g (float[N, 4] x) => (int64[N] y, float[N, 4] z) <int64[1] a = {1}> { z = Neg(x) s = Shape<start = 1>(z) t = Shape<end = 1>(z) y = Expand(s, t) }",
+        "g (float[N, 4] x) => (int64[N] y, float[N, 4] z) <int64[1] s = {4}> { z = Neg(x) t = Shape<end = 1>(z) y = Expand(s, t) }",
+        near={
+            "a size that is a symbol": "g (float[N] x) => (int64[1] y) { y = Shape(x) }",
+            "elements that are not known": "g (int64[N] x) => (int64[N] y) { y = Neg(x) }",
+        },
+    ),
+}
 
-def test_a_constant_is_an_initializer() -> None:
-    after = "g (int64[N] x) => (int64[N] y) <int64 c = {3}> { y = Add(x, c) }"
-    judge(Case("constant-to-initializer", TEXT, after))
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    judge(CASES[name])
 
 
 def constants(made: ModelProto) -> int:

@@ -121,6 +121,7 @@ CASES = {
              a = Relu(x) b = Relu(e) c = Relu(z) y = Concat<axis = -2>(a, b, c) }""",
         "g (float[N, 4] x, float[0, 4] e, float[N, 4] z) => (float[M, 4] y) { a = Relu(x) c = Relu(z) y = Concat<axis = -2>(a, c) }",
         near={
+            "ranks that are not known": "g (float[N] v, int64[R] r) => (float[K] y) { x = Expand(v, r) e = Expand(v, r) y = Concat<axis = 0>(x, e) }",
             "empty elsewhere": "g (float[0, 4] x, float[0, 2] e) => (float[0, 6] y) { y = Concat<axis = 1>(x, e) }",
             "a size that may be 0": "g (float[N, 4] x, float[M, 4] e) => (float[K, 4] y) { y = Concat<axis = 0>(x, e) }",
         },
@@ -175,7 +176,11 @@ CASES = {
         "clip-within-limits",
         "g (float[N] x) => (int64[1] y) <int64 lo = {0}> { s = Shape(x) b = Clip(s, lo) y = Neg(b) }",
         "g (float[N] x) => (int64[1] y) { s = Shape(x) y = Neg(s) }",
-        near={"sizes may be below": "g (float[N] x) => (int64[1] y) <int64 lo = {1}> { s = Shape(x) y = Clip(s, lo) }"},
+        near={
+            "sizes may be below": "g (float[N] x) => (int64[1] y) <int64 lo = {1}> { s = Shape(x) y = Clip(s, lo) }",
+            "sizes may be above": "g (float[N] x) => (int64[1] y) <int64 hi = {9}> { s = Shape(x) y = Clip(s, \"\", hi) }",
+            "a limit that is not known": "g (float[N] x, int64 lo) => (int64[1] y) { s = Shape(x) y = Clip(s, lo) }",
+        },
     ),
     "sum of one": noop("of-one", "{y} = Sum({x})", near={"two": "y = Sum(x, x)", "mean": "y = Mean(x)"}),
     "max of one": noop("of-one", "{y} = Max({x})"),

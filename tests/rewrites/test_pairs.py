@@ -33,7 +33,27 @@ def slices(first: str, second: str, joined: str, near: dict[str, str] | None = N
     )  # fmt: skip
 
 
-def casts(dtype: str, middle: int, to: int, *, result: str, joined: bool, opset: int = 21) -> Case:
+STAY = {
+    # why: type, middle, last
+    "float16 through float, a NaN may change": ("float16", 1, 10),
+    "float through double, a NaN may change": ("float", 11, 1),
+    "int64 through int32, high bits go": ("int64", 6, 7),
+    "int64 through double, above 2^53": ("int64", 11, 7),
+    "int32 through float, above 2^24": ("int32", 1, 6),
+    "int8 through uint8, the sign": ("int8", 2, 5),
+    "uint64 through int64": ("uint64", 7, 13),
+    "float through int64": ("float", 7, 1),
+    "int32 through bool": ("int32", 9, 6),
+    "int32 through double to int8, out of range": ("int32", 11, 3),
+}
+
+_NAMES = {1: "float", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 10: "float16", 13: "uint64"}
+
+
+def casts(
+    dtype: str, middle: int, to: int, *, result: str, joined: bool, opset: int = 21,
+    near: dict[str, tuple[str, int, int]] | None = None,
+) -> Case:  # fmt: skip
     """x -> middle -> to."""
     before = (
         f"g ({dtype}[N] x) => ({result}[N] y) {{ a = Cast<to = {middle}>(x) b = Cast<to = {to}>(a) y = Identity(b) }}"
@@ -44,7 +64,11 @@ def casts(dtype: str, middle: int, to: int, *, result: str, joined: bool, opset:
         before = before.replace("(x)", "(w)").replace("{ a", "{ w = Identity(x) a")
     ranges = {"x": {"int8": (-128, 128), "uint8": (0, 256), "int16": (-(2**15), 2**15), "uint16": (0, 2**16),
                     "int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}.get(dtype, (0, 2))}  # fmt: skip
-    return Case("cast-of-cast", before, after, opset=opset, ranges=ranges)
+    stay = {
+        why: f"g ({name}[N] x) => ({_NAMES[last]}[N] y) {{ a = Cast<to = {first}>(x) y = Cast<to = {last}>(a) }}"
+        for why, (name, first, last) in (near or {}).items()
+    }
+    return Case("cast-of-cast", before, after, stay, opset=opset, ranges=ranges)
 
 
 CASES = {
@@ -60,6 +84,8 @@ CASES = {
         "transpose-of-transpose",
         "g (float[A, B, C] x) => (float[B, A, C] y) { s = Transpose<perm = [1, 2, 0]>(x) y = Transpose<perm = [0, 2, 1]>(s) }",
         "g (float[A, B, C] x) => (float[B, A, C] y) { y = Transpose<perm = [1, 0, 2]>(x) }",
+        near={"of another rank": """g (float[A, B, C] x) => (float[D, E, F] y) {
+            s = Transpose<perm = [1, 0]>(x) y = Transpose<perm = [2, 1, 0]>(s) }"""},
     ),
     "the first is read elsewhere": Case(
         "transpose-of-transpose",
@@ -78,7 +104,9 @@ CASES = {
              s = Unsqueeze(x, a) y = Unsqueeze(s, b) }""",
         "g (float[A, B] x) => (float[1, A, 1, B, 1] y) <int64[3] a = {0, 2, 4}> { y = Unsqueeze(x, a) }",
         near={"the first is read elsewhere": """g (float[A] x) => (float[1, 1, A] y, float[1, A] z) <int64[1] a = {0}> {
-            s = Unsqueeze(x, a) y = Unsqueeze(s, a) z = Relu(s) }"""},
+            s = Unsqueeze(x, a) y = Unsqueeze(s, a) z = Relu(s) }""",
+            "axes that are not known": """g (float[A] x, int64[1] b) => (float[C, D, E] y) <int64[1] a = {0}> {
+                s = Unsqueeze(x, a) y = Unsqueeze(s, b) }"""},
     ),
     "unsqueezes, old": Case(
         "unsqueeze-of-unsqueeze",
@@ -158,6 +186,7 @@ CASES = {
         near={
             "the first is read elsewhere": """g (float[A, 6] x) => (float[K, 1, 3] y, float[K, 3] z) <int64[2] a = {-1, 3}, int64[1] b = {1}> {
                 s = Reshape(x, a) y = Unsqueeze(s, b) z = Relu(s) }""",
+            "a rank that is not known": "g (float[N] v, int64[R] r) => (float[C, D] y) { x = Expand(v, r) s = Flatten(x) y = Flatten<axis = 0>(s) }",
             "two sizes that no constant tells": """g (float[A, B] x, int64[2] a) => (float[C, 1, D] y) <int64[1] b = {1}> {
                 s = Reshape(x, a) y = Unsqueeze(s, b) }""",
             "a copy that may be 0 beside -1": """g (float[A, B, 2] x) => (float[A, 1, K] y) <int64[1] b = {1}> {
@@ -180,6 +209,7 @@ CASES = {
         "not-of-not",
         "g (bool[A] x) => (bool[A] y) { r = Identity(x) s = Not(r) t = Not(s) y = Identity(t) }",
         "g (bool[A] x) => (bool[A] y) { r = Identity(x) y = Identity(r) }",
+        near={"one": "g (bool[A] x) => (bool[A] y) { r = Identity(x) y = Not(r) }"},
     ),
     "expand of expand": Case(
         "expand-of-expand",
@@ -225,7 +255,14 @@ CASES = {
         "g (float[N, 6] x) => (float[A, B] y) { y = Slice<axes = [0, 1], starts = [2, 2], ends = [4, 9]>(x) }",
         opset=9,
     ),
-    "int32 through int64": casts("int32", 7, 6, result="int32", joined=False),
+    "an end that is not known": Case(
+        "slice-of-slice",
+        """g (float[N] x, int64[1] e) => (float[A] y) <int64[1] o = {0}, int64[1] b = {2}, int64[1] k = {5}> {
+             r = Slice(x, o, e) s = Slice(r, o, k) y = Slice(s, o, b) }""",
+        """g (float[N] x, int64[1] e) => (float[A] y) <int64[1] o = {0}, int64[1] b = {2}> {
+             r = Slice(x, o, e) y = Slice(r, o, b, o) }""",
+    ),
+    "int32 through int64": casts("int32", 7, 6, result="int32", joined=False, near=STAY),
     "int32 through double": casts("int32", 11, 6, result="int32", joined=False),
     "int16 through float": casts("int16", 1, 5, result="int16", joined=False),
     "uint8 through int16": casts("uint8", 5, 2, result="uint8", joined=False),
@@ -242,35 +279,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     judge(CASES[name])
-
-
-STAY = {
-    # why: type, middle, last
-    "float16 through float, a NaN may change": ("float16", 1, 10),
-    "float through double, a NaN may change": ("float", 11, 1),
-    "int64 through int32, high bits go": ("int64", 6, 7),
-    "int64 through double, above 2^53": ("int64", 11, 7),
-    "int32 through float, above 2^24": ("int32", 1, 6),
-    "int8 through uint8, the sign": ("int8", 2, 5),
-    "uint64 through int64": ("uint64", 7, 13),
-    "float through int64": ("float", 7, 1),
-    "int32 through bool": ("int32", 9, 6),
-    "int32 through double to int8, out of range": ("int32", 11, 3),
-}
-
-
-@pytest.mark.parametrize("why", STAY)
-def test_casts_that_stay(why: str) -> None:
-    dtype, middle, to = STAY[why]
-    made = model(
-        f"g ({dtype}[N] x) => (y) {{ a = Cast<to = {middle}>(x) y = Cast<to = {to}>(a) }}".replace(
-            "(y)", f"({_NAMES[to]}[N] y)"
-        )
-    )
-    assert [n.op_type for n in rewritten(made).graph.node] == ["Cast", "Cast"]
-
-
-_NAMES = {1: "float", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 10: "float16", 13: "uint64"}
 
 
 def test_why_casts_of_floats_stay() -> None:

@@ -60,6 +60,14 @@ WRONG = {
         "(float[101] x, int64[N] i) => (float[N] y) { y = Gather(x, i) }",
         "(float[101] x, int64[N] i) => (float[N] y) <int64 c = {99}> { j = Min(i, c) y = Gather(x, j) }",
     ),
+    "only past a number that the model has": (
+        "(int64[N] i) => (int64[N] y) <int64 c = {1000}> { y = Min(i, c) }",
+        "(int64[N] i) => (int64[N] y) { y = Identity(i) }",
+    ),
+    "only past the end of the type": (
+        "(int64[N] i) => (int64[N] y) <int64 c = {2}> { a = Mul(i, c) y = Div(a, c) }",
+        "(int64[N] i) => (int64[N] y) { y = Identity(i) }",
+    ),
     "the component of a tuple": (
         "(float[5, 7] x, int64[N, 2] i) => (float[N] y) { y = GatherND(x, i) }",
         """(float[5, 7] x, int64[N, 2] i) => (float[N] y) <int64[2] c = {4, 5}> {

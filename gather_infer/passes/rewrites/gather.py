@@ -175,19 +175,20 @@ def gather_by_slice(site: Site) -> Rewrite | None:
     """Gather(x, Slice(i, s, e, axes), axis) == Slice(Gather(x, i, axis), s, e, axes + axis), x and i constant.
 
     The Gather is a constant then: a table of positions, cut to the length of the input. i is in range as a whole, and
-    the axes of the Slice are known.
+    the axes of the Slice are known. They have the type of s and e.
     """
     pick, cut = pick_of(site), site.producer(1, "Slice")
     if pick is None or cut is None or not cut.is_constant(0) or not site.is_constant(0):
         return None
     indices, shape, rank = cut.integers_of(0), cut.shape(0), len(pick.shape)
     axes = cut.integers_of(3) if cut.input(3) else None
-    if indices is None or shape is None or axes is None or not all(-rank <= a < rank for a in axes):
+    dtype = cut.fact(3).dtype
+    if indices is None or shape is None or axes is None or not all(-rank <= a < rank for a in axes) or dtype is None:
         return None
     taken = gathered_constant(site, site.input(0), indices, shape, pick.axis)
     if taken is None:
         return None
-    inputs = [taken, cut.input(1), cut.input(2), site.vector(pick.axis + a % rank for a in axes)]
+    inputs = [taken, cut.input(1), cut.input(2), site.vector((pick.axis + a % rank for a in axes), dtype)]
     made = site.new("Slice", [*inputs, *filter(None, [cut.input(4)])])
     return site.keeps("Gather by a part of constant indices is a part of the Gather by all of them", made)
 
@@ -197,10 +198,12 @@ def where_decided(site: Site) -> Rewrite | None:
     """Where(c, x, y) == x when every c is true, y when every c is false, and the side taken has the result's shape.
 
     `Where(i < 0, i + n, i)` is i when i >= 0 is proved: a comparison with a number is decided by the bounds of what is
-    compared.
+    compared. Not x of floats: onnxruntime adds a 0.0 for y to it, so that -0.0 becomes 0.0.
     """
-    decided = _decided(site)
-    if decided is None or site.is_faulty:
+    decided, dtype = _decided(site), site.result().dtype
+    if decided is None or site.is_faulty or dtype is None:
+        return None
+    if decided and not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
         return None
     at = 1 if decided else 2
     if not site.same_shape(site.shape(at), site.result().shape):

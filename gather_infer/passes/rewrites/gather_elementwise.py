@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import Pick, gathered_constant, is_smaller, pick_of
 from gather_infer.passes.site import Site
@@ -20,6 +22,12 @@ _EXACT: Final = frozenset({
 _ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt"})
 """Correctly rounded; of float16 runtimes take another path for the last few elements, with other bits of a NaN."""
 
+_EITHER_NAN: Final = frozenset({"Add", "Mul"})
+"""Of two NaNs onnxruntime gives the one or the other, by the position of the element."""
+
+_MAX_READ: Final = 1 << 16
+"""Elements of a constant that are looked at."""
+
 _EXACT_CAST: Final = frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
                                 DType.UINT32, DType.UINT64, DType.BOOL})  # fmt: skip
 """Types from which a Cast to each other, to float32 and to float64 is defined by the specification, bit for bit."""
@@ -30,9 +38,9 @@ def gather_of_elementwise(site: Site) -> Rewrite | None:
     """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), f elementwise and y the same along the axis.
 
     f is exact or correctly rounded whatever the position of an element: not Exp, Log, Sin, Tanh, Erf and the like,
-    whose last bits depend on it in runtimes, nor what reads or writes quantized numbers. An operand that does differ
-    along the axis is gathered as well, at once when it is constant. It pays when less is taken than there is, and
-    nobody else reads the result of f.
+    whose last bits depend on it in runtimes, nor what reads or writes quantized numbers; Add and Mul of floats only
+    where one operand has no NaN. An operand that does differ along the axis is gathered as well, at once when it is
+    constant. It pays when less is taken than there is, and nobody else reads the result of f.
     """
     pick = pick_of(site)
     if pick is None or not site.is_only_reader(0) or not is_smaller(site, pick):
@@ -60,7 +68,20 @@ def _is_position_free(made_by: Site) -> bool:
         if dtype in _EXACT_CAST:
             return result in _EXACT_CAST or result in (DType.FLOAT32, DType.FLOAT64)
         return (dtype, result) == (DType.FLOAT32, DType.FLOAT64)
-    return dtype in (DType.FLOAT32, DType.FLOAT64) or (dtype is not None and dtype.is_integer)
+    if dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return dtype is not None and dtype.is_integer
+    return made_by.op_type not in _EITHER_NAN or made_by.input(0) == made_by.input(1) or _is_number(made_by)
+
+
+def _is_number(made_by: Site) -> bool:
+    """Whether one of two float operands is a constant without a NaN."""
+    for at in (0, 1):
+        constant = made_by.constant(at)
+        if constant is not None and constant.bits.size <= _MAX_READ:
+            dtype = np.float32 if made_by.fact(at).dtype is DType.FLOAT32 else np.float64
+            if not np.isnan(np.ascontiguousarray(constant.bits).view(dtype)).any():
+                return True
+    return False
 
 
 def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:

@@ -51,7 +51,7 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
     """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
 
     Off the axis the indices are as long as x: else they take a part of it. They are constant, or an Expand of an i
-    whose other axes an Unsqueeze has added.
+    whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else nobody looks at i.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
@@ -71,6 +71,11 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
             return None
         indices = site.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
         return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=axis))
+    length = data[axis]
+    if not all(site.at_most(1, d) for k, d in enumerate(data) if k != axis) and not site.is_within(
+        1, -length, length - 1
+    ):
+        return None
     wide = site.producer(1, "Expand", "Tile")
     narrow = None if wide is None else wide.shape(0)
     if wide is None or narrow is None:

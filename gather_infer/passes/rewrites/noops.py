@@ -198,7 +198,7 @@ def neutral_element(site: Site) -> Rewrite | None:
     return None
 
 
-_COMPUTES = ("Add", "Div", "Gemm", "MatMul", "Mul", "Sqrt", "Sub")
+_COMPUTES = ("Add", "Div", "MatMul", "Mul", "Sqrt", "Sub")  # not Gemm, which copies C where the inner dim is 0
 _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 
 

@@ -30,10 +30,8 @@ def transpose_of_transpose(site: Site) -> Rewrite | None:
     rank = site.rank(0)
     for perm in (first, second):
         rank = rank if perm is None else len(perm)
-    if rank is None:
-        if first is None and second is None:
-            return site.keeps("Transpose(Transpose(x)) == x", inner.input(0))
-        return None
+    if rank is None:  # and none of the two has a perm
+        return site.keeps("Transpose(Transpose(x)) == x", inner.input(0))
     backwards = tuple(reversed(range(rank)))
     first, second = first or backwards, second or backwards
     if len(first) != len(second) or sorted(second) != list(range(rank)):
