@@ -402,3 +402,27 @@ def test_attributes_that_a_call_gives_to_a_function_are_not_read() -> None:
     assert expected is not None and found is not None
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+FAULTY = {
+    "an index out of range": "y = Gather <axis = 0> (t, far)",
+    "indices out of range": "y = Gather <axis = 0> (t, run)",
+    "a permutation of another rank": "y = Transpose <perm = [0, 1, 2]> (t)",
+    "an axis that there is not": "y = Concat <axis = 7> (t)",
+    "a size that does not fit": "y = Reshape (t, three)",
+    "an axis that is not 1": "y = Squeeze (t, zero)",
+    "inputs of two types": "y = Add (t, run)",
+    "an identity of too many": "y = Identity (t, t)",
+}
+
+
+@pytest.mark.parametrize("what", FAULTY)
+def test_a_node_that_breaks_its_specification_stays(what: str) -> None:
+    made = _message(
+        f"""g (float[4, 3] x) => (y) <int64 far = {{9}}, int64[3] run = {{2, 3, 4}}, int64[1] three = {{5}},
+            int64[1] zero = {{0}}> {{ t = Neg(x) {FAULTY[what]} }}"""
+    )
+    result = optimize(made)
+    assert [n.op_type for n in result.proto.graph.node] == [n.op_type for n in made.graph.node]
+    assert result.proto.graph.node[1] == made.graph.node[1]
+    assert any(d.severity.value == "error" for d in result.diagnostics), result.diagnostics
