@@ -14,7 +14,6 @@ from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, roots
 from gather_infer.ops import standard_rules
-from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.rules import NO_TRAITS, Traits
@@ -136,9 +135,6 @@ class Subject:
         """What the inference found out about the values of a graph."""
         return self._scopes.get(path, {})
 
-    def add(self, path: GraphPath, name: str, held: Held) -> None:
-        self._constants[path][name] = held
-
     def find(self, path: GraphPath, name: str) -> Held | None:
         """The constant that `name` stands for in graph `path`, None when it is none; inner names hide outer ones."""
         home = self.index.home(path, name) if name else None
@@ -157,17 +153,6 @@ class Subject:
         if name in self._annotated[path] or (path == MAIN and name in self._kept):
             return True
         return name in self.index[path].inputs or self.index.is_output(path, name)
-
-    def evaluator(self, node: NodeProto) -> Evaluator | None:
-        """What evaluates a node of the model; None when nothing does, or the model calls a function of its own so."""
-        domain = plain_domain(node.domain)
-        if (domain, node.op_type, node.overload) in self._functions:
-            return None
-        return evaluator_of(domain, node.op_type, self._versions.get(domain, 0))
-
-    def version(self, node: NodeProto) -> int:
-        """The opset version in force for a node of the main graph or a subgraph; 0 when its domain is not imported."""
-        return self._versions.get(plain_domain(node.domain), 0)
 
     def traits(self, node: NodeProto) -> Traits:
         """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""
