@@ -134,7 +134,8 @@ def optimize(
     """The model with every rewrite that makes it smaller or faster and computes the same; `gather_infer.optimize`.
 
     Outputs are bit for bit those of the model, `fold_floats` aside, in every run in which it does not fail; inputs,
-    outputs, their names, order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and writes.
+    outputs, their names, order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and
+    writes.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     rewrites    sets of the caller, asked before the package's own

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,13 @@ COMMANDS = {
 
 
 def run(
-    folder: Path, arguments: list[str], *, delay: float = 0.0, terminal: bool = True, code: int = 0, **environment: str
+    folder: Path,
+    arguments: list[str],
+    *,
+    delay: float = 0.0,
+    terminal: bool = True,
+    code: int = 0,
+    more: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
     """What goes to standard output and to standard error, which is a terminal or a pipe."""
     plain = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "TERM")}
@@ -42,7 +49,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=theirs,
         cwd=folder,
-        env={**plain, "TERM": "xterm", "COLUMNS": "70", **environment},
+        env={**plain, "TERM": "xterm", "COLUMNS": "70", **(more or {})},
     ) as process:
         os.close(theirs)
         told = b""
@@ -83,7 +90,7 @@ def test_nothing_is_shown_elsewhere(case: str, tmp_path: Path) -> None:
     options = [case] if case.startswith("-") else []
     arguments = ["optimize", str(REPO / "fixtures" / "beam-step-torchscript.onnx"), "-o", "out.onnx", *options]
     delay = 600.0 if case == "quick" else 0.0
-    _, shown = run(tmp_path, arguments, delay=delay, terminal=case != "pipe", **environment)
+    _, shown = run(tmp_path, arguments, delay=delay, terminal=case != "pipe", more=environment)
     assert "\x1b[K" not in shown and "rewriting" not in shown
     assert shown.startswith("" if case == "--quiet" else "wrote out.onnx")
 
