@@ -15,6 +15,8 @@ import click
 
 from gather_infer.report.forms import Form, ResultKind, View
 
+from .progress import Progress, may_show
+
 if TYPE_CHECKING:
     from gather_infer.model.save import SaveReport
 
@@ -49,6 +51,11 @@ class Console:
     def seconds(self) -> float:
         """How long the command has run."""
         return time.monotonic() - self.started
+
+    def progress(self) -> Progress:
+        """What shows on standard error what is being done, where that is a terminal; not with --quiet or NO_COLOR."""
+        is_plain = not self.colour or bool(os.environ.get("NO_COLOR"))
+        return Progress(self.started, not self.quiet and not is_plain and may_show())
 
     def lines_of(self, kind: ResultKind[R], result: R) -> list[str]:
         """A result in the form that the user wants."""

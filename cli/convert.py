@@ -35,9 +35,12 @@ def command(model: str, facts: Facts, target: Target | None, gather_oob: Any, st
     from gather_infer.openvino import convert
     from gather_infer.report import unmended
 
-    result = convert(model, gather_oob=gather_oob, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
+    with console.progress() as progress:
+        progress(lambda: "converting")
+        result = convert(model, gather_oob=gather_oob, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
+        lines = console.lines_of(CONVERSION, result)
     return finish(
-        console.lines_of(CONVERSION, result),
+        lines,
         result.save,
         target,
         console,

@@ -47,12 +47,14 @@ def command(
     from gather_infer.model import open_model, save
     from gather_infer.report import summarize
 
-    rules = facts.rules()
-    file = open_model(model)
-    inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
-    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
-    annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
-    lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
+    with console.progress() as progress:
+        rules = facts.rules()
+        file = open_model(model)
+        progress(lambda: "inferring")
+        inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
+        annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
+        lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
 
     def write(path: str, *, external_data: str | None, in_place: bool) -> SaveReport:
         return save(file, annotated_model, path, external_data=external_data, in_place=in_place)

@@ -45,20 +45,25 @@ class Rewriting:
         """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write and print; the exit code."""
         if self.target is None and not self.dry_run:
             raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
-        result = rewrite(
-            self.model,
-            max_growth=self.max_growth,
-            passes=self.passes,
-            skip=self.skip,
-            fold_floats=self.fold_floats,
-            dims=self.facts.dims,
-            inputs=self.facts.inputs,
-            rules=self.facts.rules(),
-        )
-        verification = None if self.verify is None else verified(result, self.verify)
+        with self.console.progress() as progress:
+            result = rewrite(
+                self.model,
+                max_growth=self.max_growth,
+                passes=self.passes,
+                skip=self.skip,
+                fold_floats=self.fold_floats,
+                dims=self.facts.dims,
+                inputs=self.facts.inputs,
+                rules=self.facts.rules(),
+                progress=progress,
+            )
+            progress(lambda: "verifying")
+            verification = None if self.verify is None else verified(result, self.verify)
+            progress(lambda: "comparing")
+            lines = self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification))
         is_wrong = verification is not None and not verification.ok
         return finish(
-            self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification)),
+            lines,
             result.save,
             None if self.dry_run else self.target,
             self.console,

@@ -101,7 +101,9 @@ def write_and_print(
     """
     written = None
     if target is not None and not refused:
-        written = save(target.path, external_data=target.external_data, in_place=target.in_place)
+        with console.progress() as progress:
+            progress(lambda: "writing")
+            written = save(target.path, external_data=target.external_data, in_place=target.in_place)
     console.print(lines)
     if target is not None and refused:
         console.message("nothing written")

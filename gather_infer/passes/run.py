@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
@@ -31,6 +32,14 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 MAX_ROUNDS = 4
 """How often a model that was rewritten is inferred again: of a simpler one more may be known."""
+
+
+Progress: TypeAlias = Callable[[Callable[[], str]], None]
+"""What is given a function that tells what is being done."""
+
+
+def unseen(tell: Callable[[], str]) -> None:
+    """The Progress that nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,7 @@ def fold(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    progress: Progress = unseen,
 ) -> OptimizeResult:
     """Nodes whose results are the same in every run, replaced by constants; `gather_infer.fold`.
 
@@ -99,12 +109,13 @@ def fold(
                  evaluated by onnxruntime, by onnx's reference evaluator where it is not installed: `floats` of the
                  result has the nodes, and how far outputs may be apart by it
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
+    progress    is given a function that tells what is being done, whenever it is asked, from any thread
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, a rule that there is
     not, and as `infer`.
     """
-    return _run(model, "fold", (), _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules)
+    return _run(model, "fold", (), _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress)
 
 
 def optimize(
@@ -118,20 +129,24 @@ def optimize(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    progress: Progress = unseen,
 ) -> OptimizeResult:
     """The model with every rewrite that makes it smaller or faster and computes the same; `gather_infer.optimize`.
 
-    Outputs are bit for bit those of the model, in every run in which it does not fail; inputs, outputs, their names,
-    order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and writes.
+    Outputs are bit for bit those of the model, `fold_floats` aside, in every run in which it does not fail; inputs,
+    outputs, their names, order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and
+    writes.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     rewrites    sets of the caller, asked before the package's own
-    max_growth, passes, skip, fold_floats   as for `fold`
+    max_growth, passes, skip, fold_floats, progress   as for `fold`
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises as `fold`.
     """
-    return _run(model, "optimize", rewrites, _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules)
+    return _run(
+        model, "optimize", rewrites, _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress
+    )
 
 
 def rule_names(by: str) -> list[str]:
@@ -176,6 +191,7 @@ def _run(
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
     rules: Sequence[RuleSet],
+    progress: Progress,
 ) -> OptimizeResult:
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
@@ -185,8 +201,10 @@ def _run(
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
         subject = source = to_model_file(model)
         while True:
+            progress(lambda: "inferring")
             inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
             engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
+            progress(_telling(done, engine))
             engine.run()
             rounds.append(Round(inference, engine.draft.journal(by)))
             done += engine.done
@@ -208,6 +226,10 @@ def _run(
         proto=proto,
         interface=interface,
     )
+
+
+def _telling(done: Sequence[Done], engine: Engine) -> Callable[[], str]:
+    return lambda: f"rewriting, {len(done) + len(engine.done)} rewrites"
 
 
 def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:

@@ -30,19 +30,15 @@ SHOWN_OPERATORS = 8
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer fold` and `gather-infer optimize` print; a verbose one has all of it."""
     result = report.result
-    if report.edits:
-        lines = result.edits or ["nothing to do"]
-    else:
-        lines = [*_before_and_after(result, view), *_done(result, view)]
     findings = [d for d in result.diagnostics if d.code != LEFT]
-    return [
-        *lines,
-        *_floats(result.floats, view),
-        *_left([d for d in result.diagnostics if d.code == LEFT], view),
-        *_interface(result, view),
-        *_verified(report, view),
-        *findings_text(findings, result.source.name),
-    ]
+    if report.edits:
+        lines = [*(result.edits or ["nothing to do"]), *_floats(result.floats, view)]
+        lines += interface_text(result.interface, view)
+    else:
+        left = [d for d in result.diagnostics if d.code == LEFT]
+        lines = [*_before_and_after(result, view), *_done(result, view), *_floats(result.floats, view)]
+        lines += [*_left(left, view), *_interface(result, view)]
+    return [*lines, *_verified(report, view), *findings_text(findings, result.source.name)]
 
 
 LEFT = "GI401"

@@ -1,0 +1,102 @@
+"""What is shown while a command works: on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.documents import REPO
+
+pty = pytest.importorskip("pty")  # Windows has none
+
+SOON = """
+import sys
+from gather_infer_cli import progress
+progress.DELAY, progress.INTERVAL = {delay}, 0.01
+from gather_infer_cli.main import main
+main()
+"""
+NETWORK = str(REPO / "fixtures" / "gpt2-kv-torchscript.onnx")
+COMMANDS = {
+    # command: (arguments, what is told in turn)
+    "infer": ([NETWORK, "-o", "out.onnx"], ["inferring"]),
+    "fold": ([NETWORK, "-o", "out.onnx", "--verify", "1"], ["inferring", "verifying"]),
+    "optimize": ([NETWORK, "-o", "out.onnx"], ["inferring", r"rewriting, \d+ rewrites"]),
+    "convert": ([str(REPO / "fixtures" / "openvino-gather.onnx"), "-o", "out.onnx"], ["converting"]),
+}
+
+
+def run(
+    folder: Path,
+    arguments: list[str],
+    *,
+    delay: float = 0.0,
+    terminal: bool = True,
+    code: int = 0,
+    more: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """What goes to standard output and to standard error, which is a terminal or a pipe."""
+    plain = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "TERM")}
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", SOON.format(delay=delay), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=folder,
+        env={**plain, "TERM": "xterm", "COLUMNS": "70", **(more or {})},
+    ) as process:
+        os.close(theirs)
+        told = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the terminal has nobody at its other end
+                break
+            if not part:
+                break
+            told += part
+        os.close(ours)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+    assert process.returncode == code, told
+    return printed.decode(), told.decode()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_terminal_is_told_what_is_being_done(command: str, tmp_path: Path) -> None:
+    arguments, told = COMMANDS[command]
+    printed, shown = run(tmp_path, [command, *arguments])
+    texts = re.findall(r"\r\x1b\[K([^\r\x1b]*)", shown)
+    assert all(re.fullmatch(r"[a-z ,0-9]+ \.\.\. \d+ s|", text.split("\x1b")[0].strip("\n")) for text in texts[:-1])
+    found = iter(texts)
+    for text in told:
+        assert any(re.match(rf"{text} \.\.\. \d+ s", each) for each in found), (text, texts)
+    assert "\x1b" not in printed and " ... " not in printed.split("\n")[0]
+    last = shown.split("\r\x1b[K")[-1]
+    assert last.startswith("wrote out.onnx")
+
+
+@pytest.mark.parametrize("case", ["pipe", "NO_COLOR", "CI", "dumb", "--quiet", "--no-color", "quick"])
+def test_nothing_is_shown_elsewhere(case: str, tmp_path: Path) -> None:
+    environment = {"NO_COLOR": "1"} if case == "NO_COLOR" else {"CI": "true"} if case == "CI" else {}
+    if case == "dumb":
+        environment = {"TERM": "dumb"}
+    options = [case] if case.startswith("-") else []
+    arguments = ["optimize", str(REPO / "fixtures" / "beam-step-torchscript.onnx"), "-o", "out.onnx", *options]
+    delay = 600.0 if case == "quick" else 0.0
+    _, shown = run(tmp_path, arguments, delay=delay, terminal=case != "pipe", more=environment)
+    assert "\x1b[K" not in shown and "rewriting" not in shown
+    assert shown.startswith("" if case == "--quiet" else "wrote out.onnx")
+
+
+def test_an_error_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    printed, shown = run(tmp_path, ["optimize", "broken.onnx", "-o", "out.onnx"], code=3)
+    last = re.sub(r"\x1b\[\d+m", "", shown.split("\r\x1b[K")[-1])
+    assert printed == "" and last.startswith("error: broken.onnx: ") and last.count("\n") == 1
