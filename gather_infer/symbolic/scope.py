@@ -18,12 +18,13 @@ from gather_infer.symbolic.dim import (
     from_terms,
     terms_of,
 )
-from gather_infer.symbolic.interval import NONNEGATIVE, Interval
+from gather_infer.symbolic.interval import EVERYTHING, NONNEGATIVE, Interval
 from gather_infer.symbolic.relations import range_by_relations
 
 __all__ = ["DEFAULT", "Effort", "Scope"]
 
 _MEMO_CAPACITY = 1 << 16
+_RANGES_CAPACITY = 1 << 12
 _MAX_FACTS_USED = 16
 _MAX_FACTS = 64  # of one scope: each question looks through all of them
 
@@ -245,15 +246,26 @@ class Scope:
             self._memo[dim] = interval
         for effort in self.efforts:
             effort.left -= 1
-        # None: the facts contradict each other, and anything may be said.
-        try:
-            related = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
-        except DimTooLarge:
-            return interval
-        if related is None:
-            return interval
+        related = self._related(dim, facts)
         narrowed = interval & related
         return interval if narrowed.is_empty else narrowed
+
+    def _related(self, dim: Expr, facts: list[Expr]) -> Interval:
+        """The range of the dim by relations, which follows from facts and declared intervals, in whatever scope."""
+        names = dim.symbols.union(*(fact.symbols for fact in facts))
+        key = (dim, tuple(facts), tuple(map(self.symbol_bounds, sorted(names))))
+        found = _RANGES.get(key)
+        if found is None:
+            try:
+                found = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
+            except DimTooLarge:
+                found = None
+            if found is None:  # the facts contradict each other, and anything may be said
+                found = EVERYTHING
+            if len(_RANGES) >= _RANGES_CAPACITY:
+                _RANGES.clear()
+            _RANGES[key] = found
+        return found
 
     def _atom_bounds(self, dim: Dim) -> Interval:
         """Bounds of a part: without facts, which the whole looks at itself. Asked while nothing is learnt."""
@@ -420,5 +432,8 @@ def _has_independent_terms(dim: Expr) -> bool:
             seen.add(atom)
     return True
 
+
+_RANGES: dict[tuple[Expr, tuple[Expr, ...], tuple[Interval, ...]], Interval] = {}
+"""Ranges by relations: the cases of a proof, and each run over a model, ask for the same in a scope of their own."""
 
 DEFAULT = Scope()
