@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,7 +44,7 @@ class Staging:
         path = _behind_links(path)
         if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
             raise ModelWriteError(f"{path}: two files of the output would be this one")
-        temporary = path.parent / f".gather-infer-{secrets.token_hex(6)}.tmp"
+        temporary = path.parent / f".gather-infer-{os.urandom(6).hex()}.tmp"
         try:
             descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
             self.pending.append((temporary, path))

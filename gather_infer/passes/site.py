@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
@@ -109,9 +110,7 @@ class Site:
     @property
     def traits(self) -> Traits | None:
         """Those of the operator; None when the package has no rule for it."""
-        rules = standard_rules().get(self.domain)
-        found = None if rules is None else rules.lookup(self.op_type, self.version)
-        return None if found is None else found.traits
+        return _traits_of(self.domain, self.op_type, self.version)
 
     def attribute(self, name: str) -> AttributeProto | None:
         """An attribute, None when it is not given."""
@@ -538,6 +537,13 @@ class Site:
         if self.opset < 5:
             raise Unavailable
         return self.new("Reshape", [data, self.vector(target)])
+
+
+@cache
+def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
+    rules = standard_rules().get(domain)
+    found = None if rules is None else rules.lookup(op_type, version)
+    return None if found is None else found.traits
 
 
 def _count(shape: Shape | None) -> int:

@@ -22,6 +22,8 @@ _MAX_DEPTH: Final = 4
 
 _TOLD: Final = frozenset({"Shape", "Size"})
 
+_UNMADE: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # nothing is remembered; `None` is an answer
+
 
 class Bench:
     """Terms for sizes, the cheapest beside those of the pool.
@@ -153,12 +155,13 @@ class Bench:
     def _new(self, op_type: str, inputs: Sequence[Term | None], attributes: Attributes, elements: Elements, rank: int,
              dtype: DType = DType.INT64) -> Term | None:  # fmt: skip
         """A node over terms, or the one that the graph has."""
+        key = (op_type, tuple(inputs), attributes)
+        found = self._made_new.get(key, _UNMADE)
+        if found is not _UNMADE:
+            return found
         terms = tuple(term for term in inputs if term is not None)
         if len(terms) < len(inputs):
             return None
-        key = (op_type, terms, attributes)
-        if key in self._made_new:
-            return self._made_new[key]
         fact = from_values(dtype, make_values(list(elements), (len(elements),) if rank else ()))
         tokens = tuple(self._token(term) for term in terms)
         standing = self._standing.get((op_type, tokens, attributes)) if None not in tokens else None
@@ -375,12 +378,17 @@ class Bench:
 
     def _cheapest(self, terms: Iterable[Term | None]) -> Term | None:
         best: Term | None = None
-        least: Price | None = None
+        least: Price | None = None  # of `best`, once there is another
         for term in terms:
-            if term is None:
+            if term is None or term is best:
                 continue
+            if best is None:
+                best = term
+                continue
+            if least is None:
+                least = self.pool.extra(best.units)
             price = self.pool.extra(term.units)
-            if least is None or price < least:
+            if price < least:
                 best, least = term, price
         return best
 
@@ -388,8 +396,9 @@ class Bench:
         if self._version != self.pool.version:
             self._memo.clear()
             self._version = self.pool.version
-        if key in self._memo:
-            return self._memo[key]
+        known = self._memo.get(key, _UNMADE)
+        if known is not _UNMADE:
+            return known
         if key in self._open or len(self._open) > 40:
             return None  # it would be computed from itself
         self._open.add(key)

@@ -9,11 +9,12 @@ behind what it reads and before what reads it, in one order of the nodes of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
+from gather_infer.data import dataclass
 from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node
@@ -358,11 +359,11 @@ def _inner(node: Node) -> Iterator[Node]:
 
 def _is_size_node(engine: Surroundings, node: Node) -> bool:
     """Whether all that a node computes and somebody reads are sizes."""
-    if node.is_constant or not engine.draft.is_removable(node) or Site(engine, node).is_faulty:
+    if node.is_constant:
         return False
     needed = [name for name in node.outputs if name and engine.draft.is_needed(node.graph, name)]
     for name in needed:
         fact = node.graph.fact(name)
         if not isinstance(fact, SymbolicTensor) or elements_of(fact) is None:
             return False
-    return bool(needed)
+    return bool(needed) and engine.draft.is_removable(node) and not Site(engine, node).is_faulty

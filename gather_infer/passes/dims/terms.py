@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from gather_infer.data import dataclass
 from gather_infer.passes.draft import Node
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, element_bytes
@@ -32,6 +32,9 @@ class Price(NamedTuple):
     far: int = 0
     new: int = 0
     nbytes: int = 0
+
+
+_FREE: Final = Price()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +73,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._counts: Counter[Unit] = Counter()
+        self._extra: tuple[int, dict[frozenset[Unit], Price]] = (0, {})  # of a version
         self.version = 0  # changes with what is there
 
     def add(self, term: Term) -> None:
@@ -89,9 +93,16 @@ class Pool:
         """Whether all that computes a term is there for others too."""
         return all(self._counts[unit] > 1 for unit in term.units)
 
-    def extra(self, units: Iterable[Unit]) -> Price:
+    def extra(self, units: frozenset[Unit]) -> Price:
         """What these cost beside those that are there."""
-        return total(unit for unit in units if unit not in self._counts)
+        if self._extra[0] != self.version:
+            self._extra = self.version, {}
+        known = self._extra[1]
+        found = known.get(units)
+        if found is None:
+            there = self._counts
+            found = known[units] = total([unit for unit in units if unit not in there])
+        return found
 
     def price(self) -> Price:
         """What all of them cost."""
@@ -100,7 +111,9 @@ class Pool:
 
 def total(units: Iterable[Unit]) -> Price:
     prices = [unit.price for unit in units]
-    return Price(*map(sum, zip(*prices, strict=True))) if prices else Price()
+    if len(prices) < 2:
+        return prices[0] if prices else _FREE
+    return Price(*map(sum, zip(*prices, strict=True)))
 
 
 def static_bytes(fact: SymbolicTensor) -> int:
