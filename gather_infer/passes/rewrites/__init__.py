@@ -14,6 +14,7 @@ from gather_infer.passes.rewrites import (
     gather_grids,
     noops,
     pairs,
+    recurrent,
 )
 
 FOLDING = (folding.rewrites,)
@@ -34,6 +35,7 @@ ALL = (
     control.rewrites,
     noops.rewrites,
     pairs.rewrites,
+    recurrent.rewrites,
     *GATHER,
     common.rewrites,
     chains.rewrites,
