@@ -475,14 +475,13 @@ class Engine:
     def _run_bytes(self, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: dict[str, Value]) -> Dim | None:
         """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
         values: dict[tuple[str, int], int] = {}  # value, 0 -> how often it is read or written more
-        tells_dims = self.draft.subject.tells_dims  # such a node does not read its input
         for proto in rewrite.nodes:
-            for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
+            for name in (*self._read_by(proto, proto.input, proto.output), *proto.output):
                 if name:
                     values[name, 0] = values.get((name, 0), 0) + 1
         renamed = {old: new for old, new in rewrite.values.items() if new in facts}
         for gone in dying:
-            for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
+            for name in (*self._read_by(gone.proto, gone.inputs, gone.outputs), *gone.outputs):
                 if name:
                     name = renamed.get(name, name)
                     values[name, 0] = values.get((name, 0), 0) - 1
@@ -500,9 +499,11 @@ class Engine:
             total = total + size * count
         return total
 
-    def _read_by(self, proto: NodeProto, inputs: Sequence[str]) -> Sequence[str]:
-        """The inputs whose elements a node reads: Shape and Size read none."""
-        return () if self.draft.subject.traits(proto).tells_dims else inputs
+    def _read_by(self, proto: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> Sequence[str]:
+        """The values whose elements a node reads: Shape and Size read none, a Slice as many as it gives."""
+        if self.draft.subject.tells_dims(proto):
+            return ()
+        return (outputs[0], *inputs[1:]) if proto.op_type == "Slice" and not proto.domain else inputs
 
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
