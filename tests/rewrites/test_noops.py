@@ -219,6 +219,83 @@ CASES = {
 }  # fmt: skip
 
 
+REDUCTIONS = {
+    "mean of one place": Case(
+        "reduction-of-one",
+        "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) <int64[2] a = {-1, -2}> { c = Mul(x, x) m = ReduceMean(c, a) y = Neg(m) }",
+        "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) { c = Mul(x, x) y = Neg(c) }",
+        near={
+            "two places": "g (float[N, 3, 1, 2] x) => (float[N, 3, 1, 1] y) <int64[2] a = {-1, -2}> { c = Mul(x, x) y = ReduceMean(c, a) }",
+            "a size that may be another": "g (float[N, M] x) => (float[N, 1] y) <int64[1] a = {1}> { c = Mul(x, x) y = ReduceMean(c, a) }",
+            "what is not computed may have a signalling NaN": "g (float[N, 1] x) => (float[N, 1] y) <int64[1] a = {1}> { y = ReduceMean(x, a) }",
+            "another axis comes after": "g (float[1, N] x) => (float[1, N] y) <int64[1] a = {0}> { c = Mul(x, x) y = ReduceMean(c, a) }",
+            "float16": "g (float16[N, 1] x) => (float16[N, 1] y) <int64[1] a = {1}> { c = Mul(x, x) y = ReduceMean(c, a) }",
+            "no axis is reduced": "g (float[N, 1] x, int64[0] a) => (float[N, 1] y) { c = Mul(x, x) y = ReduceMean<noop_with_empty_axes = 1>(c, a) }",
+            "a product": "g (float[N, 1] x) => (float[N, 1] y) <int64[1] a = {1}> { c = Mul(x, x) y = ReduceProd(c, a) }",
+        },
+    ),
+    "sum of one place, moved": Case(
+        "reduction-of-one",
+        "g (float[N, 1, 1] x) => (float[N] y) { c = Add(x, x) r = Relu(c) t = Transpose<perm = [0, 2, 1]>(r) y = ReduceSum<keepdims = 0>(t, a) } ".replace(
+            "(float[N] y) {", "(float[N] y) <int64[2] a = {1, 2}> {"
+        ),
+        "g (float[N, 1, 1] x) => (float[N] y) <int64[2] a = {1, 2}> { c = Add(x, x) r = Relu(c) t = Transpose<perm = [0, 2, 1]>(r) y = Squeeze(t, a) }",
+        near={
+            "an empty tensor along a negative axis": "g (float[N, 5, 1] x) => (float[N, 5] y) <int64[1] a = {-1}> { c = Add(x, x) y = ReduceSum<keepdims = 0>(c, a) }",
+            "unknown axes": "g (float[1, 1] x, int64[1] a) => (float[1] y) { c = Add(x, x) y = ReduceSum<keepdims = 0>(c, a) }",
+        },
+    ),
+    "maximum of one place": Case(
+        "reduction-of-one",
+        "g (float[1, N] x) => (float[1, N] y) { m = ReduceMax<axes = [0]>(x) y = Neg(m) }",
+        "g (float[1, N] x) => (float[1, N] y) { y = Neg(x) }",
+        near={"another axis": "g (float[1, N] x) => (float[1, 1] y) { m = ReduceMax<axes = [1]>(x) y = Neg(m) }"},
+        opset=13,
+    ),
+    "sum of integers, all axes": Case(
+        "reduction-of-one",
+        "g (int64[1, 1] x) => (int64 y) { y = ReduceSum<keepdims = 0>(x) }",
+        "g (int64[1, 1] x) => (int64 y) <int64[2] a = {0, 1}> { y = Squeeze(x, a) }",
+        opset=13,
+    ),
+}
+
+RESIZES = {
+    "nearest": Case(
+        "resize-to-own-size",
+        """g (float[N, 1, 4] x) => (float[N, 1, 4] y) <float[3] s = {1.0, 1.0, 1.0}> {
+             a = Neg(x) b = Resize<mode = "nearest">(a, , s) y = Neg(b) }""",
+        "g (float[N, 1, 4] x) => (float[N, 1, 4] y) { a = Neg(x) y = Neg(a) }",
+        near={
+            "another size": """g (float[1, 1, 4] x) => (float[1, 1, 8] y) <int64[3] s = {1, 1, 8}> {
+                y = Resize<mode = "nearest">(x, , , s) }""",
+            "a factor that leaves the size": """g (float[1, 1, 4] x) => (float[1, 1, 4] y) <float[3] s = {1.0, 1.0, 1.2}> {
+                y = Resize<mode = "nearest">(x, , s) }""",
+            "unknown factors": """g (float[1, 1, 4] x, float[3] s) => (float[1, 1, 4] y) { y = Resize<mode = "nearest">(x, , s) }""",
+            "between places, of what may be infinite": """g (float[1, 1, 4, 4] x) => (float[1, 1, 4, 4] y) <int64[4] s = {1, 1, 4, 4}> {
+                y = Resize<mode = "linear">(x, , , s) }""",
+            "a part of it": """g (float[1, 4] x) => (float[1, 4] y) <float[4] r = {0.0, 0.0, 1.0, 0.5}, int64[2] s = {1, 4}> {
+                y = Resize<mode = "nearest", coordinate_transformation_mode = "tf_crop_and_resize">(x, r, , s) }""",
+            "with antialias": """g (float[1, 1, 4, 4] x) => (float[1, 1, 4, 4] y) <int64[4] s = {1, 1, 4, 4}> {
+                y = Resize<mode = "linear", antialias = 1>(x, , , s) }""",
+            "a size that is a limit": """g (float[1, 1, 4, 4] x) => (float[A, B, C, D] y) <int64[2] s = {4, 4}> {
+                y = Resize<mode = "nearest", axes = [2, 3], keep_aspect_ratio_policy = "not_larger">(x, , , s) }""",
+        },
+    ),
+    "cubic, of a constant": Case(
+        "resize-to-own-size",
+        """g (float[N, 1, 2, 2] x) => (float[N, 1, 2, 2] y) <float[1, 1, 2, 2] c = {1.0, 2.0, -3.0, 0.0}, int64[4] s = {1, 1, 2, 2}> {
+             b = Resize<mode = "cubic">(c, , , s) y = Add(x, b) }""",
+        """g (float[N, 1, 2, 2] x) => (float[N, 1, 2, 2] y) <float[1, 1, 2, 2] c = {1.0, 2.0, -3.0, 0.0}> { y = Add(x, c) }""",
+        near={
+            "it has -0.0": """g (float[1, 1, 2, 2] x) => (float[1, 1, 2, 2] y) <float[1, 1, 2, 2] c = {1.0, 2.0, -3.0, -0.0}, int64[4] s = {1, 1, 2, 2}> {
+                b = Resize<mode = "cubic">(c, , , s) y = Add(x, b) }""",
+        },
+    ),
+}
+CASES |= REDUCTIONS | RESIZES
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     judge(CASES[name])

@@ -194,6 +194,25 @@ CASES = {
         },
         sizes={"A": (0, 1, 2, 5)},
     ),
+    "slices of a slice that two read": Case(
+        "slice-of-slice",
+        """g (float[8, 8] x) => (float[4, 4] y, float[4, 4] z) <int64[1] o = {0}, int64[1] i = {1}, int64[1] t = {2}, int64[1] e = {8}> {
+             r = Slice(x, o, e, o, t) y = Slice(r, o, e, i, t) z = Slice(r, i, e, i, t) }""",
+        """g (float[8, 8] x) => (float[4, 4] y, float[4, 4] z) <int64[2] a = {0, 1}, int64[2] o = {0, 0}, int64[2] e = {8, 8}, int64[2] t = {2, 2}> {
+             y = Slice(x, o, e, a, t) z = Slice(x, a, e, a, t) }""",
+    ),
+    "windows of which there is one": Case(
+        "view-of-view",
+        """g (float[A, 8] x) => (float[K, 4, 2] y) <int64[5] a = {0, 1, 4, 1, 2}, int64[3] b = {-1, 4, 2}> {
+             s = Reshape(x, a) t = Transpose<perm = [0, 1, 3, 2, 4]>(s) u = Reshape(t, b) y = Neg(u) }""",
+        "g (float[A, 8] x) => (float[K, 4, 2] y) <int64[3] b = {0, 4, 2}> { u = Reshape(x, b) y = Neg(u) }",
+        near={
+            "elements change places": """g (float[A, 8] x) => (float[K, 4, 2] y) <int64[4] a = {0, 2, 2, 2}, int64[3] b = {-1, 4, 2}> {
+                s = Reshape(x, a) t = Transpose<perm = [0, 2, 1, 3]>(s) y = Reshape(t, b) }""",
+            "two Transposes": """g (float[1, 1, N] x) => (float[N, 1, 1] y) {
+                s = Transpose<perm = [0, 2, 1]>(x) y = Transpose<perm = [1, 0, 2]>(s) }""",
+        },
+    ),
     "flatten of unsqueeze": Case(
         "view-of-view",
         "g (float[A, 6] x) => (float[A, 6] y) <int64[1] b = {2}> { r = Relu(x) s = Unsqueeze(r, b) t = Flatten(s) y = Neg(t) }",

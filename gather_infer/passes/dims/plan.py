@@ -9,12 +9,11 @@ behind what it reads and before what reads it, in one order of the nodes of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.data import dataclass
 from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node

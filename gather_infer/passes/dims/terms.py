@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from gather_infer.data import dataclass
 from gather_infer.passes.draft import Node
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, element_bytes

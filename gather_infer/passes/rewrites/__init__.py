@@ -14,6 +14,7 @@ from gather_infer.passes.rewrites import (
     gather_grids,
     noops,
     pairs,
+    recurrent,
 )
 
 FOLDING = (folding.rewrites,)
@@ -33,6 +34,7 @@ REWRITING = (
     control.rewrites,
     noops.rewrites,
     pairs.rewrites,
+    recurrent.rewrites,
     *GATHER,
     common.rewrites,
     chains.rewrites,

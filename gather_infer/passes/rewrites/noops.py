@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.computed import is_computed
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
 from gather_infer.tensor import DType
@@ -31,16 +32,22 @@ def same_shape(site: Site) -> Rewrite | None:
 @rewrites.rewrites("Transpose")
 def transpose_in_order(site: Site) -> Rewrite | None:
     """Transpose(x, perm) == x, where the axes that are not of size 1 keep their order and the shape stays"""
-    perm, shape = site.integers("perm"), site.shape(0)
+    perm = site.integers("perm")
     if perm is not None and perm == tuple(range(len(perm))):
         return site.keeps("Transpose(x, perm=0..r-1) == x", site.input(0))
-    if shape is None or not site.same_shape(shape, site.result().shape):
-        return None
-    perm = tuple(reversed(range(len(shape)))) if perm is None else perm
-    moved = [axis for axis in perm if shape[axis] != 1]
-    if moved != sorted(moved):
+    if not site.same_shape(site.shape(0), site.result().shape) or not keeps_order(site):
         return None
     return site.keeps("Transpose(x, perm) == x, only axes of size 1 move, and the shape stays", site.input(0))
+
+
+def keeps_order(site: Site) -> bool:
+    """Whether a Transpose moves only axes of size 1: the elements stay in their order."""
+    shape = site.shape(0)
+    if shape is None:
+        return False
+    perm = site.integers("perm") or tuple(reversed(range(len(shape))))
+    moved = [axis for axis in perm if not site.equal(shape[axis], 1)]
+    return moved == sorted(moved)
 
 
 @rewrites.rewrites("Slice")
@@ -198,7 +205,6 @@ def neutral_element(site: Site) -> Rewrite | None:
     return None
 
 
-_COMPUTES = ("Add", "Div", "MatMul", "Mul", "Sqrt", "Sub")  # not Gemm, which copies C where the inner dim is 0
 _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 
 
@@ -209,9 +215,76 @@ def times_one(site: Site) -> Rewrite | None:
         fact, ones = site.fact(at), site.constant(1 - at)
         if fact.dtype not in _ONES or ones is None or not bool((ones.bits == _ONES[fact.dtype]).all()):
             continue
-        if site.producer(at, *_COMPUTES) is not None and site.same_shape(fact.shape, site.result().shape):
+        if is_computed(site, site.input(at)) and site.same_shape(fact.shape, site.result().shape):
             return site.keeps("x * 1 == x / 1 == x, x is computed", site.input(at))
     return None
+
+
+_PICKS = ("ReduceMax", "ReduceMin")
+_SUMS = ("ReduceMean", "ReduceSum")
+
+
+@rewrites.rewrites(*_PICKS, *_SUMS, since=11)
+def reduction_of_one(site: Site) -> Rewrite | None:
+    """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
+
+    Of floats a sum makes a signalling NaN quiet, so x is computed; and onnxruntime adds -0.0 to 0.0 where another axis
+    comes after, so the axes are the last ones. Without keepdims they are not negative: onnxruntime reduces an empty
+    tensor along such axes to another shape.
+    """
+    shape, dtype, keeps = site.shape(0), site.fact(0).dtype, bool(site.integer("keepdims", 1))
+    given = _reduced(site)
+    if shape is None or dtype is None or given is None or (given and not keeps and min(given) < 0):
+        return None
+    axes = sorted({axis % len(shape) for axis in given}) if given else list(range(len(shape)))
+    if not all(site.equal(shape[axis], 1) for axis in axes):
+        return None
+    if site.op_type in _SUMS and not dtype.is_integer:
+        rest = range(len(shape) - len(axes), len(shape))
+        if dtype not in _ONES or axes != list(rest) or not is_computed(site, site.input(0)):
+            return None
+    law = f"{site.op_type}(x, axes) == x, the axes have size 1"
+    return site.keeps(law, site.input(0) if keeps else site.squeeze(site.input(0), axes))
+
+
+def _reduced(site: Site) -> tuple[int, ...] | None:
+    """The axes of a reduction as they are given, () for all; None when they are not known, or none is reduced."""
+    if site.version < (13 if site.op_type == "ReduceSum" else 18):
+        return site.integers("axes") or ()
+    given = site.integers_of(1) if site.input(1) else ()
+    return None if not given and site.integer("noop_with_empty_axes", 0) else given
+
+
+@rewrites.rewrites("Resize", since=11)
+def resize_to_own_size(site: Site) -> Rewrite | None:
+    """Resize(x, sizes) == Resize(x, scales=1) == x, where the shape stays: each place is taken at itself
+
+    Mode "nearest" takes elements as they are. The others add the neighbours times 0, which an infinite one would spoil
+    and which turns -0.0 into 0.0: there x is constant and has neither.
+    """
+    if site.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" or site.integer(
+        "antialias", 0
+    ):
+        return None
+    if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return None
+    scales = site.constant(2) if site.input(2) else None
+    if not site.input(3) and (scales is None or not bool((scales.bits == _ONES[DType.FLOAT32]).all())):
+        return None
+    if not site.same_shape(site.shape(0), site.result().shape):
+        return None
+    if site.text("mode", "nearest") != "nearest" and not _is_plain(site, 0):
+        return None
+    return site.keeps("Resize(x) == x, each axis keeps its size", site.input(0))
+
+
+def _is_plain(site: Site, at: int) -> bool:
+    """Whether an input is a constant of float32 that has finite numbers only, and no -0.0."""
+    constant = site.constant(at)
+    if constant is None or constant.data_type != TensorProto.FLOAT:
+        return False
+    bits = constant.bits
+    return bool(((bits & 0x7F800000) != 0x7F800000).all() and (bits != 0x80000000).all())
 
 
 def _is_all(site: Site, at: int, number: int) -> bool:

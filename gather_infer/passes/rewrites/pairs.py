@@ -8,6 +8,7 @@ from typing import Final
 from onnx import TensorProto
 
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.noops import keeps_order
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
 from gather_infer.tensor import DType, Shape
@@ -103,9 +104,12 @@ def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
 
 @rewrites.rewrites("Reshape", since=5)
 def reshape_of_view(site: Site) -> Rewrite | None:
-    """Reshape(view(x), t) == Reshape(x, t), where no entry of t that may be 0 copies another dim"""
-    inner = site.producer(0, *VIEWS)
-    if inner is None or not site.input(1):
+    """Reshape(view(x), t) == Reshape(x, t), where no entry of t that may be 0 copies another dim
+
+    A Transpose that moves only axes of size 1 is a view as well.
+    """
+    inner = site.producer(0, *VIEWS, "Transpose")
+    if inner is None or not _is_view(inner) or not site.input(1):
         return None
     if not site.integer("allowzero", 0) and not _copies_the_same(site, inner):
         return None
@@ -126,11 +130,11 @@ def _copies_the_same(site: Site, inner: Site) -> bool:
     return True
 
 
-@rewrites.rewrites(*VIEWS)
+@rewrites.rewrites(*VIEWS, "Transpose")
 def view_of_view(site: Site) -> Rewrite | None:
     """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), where a constant t says it"""
-    inner = site.producer(0, *VIEWS)
-    if inner is None:
+    inner = site.producer(0, *VIEWS, "Transpose")
+    if inner is None or inner.op_type == site.op_type == "Transpose" or not _is_view(inner) or not _is_view(site):
         return None
     data, shape = inner.shape(0), site.result().shape
     if data is None or shape is None:
@@ -141,6 +145,11 @@ def view_of_view(site: Site) -> Rewrite | None:
     if target is None or not site.is_only_reader(0):
         return None
     return site.keeps("view(view(x)) == Reshape(x, t)", site.reshape(inner.input(0), target))
+
+
+def _is_view(site: Site) -> bool:
+    """Whether the elements keep their order: of a Transpose, whether only axes of size 1 move."""
+    return site.op_type != "Transpose" or keeps_order(site)
 
 
 def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:

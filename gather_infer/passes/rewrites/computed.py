@@ -1,0 +1,51 @@
+"""What can be said of floats from the operators that have computed them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.passes.site import Site
+
+_COMPUTES: Final = ("Add", "Conv", "Div", "MatMul", "Mul", "Sqrt", "Sub")
+"""Operators whose floats are computed: none of them gives a signalling NaN."""
+
+_MAX_NODES: Final = 8
+
+
+def is_computed(site: Site, name: str) -> bool:
+    """Whether arithmetic has computed the floats of a value, so that none is a signalling NaN."""
+    for _ in range(_MAX_NODES):
+        if site.writer(name, *_COMPUTES) is not None:
+            return True
+        made_by = site.writer(name, "Relu") or _mover(site, name)
+        if made_by is None:
+            return False
+        name = made_by.input(0)
+    return False
+
+
+def is_zero(site: Site, name: str) -> bool:
+    """Whether a value is 0.0, never -0.0, throughout: a constant, a ConstantOfShape, or what moves elements of one."""
+    for _ in range(_MAX_NODES):
+        constant = site.constant_of(name)
+        if constant is not None:
+            return not constant.bits.dtype.hasobject and not constant.bits.any()
+        filled = site.writer(name, "ConstantOfShape")
+        if filled is not None:
+            given = filled.attribute("value")
+            value = None if given is None else site.engine.draft.subject.read(given.t)
+            return given is None or (value is not None and not value.bits.any())
+        made_by = _mover(site, name)
+        if made_by is None:
+            return False
+        name = made_by.input(0)
+    return False
+
+
+def _mover(site: Site, name: str) -> Site | None:
+    """The node that writes a value of elements of its first input, and of nothing else."""
+    found = site.writer(name)
+    traits = None if found is None else found.traits
+    if found is None or found.domain or traits is None or traits.moves != 0:
+        return None
+    return found if found.op_type == "Split" or found.position_of(name) == 0 else None
