@@ -101,6 +101,7 @@ CASES = {
             "more than there is": "g (float[N, 2, 3] x, int64[3] i) => (float[N, 3, 3] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "symbolic dims": "g (float[N, M, 3] x, int64[K] i) => (float[N, K, 3] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "two operands to gather": "g (float[N, 4] x, float[N, 4] z) => (float[N] y) <int64 i = {1}> { a = Sub(x, z) y = Gather<axis: int = 1>(a, i) }",
+            "no index of an axis of 1": "g (float[N, 1] x, int64[0] i) => (float[N, 0] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "NaNs of which the position picks one": "g (float[N, 4, 3] x, float[3] z) => (float[N, 3] y) <int64 i = {1}> { a = Add(x, z) y = Gather<axis: int = 1>(a, i) }",
             "float16": "g (float16[N, 4, 3] x) => (float16[N, 3] y) <int64 i = {1}> { a = Add(x, x) y = Gather<axis: int = 1>(a, i) }",
             "an axis of 1 that would have to go": "g (float[N, 4] x, float[N, 1] z) => (float[N] y) <int64 i = {1}> { a = Sub(x, z) y = Gather<axis: int = 1>(a, i) }",
