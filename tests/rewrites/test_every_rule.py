@@ -10,20 +10,26 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import onnx
 import pytest
+from onnx import ModelProto
 
 import gather_infer.passes.rewrites
 from gather_infer.passes import RewriteSet, optimize
 from gather_infer.passes.rewrites import ALL
 from gather_infer.passes.table import Listed
-from tests.rewrites.table import cases_of, model, tables
+from tests.rewrites.table import assert_same_runs, cases_of, model, tables
 
 LISTED = {listed.name: listed for each in ALL for listed in each.listed()}
 PAGE = "see CONTRIBUTING.md, A new rewrite"
+OPSETS = (7, 9, 10, 11, 13, 14, 15, 18, onnx.defs.onnx_opset_version())
+RUNS_UP_TO = 23
+"""The newest opset version that every onnxruntime in use here loads."""
 
 UNREACHED = {
     # (rule, condition): why no text comes there
@@ -73,6 +79,32 @@ def test_each_way_out_of_a_rule_has_a_near_miss(name: str) -> None:
     assert not missing, f"no near miss of {name} meets " + "; ".join(
         f"`{condition}` (line {line} of {Path(inspect.getfile(rule)).name})" for line, condition in missing.items()
     )
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_rule_at_every_opset(name: str) -> None:
+    """Wherever `before` is a model that passes the full check, so is what becomes of it, and it computes the same."""
+    rewritten = 0
+    for case, opset in product(cases_of(name), OPSETS):
+        before = valid(case.before, opset)
+        result = None if before is None else optimize(before, passes=[name])
+        if before is None or result is None or not result.done:
+            continue
+        onnx.checker.check_model(result.proto, full_check=True)
+        rewritten += 1
+        if opset <= RUNS_UP_TO:
+            assert_same_runs(before, result.proto, case, 2, seed=opset)
+    assert rewritten, f"{name} applies to no case of its own at any of the opsets {OPSETS}"
+
+
+def valid(text: str, opset: int) -> ModelProto | None:
+    """The model at another opset version; None when it has no such operators, attributes or types there."""
+    try:
+        made = model(text, opset)
+        onnx.checker.check_model(made, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return None
+    return made
 
 
 def test_what_is_not_reached_is_there() -> None:

@@ -46,6 +46,7 @@ CASES = {
             " n = Gather(a, z) t = Concat<axis: int = 0>(n, b) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
             "a rank that is not known": "g (float[N] v, int64[R] r, int64[3, M] i) => (float[3, M] y) { x = Expand(v, r) y = GatherElements<axis: int = 1>(x, i) }",
             "indices that are not repeated": "g (float[3, 5] x, int64[3, M] i) => (float[3, M] y) { y = GatherElements<axis: int = 1>(x, i) }",
+            "no columns, and a constant out of range": "g (float[N, 0] x) => (float[1, 0] y) <int64[1, 1] i = {2}, int64[2] t = {1, 0}> { j = Expand(i, t) y = GatherElements(x, j) }",
             "indices that are repeated once": "g (float[3, 5] x, int64[3, M] i) => (float[3, M] y) { t = Shape(i) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
             "a row that is no vector": "g (float[3, 5] x, int64[1, M] i, float[3, M] w) => (float[3, M] y) { t = Shape(w) j = Expand(i, t) y = GatherElements<axis: int = 1>(x, j) }",
             "part of the rows": "g (float[7, 5] x, int64[M] i) => (float[3, M] y) { a = Constant<value_ints = [3]>() b = Shape(i)"
@@ -100,6 +101,7 @@ CASES = {
             "more than there is": "g (float[N, 2, 3] x, int64[3] i) => (float[N, 3, 3] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "symbolic dims": "g (float[N, M, 3] x, int64[K] i) => (float[N, K, 3] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "two operands to gather": "g (float[N, 4] x, float[N, 4] z) => (float[N] y) <int64 i = {1}> { a = Sub(x, z) y = Gather<axis: int = 1>(a, i) }",
+            "no index of an axis of 1": "g (float[N, 1] x, int64[0] i) => (float[N, 0] y) { a = Neg(x) y = Gather<axis: int = 1>(a, i) }",
             "NaNs of which the position picks one": "g (float[N, 4, 3] x, float[3] z) => (float[N, 3] y) <int64 i = {1}> { a = Add(x, z) y = Gather<axis: int = 1>(a, i) }",
             "float16": "g (float16[N, 4, 3] x) => (float16[N, 3] y) <int64 i = {1}> { a = Add(x, x) y = Gather<axis: int = 1>(a, i) }",
             "an axis of 1 that would have to go": "g (float[N, 4] x, float[N, 1] z) => (float[N] y) <int64 i = {1}> { a = Sub(x, z) y = Gather<axis: int = 1>(a, i) }",

@@ -45,6 +45,8 @@ def gather_of_elementwise(site: Site) -> Rewrite | None:
     pick = pick_of(site)
     if pick is None or not site.is_only_reader(0) or not is_smaller(site, pick):
         return None
+    if site.equal(pick.length, 1):  # no index at all: no operand tells the new length
+        return None
     made_by = site.producer(0, *_EXACT, *_ROUNDED, "Cast")
     if made_by is None or len(made_by.outputs) != 1 or not _is_position_free(made_by):
         return None

@@ -71,14 +71,12 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
             return None
         indices = site.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
         return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=axis))
-    length = data[axis]
-    if not all(site.at_most(1, d) for k, d in enumerate(data) if k != axis) and not site.is_within(
-        1, -length, length - 1
-    ):
-        return None
     wide = site.producer(1, "Expand", "Tile")
     narrow = None if wide is None else wide.shape(0)
     if wide is None or narrow is None:
+        return None
+    length, others = data[axis], data[:axis] + data[axis + 1 :]
+    if not all(site.at_most(1, dim) for dim in others) and not wide.is_within(0, -length, length - 1):
         return None
     at = axis - (len(shape) - len(narrow))
     if at < 0 or not site.equal(narrow[at], shape[axis]):
