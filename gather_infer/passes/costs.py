@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from onnx import NodeProto
-
 from gather_infer.passes.constants import SMALL
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
@@ -101,12 +99,13 @@ def _run_bytes(
 ) -> Dim | None:
     """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
     counts: dict[str, int] = {}  # value -> how often it is read or written more
+    tells_dims = draft.subject.tells_dims  # such a node does not read its input
     for proto in rewrite.nodes:
-        for name in (*_read_by(draft, proto, proto.input, proto.output), *proto.output):
+        for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
             counts[name] = counts.get(name, 0) + 1
     renamed = {old: new for old, new in rewrite.values.items() if new in facts}
     for gone in dying:
-        for name in (*_read_by(draft, gone.proto, gone.inputs, gone.outputs), *gone.outputs):
+        for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
             name = renamed.get(name, name)
             counts[name] = counts.get(name, 0) - 1
     total: Dim = 0
@@ -124,13 +123,6 @@ def _run_bytes(
             return None
         total = total + size * count
     return total
-
-
-def _read_by(draft: Draft, proto: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> Sequence[str]:
-    """The values whose elements a node reads: Shape and Size read none, a Slice as many as it gives."""
-    if draft.subject.tells_dims(proto):
-        return ()
-    return (outputs[0], *inputs[1:]) if proto.op_type == "Slice" and not proto.domain else inputs
 
 
 def _bytes(fact: SymbolicTensor) -> Dim | None:

@@ -125,7 +125,7 @@ class Engine:
 
     def _visit(self, node: Node) -> bool:
         site = Site(self, node)
-        if not self.draft.subject.is_ours(node.proto) or site.has_reference or site.is_faulty:
+        if not site.is_as_named or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             if site.has_built:

@@ -229,7 +229,7 @@ class Site:
         if op_types and (node.domain or node.op_type not in op_types):
             return None
         site = Site(self.engine, node)
-        return None if site.has_reference or not self.engine.draft.subject.is_ours(node.proto) else site
+        return site if site.is_as_named else None
 
     def position_of(self, name: str) -> int:
         """Which of the node's outputs a value is. Raises ValueError for another one."""
@@ -361,6 +361,11 @@ class Site:
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
         return bool(self.engine.faulty) and self.node.source in self.engine.faulty
+
+    @property
+    def is_as_named(self) -> bool:
+        """Whether the node is the operator that its name says, no function of the model, with attributes of its own."""
+        return self.engine.draft.subject.is_ours(self.node.proto) and not self.has_reference
 
     @property
     def has_reference(self) -> bool:

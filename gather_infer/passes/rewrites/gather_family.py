@@ -130,7 +130,7 @@ def parts_to_split(site: Site) -> Rewrite | None:
 def _part_of(site: Site) -> tuple[int, int, int, int] | None:
     """`(axis, start, end, length)` of what takes neighbouring positions of an axis, not none; else None."""
     data = site.shape(0)
-    if site.domain or data is None or site.is_faulty:
+    if site.domain or data is None or site.is_faulty or not site.is_as_named:
         return None
     if site.op_type == "Gather":
         pick = pick_of(site)

@@ -230,6 +230,28 @@ def slice_of_slice(site: Site) -> Rewrite | None:
     inner = site.producer(0, "Slice")
     if inner is None:
         return None
+    law = "Slice(Slice(x)) == Slice(x)"
+    others = [] if inner.is_graph_output() else inner.readers()
+    if len(others) < 2 or not all(_slices(other, inner) for other in others):
+        others = [site]
+    made: dict[str, str] = {}  # all of them at once: each alone would read more
+    for other in others:
+        cuts = _cut_again(inner, other)
+        if cuts is None:
+            return None
+        starts, ends, steps = ([cut[at] for cut in cuts.values()] for at in range(3))
+        made[other.output()] = site.slice(inner.input(0), starts, ends, [*cuts], steps)
+    return site.keeps_all(law, made)
+
+
+def _slices(site: Site, inner: Site) -> bool:
+    """Whether a node slices what `inner`, a node of the same graph, gives."""
+    is_slice = site.op_type == "Slice" and not site.domain and site.is_as_named and not site.is_faulty
+    return is_slice and site.graph is inner.graph and site.inputs.count(inner.output()) == 1
+
+
+def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | None:
+    """What a Slice of a Slice leaves, as `_cuts`; None where that is no Slice."""
     rank = site.rank(0)
     first, second = _cuts(inner, rank), _cuts(site, rank)
     if first is None or second is None:
@@ -249,9 +271,7 @@ def slice_of_slice(site: Site) -> Rewrite | None:
             first[axis] = min(start0 + start, _FAR), end, 1
         else:
             return None
-    axes = sorted(first)
-    starts, ends, steps = ([first[axis][at] for axis in axes] for at in range(3))
-    return site.keeps("Slice(Slice(x)) == Slice(x)", site.slice(inner.input(0), starts, ends, axes, steps))
+    return dict(sorted(first.items()))
 
 
 def _cuts(site: Site, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
