@@ -466,7 +466,7 @@ class Draft:
 
 
 def _node_names(nodes: Sequence[Node]) -> dict[Node, str]:
-    """What nodes of a graph are called. Runtimes refuse a name that is there twice, as that of a node from a subgraph."""
+    """What nodes of a graph are called: runtimes refuse a name that is there twice, and subgraphs have names again."""
     found = {node: node.proto.name for node in nodes if node.origin is not None}
     taken = set(found.values()) - {""}
     for node in nodes:

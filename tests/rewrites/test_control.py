@@ -250,7 +250,7 @@ def test_nodes_have_names_of_their_own() -> None:
             node.name = f"node_{at}"
     after = rewritten(before, "if-decided")
     names = [node.name for node in after.graph.node]
-    assert "node_0_1" in names and len(set(names)) == len(names)
+    assert names == ["node_0", "node_1_1", "node_1"]
     assert_same_runs(before, after, Case("", "", ""), 10)
 
 
