@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, TensorProto
@@ -411,28 +412,31 @@ class Draft:
             if position not in stays:
                 yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
         group: list[Node] = []
+        names = _node_names(sequence)
         for node in sequence:
             if node.origin is None or stays.get(node.origin) is not node:
                 group.append(node)
                 if within is not None:
                     within.update(node.bodies)
             elif group:
-                yield self._insert(path, group, node.origin, by)
+                yield self._insert(path, group, names, node.origin, by)
                 group = []
         if group:
-            yield self._insert(path, group, len(body.node), by)
+            yield self._insert(path, group, names, len(body.node), by)
 
-    def _insert(self, path: GraphPath, group: Sequence[Node], before: int, by: str) -> Edit:
+    def _insert(self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str) -> Edit:
         whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
-        messages = tuple(self._message(node, by) for node in group)
+        messages = tuple(self._message(node, names[node], by) for node in group)
         return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
 
-    def _message(self, node: Node, by: str) -> NodeProto:
+    def _message(self, node: Node, name: str, by: str) -> NodeProto:
         """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""
-        if not node.why and not node.bodies:
+        if not node.why and not node.bodies and name == node.proto.name:
             return node.proto
         copy = NodeProto()
         copy.CopyFrom(node.proto)
+        if name:
+            copy.name = name
         del copy.input[:]
         del copy.output[:]
         copy.input.extend(node.inputs)
@@ -476,3 +480,18 @@ def _inside(node: Node) -> Iterator[Node]:
         for inner in list(body.nodes):
             yield inner
             pending += inner.bodies
+
+
+def _node_names(nodes: Sequence[Node]) -> dict[Node, str]:
+    """What nodes of a graph are called: runtimes refuse a name that is there twice, and subgraphs have names again."""
+    found = {node: node.proto.name for node in nodes if node.origin is not None}
+    taken = set(found.values()) - {""}
+    for node in nodes:
+        if node not in found:
+            name = node.proto.name
+            numbers = count(1)
+            while name in taken:
+                name = f"{node.proto.name}_{next(numbers)}"
+            taken |= {name} - {""}
+            found[node] = name
+    return found

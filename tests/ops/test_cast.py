@@ -24,6 +24,7 @@ ELEMENTS: dict[str, Any] = {
     "a size to int8":                   ([N, 3],                        I64,  I8,   [None, 3]),
     "a difference to uint32":           ([N - 3, 3],                    I64,  U32,  [None, 3]),
     "int4 does not wrap":               ([7, 8],                        I64,  DType.INT4, [7, None]),
+    "int4 of a fraction":               ([3.0, 0.5, -1.5],              F32,  DType.INT4, [3, None, None]),
     "float truncates":                  ([1.9, -1.9, 0.0],              F32,  I64,  [1, -1, 0]),
     "out of range is undefined":        ([3e9, 300.0],                  F32,  I32,  [None, 300]),
     "NaN and infinity":                 ([math.nan, math.inf, 1.0],     F32,  I64,  [None, None, 1]),

@@ -241,6 +241,19 @@ def test_graphs_inside_a_node_that_moves_change_as_well() -> None:
     assert "Identity" not in [n.op_type for n in branching.attribute[0].g.node]
 
 
+def test_nodes_have_names_of_their_own() -> None:
+    """onnxruntime refuses a graph with two nodes of one name; those of a subgraph may be called as those outside."""
+    before = model(CASES["names that both branches have"].before)
+    graphs = [before.graph, *(a.g for node in before.graph.node for a in node.attribute)]
+    for graph in graphs:
+        for at, node in enumerate(graph.node):
+            node.name = f"node_{at}"
+    after = rewritten(before, "if-decided")
+    names = [node.name for node in after.graph.node]
+    assert names == ["node_0", "node_1_1", "node_1"]
+    assert_same_runs(before, after, Case("", "", ""), 10)
+
+
 def test_inlined_in_a_function() -> None:
     text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
         g (float[N] x) => (float[N] y) { y = own.f(x) }

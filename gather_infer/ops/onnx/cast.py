@@ -112,7 +112,7 @@ def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Elemen
     """One element of type `source` as `dtype`.
 
     integer -> integer   keeps the low bits
-    float -> integer     truncates; out of range, infinite or NaN is undefined
+    float -> integer     truncates; out of range, infinite or NaN is undefined, and a fraction below 8 bits
     anything -> bool     is it different from 0? NaN is
     -> float             rounds to nearest
     """
@@ -136,8 +136,8 @@ def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Elemen
 
 def _to_integer(op: OpCall, element: Element, source: DType, dtype: DType) -> Element:
     whole = elements.truncate(op, element)
-    if whole is None:
-        return None
+    if whole is None or (BITS[dtype] < 8 and whole != element):
+        return None  # below 8 bits onnxruntime rounds to the nearest integer
     if isinstance(whole, int):
         wrapped = elements.wrap(whole, dtype)
         # The types below 8 bits are packed: what a runtime does with a number that does not fit is its own affair.
