@@ -143,8 +143,7 @@ def _scan_operands(
 
 def _is_open(state: Value, local: set[str]) -> bool:
     """True for a tensor whose rank or some dim nobody can tell outside the body."""
-    if not isinstance(state, SymbolicTensor):
-        return False
+    assert isinstance(state, SymbolicTensor), "all operands are tensors"
     return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
 
 

@@ -106,7 +106,7 @@ def follow(
             floats.follow_float(node, own, moves, inputs, result, frame, scope)
         return
     values = result.values
-    if values is not None and result.dtype is not DType.BOOL and None not in values.flat:
+    if values is not None and None not in values.flat:
         return  # the elements say it all
     if any(a.ref_attr_name for a in node.attribute):
         return
@@ -204,7 +204,7 @@ def _some(trace: Trace | None) -> Trace | None:
 
 
 def _is_point(part: Part) -> bool:
-    return part.exact and part.span.lo is not None and part.span.lo == part.span.hi
+    return part.exact and part.span.lo == part.span.hi
 
 
 def _picked(visit: Visit) -> Trace | None:
