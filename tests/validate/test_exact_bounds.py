@@ -355,6 +355,136 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         [x(1) | {"z": [0]}, x(8) | {"z": []}],
         [x(7) | {"z": []}],
     ),
+    "counter times a size, nobody knows which way": (
+        "float[N] x, float s",
+        f"{ROWS} k = Sub (one, rows) y = Loop (t, , s) "
+        "<body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "j = Mul (i, k) r = Gather (x, j) w = Add (v, r) }>",
+        f"int64 t = {{3}}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(1) | {"s": 0}, x(2) | {"s": 0}],
+        [x(3) | {"s": 0}, x(0) | {"s": 0}],
+    ),
+    **{
+        f"counter in {steps}": (
+            "float[N] x, float s",
+            "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+            f"{steps} r = Gather (x, j) w = Add (v, r) }}>",
+            "int64 n = {3}, int64 two = {2}, int64 four = {4}",
+            kind,
+            condition,
+            [x(rows) | {"s": 0}],
+            [x(rows - 1) | {"s": 0}],
+        )
+        for steps, kind, condition, rows in (
+            ("j = Sub (two, i)", Kind.CONDITIONAL, "N >= 3", 3),
+            ("j = Mul (i, two)", Kind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (four, k)", Kind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (two, k)", Kind.CONDITIONAL, "N >= 2 and N >= 3", 3),
+            ("j = Mul (i, i)", Kind.UNDECIDED, "", 5),
+            ("j = Add (i, four)", Kind.CONDITIONAL, "N >= 7", 7),
+        )
+    },
+    "counter of rows that grow with it": (
+        "float[N] x, float s",
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "e = Add (i, one) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
+        f"int64 n = {{3}}, {ONE}, int64[1] first = {{0}}",
+        Kind.PROVED,
+        "",
+        [x(1) | {"s": 0}],
+        [],
+    ),
+    "counter of rows that shrink with it": (
+        "float[N] x, float s",
+        f"{ROWS} y = Loop (t, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) {{ d = Identity (c) "
+        "e = Sub (rows, i) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
+        "int64 t = {3}, int64[1] first = {0}",
+        Kind.UNDECIDED,
+        "",
+        [x(5) | {"s": 0}],
+        [x(4) | {"s": 0}],
+    ),
+    "counter of a loop until its condition": (
+        "float[N] x, float s",
+        f"{ROWS} g = Less (zero, rows) y = Loop (, g, s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
+        "{ e = Add (i, one) d = Less (e, rows) r = Gather (x, i) w = Add (v, r) }>",
+        f"{ZERO}, {ONE}",
+        Kind.PROVED,
+        "",
+        [x(3) | {"s": 0}, x(0) | {"s": 0}],
+        [],
+    ),
+    "counter of a scan": (
+        "float[N] x, float[M] z",
+        "q, y = Scan <num_scan_inputs = 1, body = b (int64 v, float e) => (int64 w, float r) "
+        "{ w = Add (v, one) r = Gather (x, v) }> (zero, x)",
+        f"{ZERO}, {ONE}",
+        Kind.PROVED,
+        "",
+        [x(3) | {"z": []}],
+        [],
+    ),
+    "in a body for each member of a sequence, in a loop": (
+        "float[N] x, float s, bool p",
+        "q = If (p) <then_branch = a () => (u) { u = SequenceConstruct (s) }, "
+        "else_branch = h () => (g) { g = SequenceEmpty <dtype = 1> () }> y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
+        "{ d = Identity (c) l = SequenceMap (q) <body = e (float m) => (float r) { r = Gather (x, i) }> "
+        "w = Identity (v) }>",
+        "int64 n = {3}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"s": 0, "p": False}],
+        [x(2) | {"s": 0, "p": True}],
+    ),
+    "both columns past the end": (
+        "float[9, 7] x, float[M, 2, 4] z",
+        "a = ArgMax <axis = 2, keepdims = 0> (z) i = Add (a, nine) y = GatherND (x, i)",
+        "int64 nine = {9}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [{"z": np.zeros((1, 2, 4))}],
+    ),
+    "the second column past the end": (
+        "float[20, 7] x, float[M, 2, 4] z",
+        "a = ArgMax <axis = 2, keepdims = 0> (z) i = Add (a, nine) y = GatherND (x, i)",
+        "int64 nine = {9}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [{"z": np.zeros((1, 2, 4))}],
+    ),
+    "numbers in two columns": (
+        "float[3, 4] x, float[M] z",
+        "m = Size (z) l = Mul (m, two) r = Range (zero, l, one) i = Reshape (r, pairs) y = GatherND (x, i)",
+        f"{ZERO}, {ONE}, int64 two = {{2}}, int64[2] pairs = {{-1, 2}}",
+        Kind.UNDECIDED,
+        "",
+        [{"z": [0, 0]}],
+        [{"z": [0, 0, 0]}],
+    ),
+    "two parts in two columns": (
+        "float[9, 7] x, int64[M] i, float[K, 4] z",
+        "a = ArgMax <axis = 1, keepdims = 0> (z) b = Add (a, nine) c = Concat <axis = 0> (i, b) "
+        "j = Reshape (c, pairs) y = GatherND (x, j)",
+        "int64 nine = {9}, int64[2] pairs = {-1, 2}",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [1, 2], "z": np.zeros((0, 4))}],
+        [{"i": [1, 2], "z": np.zeros((2, 4))}],
+    ),
+    "no index, no rows": ("float[0] x, int64[0] i", "y = Gather (x, i)", ONE, Kind.PROVED, "", [{}], []),
+    "one index where there are any": (
+        "float[N] x, int64[M] i",
+        "s = Shape (i) r = Squeeze (s) l = Sub (r, one) j = Expand (l, s) y = Gather (x, j)",
+        ONE,
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"i": [0, 0]}, x(0) | {"i": []}],
+        [x(1) | {"i": [0, 0]}],
+    ),
 }
 
 
