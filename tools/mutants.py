@@ -94,18 +94,16 @@ class Server:
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
-        asked, self._questions = os.pipe()
-        self._answers, answered = os.pipe()
+        asked, questions = os.pipe()
+        answers, answered = os.pipe()
         output = tree / "output.txt"
         with output.open("w") as stream:
             variables = {"REACH_SERVE": f"{asked},{answered}"}
             arguments = ["-m", "pytest", f"--basetemp={tree / 'temporary'}"]
-            self.process = started(
-                tree, arguments, variables, stdout=stream, stderr=stream, pass_fds=(asked, answered)
-            )
+            self.process = started(tree, arguments, variables, stdout=stream, stderr=stream, pass_fds=(asked, answered))
         os.close(asked)
         os.close(answered)
-        self.questions, self.answers = os.fdopen(self._questions, "w"), os.fdopen(self._answers)
+        self.questions, self.answers = os.fdopen(questions, "w"), os.fdopen(answers)
         if self.answers.readline() != "ready\n":
             sys.exit(f"the tests are not collected:\n{output.read_text()[-4000:]}")
 
@@ -167,18 +165,21 @@ class Selection:
 
     def of(self, place: Place) -> list[str]:
         """The tests that reach a place, quick and specific ones first, as many as the seconds are enough for."""
-        lines = {(place.file, line) for line in place.lines}
+        levels = [{(place.file, line) for line in place.lines}]
         names, known = place.names, place.names
         if names:
-            lines.clear()
+            levels.clear()
         while names:
             used, more = users(names, self.trees)
-            lines |= used
+            levels.append(used)
             names, known = more - known, known | more
-        found = set().union(*(self.by_line.get(line, set()) for line in lines))
+        found: dict[str, None] = {}  # those of who uses a name first, then those of who uses that
+        for lines in levels:
+            tests = set().union(*(self.by_line.get(line, set()) for line in lines))
+            found |= dict.fromkeys(sorted(tests, key=self.weight))
         chosen: list[str] = []
         total = 0.0
-        for test in sorted(found, key=self.weight):
+        for test in found:
             total += self.tests[test]["seconds"]
             if chosen and total > self.seconds:
                 break
@@ -199,9 +200,8 @@ def judged(place: Place, source: bytes, server: Server, selection: Selection) ->
     start = time.perf_counter()
     (server.tree / place.file).write_bytes(place.applied(source))
     try:
-        if place.function:
-            result, test = server.ask(place, chosen, seconds)
-        else:
+        result, test = server.ask(place, chosen, seconds) if place.function else ("unfit", "")
+        if result == "unfit":
             result, test = anew(server.tree, chosen, seconds)
     finally:
         (server.tree / place.file).write_bytes(source)

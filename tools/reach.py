@@ -8,6 +8,7 @@ REACH_SERVE    two file descriptors, `in,out`: collects once, then answers quest
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import json
@@ -15,12 +16,15 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
 
 RECORD, SELECT, SERVE = (os.environ.get(f"REACH_{name}") for name in ("RECORD", "SELECT", "SERVE"))
+UNFIT = 3
+"""The exit code of a child that has asked no test."""
 _seconds: dict[str, float] = {}
 _failed: set[str] = set()
 
@@ -88,7 +92,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     caches = []
     for found in gc.get_objects():
         if isinstance(found, FunctionType):
-            functions.setdefault((found.__code__.co_filename, found.__code__.co_qualname), []).append(found)
+            functions.setdefault((found.__code__.co_filename, found.__qualname__), []).append(found)
         elif isinstance(found, functools._lru_cache_wrapper) and found.__module__.startswith("gather_infer"):
             caches.append(found)
     gc.freeze()  # so that children share it
@@ -107,15 +111,18 @@ def forked(
 ) -> dict[str, str]:
     """The result of some tests in a child process where one function has the code that its file has now.
 
+    "unfit" when it cannot be given that code: a closure with other variables, say.
+
     question   `file`, the qualified name of the `function`, and for how many `seconds` the child may run
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        code = 1
+        code = UNFIT
         try:
             os.setsid()
             _exchange(question["file"], question["function"], functions)
+            code = 1
             for item, following in zip(items, [*items[1:], None], strict=True):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if _failed:
@@ -131,16 +138,15 @@ def forked(
     while not ended and time.monotonic() < last:
         ended, status = os.waitpid(child, os.WNOHANG)
         time.sleep(0 if ended else 0.02)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # with the processes that tests have started
-    except ProcessLookupError:
-        pass
     if not ended:
         os.waitpid(child, 0)
     with os.fdopen(reading) as stream:
         test = stream.read()
-    result = "timed out" if not ended else "survived" if status == 0 else "killed"
-    return {"result": result, "test": test or f"status {status}"}
+    exit_code = os.waitstatus_to_exitcode(status)
+    result = "timed out" if not ended else {0: "survived", UNFIT: "unfit"}.get(exit_code, "killed")
+    return {"result": result, "test": test or f"exit code {exit_code}"}
 
 
 def _exchange(file: str, name: str, functions: dict[tuple[str, str], list[FunctionType]]) -> None:
@@ -149,11 +155,14 @@ def _exchange(file: str, name: str, functions: dict[tuple[str, str], list[Functi
     A file that nobody has imported yet needs no exchange.
     """
     changed: dict[str, list[CodeType]] = {}
-    pending = [compile(Path(file).read_bytes(), file, "exec")]
+    pending = [("", compile(Path(file).read_bytes(), file, "exec"))]
     while pending:
-        code = pending.pop()
-        changed.setdefault(code.co_qualname, []).append(code)
-        pending += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        prefix, code = pending.pop()
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                qualname = f"{prefix}{inner.co_name}"
+                changed.setdefault(qualname, []).append(inner)
+                pending.append((f"{qualname}.<locals>." if inner.co_flags & CO_OPTIMIZED else f"{qualname}.", inner))
     for (of, qualname), found in functions.items():
         if of == file and (qualname == name or qualname.startswith(f"{name}.<locals>")):
             places = sorted({function.__code__.co_firstlineno for function in found})

@@ -241,7 +241,9 @@ def rendered(inference: Inference) -> str:
         if isinstance(value, SymbolicTensor) and value.span is not None:
             said[-1] += f" in [{value.span.lo}, {value.span.hi}]"
     said += [str(a) for a in inference.assumptions]
-    return re.sub(rf"\b({'|'.join(inference.causes) or '-'})\b", lambda name: name[0].rstrip("_0123456789"), "; ".join(said))
+    return re.sub(
+        rf"\b({'|'.join(inference.causes) or '-'})\b", lambda name: name[0].rstrip("_0123456789"), "; ".join(said)
+    )
 
 
 def runs_of(inference: Inference, nodes: str) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
 from gather_infer import infer

@@ -67,9 +67,14 @@ def test_members_of_a_sequence_have_sizes_of_their_own() -> None:
             y = SequenceAt(q, none) z = SequenceAt(q, one) }""")
     )
     inference = infer(proto)
-    values = Runtime(proto).run({"q": [np.ones((n, 3), np.float32) for n in (2, 5)]})
+    members: Any = [np.ones((n, 3), np.float32) for n in (2, 5)]
+    values = Runtime(proto).run({"q": members})
     assert compare(inference, values, {}).wrong == []
-    rows = [value.shape[0] for value in (inference["y"], inference["z"]) if isinstance(value, SymbolicTensor) and value.shape]
+    rows = [
+        value.shape[0]
+        for value in (inference["y"], inference["z"])
+        if isinstance(value, SymbolicTensor) and value.shape
+    ]
     assert len(set(rows)) == 2
 
 
@@ -138,7 +143,8 @@ def test_what_several_declared_symbols_stand_for() -> None:
     """Each is said once, wherever it stands; what is named after an input stands for itself."""
     proto = graph([node("Concat", "x x", "y", axis=1), node("Concat", "x x x", "z", axis=0), node("Abs", "x", "w")])
     del proto.graph.output[:]
-    for name, dims in {"y": ["N", "K"], "z": ["L", 3], "w": ["M", "J"], "x": ["M", 3]}.items():
+    stated: dict[str, list[str | int]] = {"y": ["N", "K"], "z": ["L", 3], "w": ["M", "J"], "x": ["M", 3]}
+    for name, dims in stated.items():
         proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
     assert [d.message for d in infer(proto).diagnostics] == ["K = 6", "L = 3*N", "M = N", "J = 3"]
 

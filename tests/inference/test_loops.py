@@ -139,11 +139,17 @@ def test_states_that_hand_on_more_changes_than_are_tried(name: str) -> None:
     )
     assert str(infer(proto)["y0"]).removeprefix("?") == known
     runtime = ReferenceEvaluator(proto)
-    found = {(r.dtype, r.shape) for m in (0, 9) for r in runtime.run(None, {"x": np.ones((1, 3), np.float32), "m": np.array(m)})}
+    found = {
+        (r.dtype, r.shape)
+        for m in (0, 9)
+        for r in runtime.run(None, {"x": np.ones((1, 3), np.float32), "m": np.array(m)})
+    }
     assert len(found) == 2
 
 
-@pytest.mark.parametrize(("axis", "message"), [(2, "scan axis 2 is outside [-2, 1]"), (-3, "scan axis -3 is outside [-2, 1]")])
+@pytest.mark.parametrize(
+    ("axis", "message"), [(2, "scan axis 2 is outside [-2, 1]"), (-3, "scan axis -3 is outside [-2, 1]")]
+)
 def test_an_axis_that_the_stack_does_not_have(axis: int, message: str) -> None:
     proto = untyped(
         model(f"""(float[N, 3] x) => (y) {{

@@ -55,7 +55,9 @@ def test_an_access_in_the_body_is_recorded_once() -> None:
     assert [(a.op_type, a.indices) for a in infer(proto).accesses] == [("Gather", "t")]
 
 
-@pytest.mark.parametrize(("members", "least"), [("SequenceConstruct(x, x)", 6), ("Split", None), ("SequenceEmpty<dtype = 1>()", None)])
+@pytest.mark.parametrize(
+    ("members", "least"), [("SequenceConstruct(x, x)", 6), ("Split", None), ("SequenceEmpty<dtype = 1>()", None)]
+)
 def test_what_a_member_implies_holds_where_there_is_one(members: str, least: int | None) -> None:
     """The body reads row 5 of w: there are six, unless no member is there to ask for it."""
     made = "SplitToSequence<axis = 0>(x, one)" if members == "Split" else members

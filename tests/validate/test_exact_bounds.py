@@ -429,7 +429,8 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
     "in a body for each member of a sequence, in a loop": (
         "float[N] x, float s, bool p",
         "q = If (p) <then_branch = a () => (u) { u = SequenceConstruct (s) }, "
-        "else_branch = h () => (g) { g = SequenceEmpty <dtype = 1> () }> y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
+        "else_branch = h () => (g) { g = SequenceEmpty <dtype = 1> () }> "
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
         "{ d = Identity (c) l = SequenceMap (q) <body = e (float m) => (float r) { r = Gather (x, i) }> "
         "w = Identity (v) }>",
         "int64 n = {3}",
@@ -556,7 +557,8 @@ DETAILS = {
     ),
     "undecided": (
         "float[9] x, int64[M] i, int64[M] j", "k = Add (i, j) y = Gather (x, k)", ONE, "note",
-        "it is not known whether every index is in bounds: indices are computed from data; indices in [..., ...], the axis has 9 rows",
+        "it is not known whether every index is in bounds: indices are computed from data; "
+        "indices in [..., ...], the axis has 9 rows",
         ("data x: float32[9], axis 0",),
     ),
     "a tree": (
