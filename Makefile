@@ -12,7 +12,7 @@ lint:
 oracle:
 	pytest -m oracle
 
-# small changes of the source that a test has to notice; needs '.[mutants]', an hour on two cores
+# small changes of the source that a test has to notice; needs '.[mutants]', and the suite once under coverage
 mutants:
 	python tools/mutants.py --places 100 --seed 1
 

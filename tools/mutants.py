@@ -4,8 +4,10 @@
 
 Works on copies in a temporary folder; the tree itself is only read. The whole suite runs once under coverage, which
 tells what each test reaches (`--reach FILE` keeps that, and reads it back as long as the sources are the same). Each
-changed copy then runs the tests that reach the place, quick and specific ones first, until one fails. A test that fails
-without any change takes no part. Exits with 1 when fewer than `--least` percent of the changes are noticed.
+change then is asked by the tests that reach the place, quick and specific ones first, until one fails: those of a
+function in children of a process that has collected all tests, those of what runs at import in a process of their own.
+A test that fails without any change takes no part. Exits with 1 when fewer than `--least` percent of the changes are
+noticed.
 """
 
 from __future__ import annotations
@@ -65,15 +67,19 @@ def copied(to: Path) -> Path:
     return to
 
 
-def run_tests(tree: Path, arguments: list[str], variables: dict[str, str], seconds: float | None) -> tuple[int, str]:
-    """The exit code and the output of pytest in a tree; -1 when the seconds are over."""
+def started(tree: Path, arguments: list[str], variables: dict[str, str], **options: Any) -> subprocess.Popen[str]:
+    """A pytest in a tree."""
     environment = {**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tools'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, *arguments, "-p", "reach", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line"],
         cwd=tree, env={**environment, **variables}, text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)), **options,
     )  # fmt: skip
+
+
+def run_tests(tree: Path, arguments: list[str], variables: dict[str, str], seconds: float | None) -> tuple[int, str]:
+    """The exit code and the output of pytest in a tree; -1 when the seconds are over."""
+    process = started(tree, arguments, variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -83,9 +89,41 @@ def run_tests(tree: Path, arguments: list[str], variables: dict[str, str], secon
     return process.returncode, output
 
 
+class Server:
+    """A pytest in a tree that has collected all tests and runs some of them in children, with a function changed."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        asked, questions = os.pipe()
+        answers, answered = os.pipe()
+        output = tree / "output.txt"
+        with output.open("w") as stream:
+            variables = {"REACH_SERVE": f"{asked},{answered}"}
+            arguments = ["-m", "pytest", f"--basetemp={tree / 'temporary'}"]
+            self.process = started(tree, arguments, variables, stdout=stream, stderr=stream, pass_fds=(asked, answered))
+        os.close(asked)
+        os.close(answered)
+        self.questions, self.answers = os.fdopen(questions, "w"), os.fdopen(answers)
+        if self.answers.readline() != "ready\n":
+            sys.exit(f"the tests are not collected:\n{output.read_text()[-4000:]}")
+
+    def ask(self, place: Place, tests: list[str], seconds: float) -> tuple[str, str]:
+        """The result, and the test that failed, of what now is in the place's file."""
+        question = {
+            "file": str(self.tree / place.file), "function": place.function, "tests": tests, "seconds": seconds,
+        }  # fmt: skip
+        print(json.dumps(question), file=self.questions, flush=True)
+        answer = json.loads(self.answers.readline())
+        return answer["result"], answer["test"]
+
+    def close(self) -> None:
+        self.questions.close()
+        self.process.wait()
+
+
 def fingerprint(tree: Path) -> str:
     """Of all that decides which test reaches what."""
-    found = sources(tree, ("gather_infer", "cli", "tests", "tools"))
+    found = sources(tree, ("gather_infer", "cli", "tests"))
     return hashlib.sha256(
         b"\0".join(part for name, text in found.items() for part in (name.encode(), text))
     ).hexdigest()
@@ -127,18 +165,21 @@ class Selection:
 
     def of(self, place: Place) -> list[str]:
         """The tests that reach a place, quick and specific ones first, as many as the seconds are enough for."""
-        lines = {(place.file, line) for line in place.lines}
+        levels = [{(place.file, line) for line in place.lines}]
         names, known = place.names, place.names
         if names:
-            lines.clear()
+            levels.clear()
         while names:
             used, more = users(names, self.trees)
-            lines |= used
+            levels.append(used)
             names, known = more - known, known | more
-        found = set().union(*(self.by_line.get(line, set()) for line in lines))
+        found: dict[str, None] = {}  # those of who uses a name first, then those of who uses that
+        for lines in levels:
+            tests = set().union(*(self.by_line.get(line, set()) for line in lines))
+            found |= dict.fromkeys(sorted(tests, key=self.weight))
         chosen: list[str] = []
         total = 0.0
-        for test in sorted(found, key=self.weight):
+        for test in found:
             total += self.tests[test]["seconds"]
             if chosen and total > self.seconds:
                 break
@@ -150,25 +191,32 @@ class Selection:
         return found["seconds"] * sum(map(len, found["lines"].values())), test
 
 
-def judged(place: Place, source: bytes, tree: Path, selection: Selection) -> Outcome:
+def judged(place: Place, source: bytes, server: Server, selection: Selection) -> Outcome:
     """The outcome of one change, made in a copy and taken back there."""
     chosen = selection.of(place)
     if not chosen:
         return Outcome(place, "not reached", 0, 0)
+    seconds = START + SLOWER * sum(selection.tests[test]["seconds"] for test in chosen)
+    start = time.perf_counter()
+    (server.tree / place.file).write_bytes(place.applied(source))
+    try:
+        result, test = server.ask(place, chosen, seconds) if place.function else ("unfit", "")
+        if result == "unfit":
+            result, test = anew(server.tree, chosen, seconds)
+    finally:
+        (server.tree / place.file).write_bytes(source)
+    return Outcome(place, result, len(chosen), time.perf_counter() - start, test)
+
+
+def anew(tree: Path, chosen: list[str], seconds: float) -> tuple[str, str]:
+    """The result of some tests in a process of their own, and the one that failed."""
     (tree / "select.txt").write_text("\n".join(chosen))
     files = list(dict.fromkeys(test.partition("::")[0] for test in chosen))
-    usual = sum(selection.tests[test]["seconds"] for test in chosen)
-    start = time.perf_counter()
-    (tree / place.file).write_bytes(place.applied(source))
-    try:
-        variables = {"REACH_SELECT": str(tree / "select.txt")}
-        code, output = run_tests(tree, ["-m", "pytest", "-x", *files], variables, START + SLOWER * usual)
-    finally:
-        (tree / place.file).write_bytes(source)
-    seconds = time.perf_counter() - start
+    variables = {"REACH_SELECT": str(tree / "select.txt")}
+    code, output = run_tests(tree, ["-m", "pytest", "-x", *files], variables, seconds)
     result = {0: "survived", -1: "timed out"}.get(code, "killed")
     failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return Outcome(place, result, len(chosen), seconds, failed[0] if failed else f"exit code {code}")
+    return result, failed[0] if failed else f"exit code {code}"
 
 
 def show(number: int, outcome: Outcome, source: bytes, *, is_long: bool) -> None:
@@ -207,25 +255,27 @@ def main() -> int:
         return 0
 
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        trees: queue.Queue[Path] = queue.Queue()
+        servers: queue.Queue[Server] = queue.Queue()
         copies = [copied(Path(folder) / str(number)) for number in range(options.workers)]
         tests = reach(copies[0], options.reach)
         selection = Selection(tests, {file: ast.parse(text) for file, text in texts.items()}, options.seconds)
         for copy in copies:
-            trees.put(copy)
+            servers.put(Server(copy))
 
         def work(place: Place) -> Outcome:
-            tree = trees.get()
+            server = servers.get()
             try:
-                return judged(place, texts[place.file], tree, selection)
+                return judged(place, texts[place.file], server, selection)
             finally:
-                trees.put(tree)
+                servers.put(server)
 
         outcomes = []
         with ThreadPoolExecutor(options.workers) as pool:
             for number, outcome in enumerate(pool.map(work, drawn), 1):
                 show(number, outcome, texts[outcome.place.file], is_long=False)
                 outcomes.append(outcome)
+        while not servers.empty():
+            servers.get().close()
     noticed = sum(outcome.result in ("killed", "timed out") for outcome in outcomes)
     counts = {result: sum(o.result == result for o in outcomes) for result in sorted({o.result for o in outcomes})}
     score = 100 * noticed / max(1, len(outcomes))

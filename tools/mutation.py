@@ -44,6 +44,7 @@ class Place:
     start, end, text   the bytes of the file that are replaced, and what takes their place
     lines    the lines of the innermost statement, of a compound one its header: who runs these reaches the place
     names    outside functions, what the statement defines: who uses these reaches the place
+    function   the qualified name of the outermost function whose code has the place; empty where none has
     """
 
     file: str
@@ -54,6 +55,7 @@ class Place:
     text: bytes
     lines: tuple[int, ...]
     names: frozenset[str]
+    function: str
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.text + source[self.end :]
@@ -86,6 +88,7 @@ class _Finder(ast.NodeVisitor):
         self.places: list[Place] = []
         self.scopes: list[ast.ClassDef | Function] = []
         self.statement: ast.stmt | None = None
+        self.is_default = False
         self.starts = [0]
         for line in source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
@@ -107,14 +110,17 @@ class _Finder(ast.NodeVisitor):
         return at + match.start(), at + match.end()
 
     def note(self, kind: str, start: int, end: int, text: bytes) -> None:
-        function = next((s for s in reversed(self.scopes) if isinstance(s, Function)), None)
+        outermost = next((at for at, s in enumerate(self.scopes) if isinstance(s, Function)), None)
         names: frozenset[str] = frozenset()
-        if function is None:
+        function = ""
+        if outermost is None:
             names = frozenset(_defined(self.statement)) if self.statement is not None else frozenset()
             names |= {s.name for s in self.scopes}
+        elif not self.is_default:
+            function = ".".join(s.name for s in self.scopes[: outermost + 1])
         within = ".".join(s.name for s in self.scopes)
         lines = () if self.statement is None else tuple(_header(self.statement))
-        self.places.append(Place(self.file, within, kind, start, end, text, lines, names))
+        self.places.append(Place(self.file, within, kind, start, end, text, lines, names, function))
 
     # what is left out
 
@@ -139,9 +145,11 @@ class _Finder(ast.NodeVisitor):
             self.visit(child)
         # a default is evaluated once, but decides in the body
         self.statement = node.body[is_docstring] if len(node.body) > is_docstring else first
+        outer, self.is_default = self.is_default, True
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self.visit(default)
+        self.is_default = outer
         self.scopes.pop()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:

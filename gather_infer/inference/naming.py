@@ -68,10 +68,8 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
 
 def mentions_generated(model: ModelProto, scopes: Scopes, generated: Iterable[str]) -> bool:
     """True when a dim that stays in the file has a generated symbol's name, and that symbol is not what it means."""
-    names = set(generated)
-    if not names or names.isdisjoint(names_of_dims(model)):  # as nearly always
-        return False
-    return not names.isdisjoint(names_in(foreign(model, scopes)))
+    names = names_of_dims(model).intersection(generated)  # nearly always empty
+    return bool(names) and not names.isdisjoint(names_in(foreign(model, scopes)))
 
 
 def foreign(model: ModelProto, scopes: Scopes) -> set[str]:

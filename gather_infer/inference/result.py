@@ -70,7 +70,7 @@ class Access:
     data_type: Value
     indices_type: Value
     result_type: Value
-    evidence: Evidence | None = field(default=None, compare=False, repr=False)
+    evidence: Evidence | None = field(compare=False, repr=False)
 
     @property
     def axis(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
 from gather_infer import infer
@@ -128,10 +128,10 @@ def test_a_branch_that_never_runs_may_break_the_rules_of_sizes() -> None:
     assert "GI210" in [code for code, _ in found(unknown)] or "GI212" in [code for code, _ in found(unknown)]
 
 
-def test_nesting_past_the_limit() -> None:
+def nested(depth: int) -> ModelProto:
     proto = graph([])
     body = proto.graph
-    for _ in range(300):
+    for _ in range(depth):
         inner = body.node.add(op_type="If", input=["c"], output=["v"])
         for name in ("else_branch", "then_branch"):
             attribute = inner.attribute.add(name=name, type=AttributeProto.GRAPH)
@@ -142,17 +142,31 @@ def test_nesting_past_the_limit() -> None:
     body.node.add(op_type="Abs", input=["x"], output=["v"])
     proto.graph.node.append(node("Neg", "x", "z"))
     proto.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    proto.graph.output.add(name="v")
+    return proto
+
+
+@pytest.mark.parametrize("depth", [41, 300])
+def test_nesting_past_the_limit(depth: int) -> None:
+    proto = nested(depth)
     assert found(proto) == [("GI108", "subgraphs and calls nest deeper than 40")]
     assert shapes(proto)["z"] == "float32[N, 3]"
+    assert infer(infer(proto).annotated())["z"] == infer(proto)["z"]
 
 
-def test_calls_past_the_limit() -> None:
-    chain = [f"{CALL} f{i} (a) => (b) {{ b = local.f{i + 1}(a) }}" for i in range(300)]
-    last = f"{CALL} f300 (a) => (b) {{ b = Abs(a) }}"
+def test_nesting_as_deep_as_it_may() -> None:
+    assert found(nested(40)) == []
+    assert shapes(nested(40))["v"] == "float32[N, 3]"
+
+
+@pytest.mark.parametrize("depth", [39, 40, 300])
+def test_calls_past_the_limit(depth: int) -> None:
+    chain = [f"{CALL} f{i} (a) => (b) {{ b = local.f{i + 1}(a) }}" for i in range(depth)]
+    last = f"{CALL} f{depth} (a) => (b) {{ b = Abs(a) }}"
     proto = model(
         "(float[N, 3] x) => (y) { y = local.f0(x) }", functions=" ".join([*chain, last]), domains=', "local" : 1'
     )
-    assert found(proto) == [("GI108", "subgraphs and calls nest deeper than 40")]
+    assert found(proto) == ([("GI108", "subgraphs and calls nest deeper than 40")] if depth >= 40 else [])
 
 
 def test_loops_in_loops_do_not_take_forever() -> None:

@@ -206,6 +206,16 @@ def test_a_constant_of_the_callers_is_what_its_rule_says_each_time() -> None:
     assert inference["a"] != inference["b"]
 
 
+def test_what_another_domain_calls_alike_is_another_operator() -> None:
+    """The size of NonZero depends on data and is kept for the next NonZero of x; `local.NonZero` is what its rule says."""
+    rules = RuleSet("local")
+    rules.rule("NonZero")(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
+    body = "(float[N] x) => (c) { a = NonZero(x) b = local.NonZero(x) c = NonZero(x) }"
+    inference = infer(model(body, domains=', "local": 1'), rules=[rules])
+    assert str(inference["b"]) == "float32[N]"
+    assert inference["a"] == inference["c"]
+
+
 def test_numbers_that_are_equal_and_different_are_kept_apart() -> None:
     """An attribute of an operator that no schema knows may be 1 or 1.0."""
     rules = RuleSet("local")

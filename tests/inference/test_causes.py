@@ -65,6 +65,8 @@ def check(inference: Inference) -> set[str]:
         used |= free_symbols(constraint.left) | free_symbols(constraint.right)
     for assumption in inference.assumptions:
         used |= free_symbols(assumption.dim)
+    made_of = {o for name in listed for o in inference.causes[name].operands}
+    assert used | made_of <= given | listed
     reached = set(used)
     while more := {o for name in reached & listed for o in inference.causes[name].operands} - reached:
         reached |= more

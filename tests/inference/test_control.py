@@ -212,6 +212,17 @@ def test_nodes_in_any_order_with_captures() -> None:
     assert str(inference["y"]) == "float32[N, 3]"
 
 
+def test_what_a_body_gives_as_it_is_comes_first() -> None:
+    """The node that makes r is listed behind the If whose branch has r for its output."""
+    proto = model(
+        """(bool t, float[N] x) => (y) {
+          y = If(t) <then_branch = g () => (r) { q = Abs(x) }, else_branch = h () => (r) { s = Neg(x) }>
+          r = Concat<axis = 0>(x, x) }"""
+    )
+    inference = infer(proto)
+    assert (inference.errors, str(inference["y"])) == ((), "float32[2*N]")
+
+
 def test_a_body_that_does_not_fit_is_one_finding() -> None:
     proto = untyped(
         model(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 from gather_infer import infer
-from tests.inference.models import found, graph, model, node, shapes
+from gather_infer.tensor import SymbolicTensor
+from tests.inference.models import found, graph, model, node, shapes, untyped
+from tests.oracle.soundness import Runtime, compare
 
 DIMS: dict[str, Any] = {
     # id: (dim of x, fact of y = x)
@@ -50,11 +53,29 @@ def test_a_very_long_name_and_a_very_long_expression() -> None:
         assert found.shape[1] == 3
 
 
-def test_a_dim_below_minus_one_is_reported() -> None:
+@pytest.mark.parametrize("size", [-2, -7])
+def test_a_dim_below_minus_one_is_reported(size: int) -> None:
     proto = graph([node("Abs", "x", "y")])
-    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = -7
-    assert found(proto) == [("GI109", "a dim of x must be >= 0, is -7; it is taken as unknown")]
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = size
+    assert found(proto) == [("GI109", f"a dim of x must be >= 0, is {size}; it is taken as unknown")]
     assert shapes(proto)["y"] == "float32[N, x.1]"
+
+
+def test_members_of_a_sequence_have_sizes_of_their_own() -> None:
+    proto = untyped(
+        model("""(seq(float[-1, 3]) q) => (y, z) { none = Constant<value_int = 0>() one = Constant<value_int = 1>()
+            y = SequenceAt(q, none) z = SequenceAt(q, one) }""")
+    )
+    inference = infer(proto)
+    members: Any = [np.ones((n, 3), np.float32) for n in (2, 5)]
+    values = Runtime(proto).run({"q": members})
+    assert compare(inference, values, {}).wrong == []
+    rows = [
+        value.shape[0]
+        for value in (inference["y"], inference["z"])
+        if isinstance(value, SymbolicTensor) and value.shape
+    ]
+    assert len(set(rows)) == 2
 
 
 def test_a_declared_difference_is_a_size() -> None:
@@ -116,6 +137,16 @@ def test_a_declared_symbol_that_stands_for_two_dims() -> None:
         proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", "K"]))
     del proto.graph.output[0]
     assert found(proto) == [("GI202", "declared dim K stands for 6 and for 9")]
+
+
+def test_what_several_declared_symbols_stand_for() -> None:
+    """Each is said once, wherever it stands; what is named after an input stands for itself."""
+    proto = graph([node("Concat", "x x", "y", axis=1), node("Concat", "x x x", "z", axis=0), node("Abs", "x", "w")])
+    del proto.graph.output[:]
+    stated: dict[str, list[str | int]] = {"y": ["N", "K"], "z": ["L", 3], "w": ["M", "J"], "x": ["M", 3]}
+    for name, dims in stated.items():
+        proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+    assert [d.message for d in infer(proto).diagnostics] == ["K = 6", "L = 3*N", "M = N", "J = 3"]
 
 
 def test_value_info_of_an_input_changes_nothing() -> None:

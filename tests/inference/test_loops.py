@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
@@ -114,6 +115,47 @@ def test_states_may_have_types_of_their_own() -> None:
     inference = infer(proto)
     assert inference.errors == ()
     assert [str(inference[name]) for name in "yz"] == ["float32[N, 3]", "int64[]"]
+
+
+CHAINS = {
+    # id: (what the last of eight states becomes, type of the first)
+    "of rows": ("Concat<axis = 0>(s7, s7)", "float32[...]"),
+    "of another type": ("Cast<to = 7>(s7)", "[...]"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_states_that_hand_on_more_changes_than_are_tried(name: str) -> None:
+    """Each becomes the next one; onnx's reference evaluator lets them have other types in the end."""
+    last, known = CHAINS[name]
+    given = ", ".join(f"float[p{k}, 3] s{k}" for k in range(8))
+    made = ", ".join(f"float[q{k}, 3] t{k}" for k in range(8))
+    steps = " ".join(f"t{k} = Identity(s{k + 1})" for k in range(7))
+    names = ", ".join(f"y{k}" for k in range(8))
+    proto = untyped(
+        model(f"""(float[N, 3] x, int64 m) => (y0) {{ go = Constant<value = bool {{1}}>()
+            {names} = Loop(m, go, {", ".join("x" * 8)}) <body = b (int64 i, bool c, {given}) => (bool d, {made}) {{
+                d = Identity(c) {steps} t7 = {last} }}> }}""")
+    )
+    assert str(infer(proto)["y0"]).removeprefix("?") == known
+    runtime = ReferenceEvaluator(proto)
+    found = {
+        (r.dtype, r.shape)
+        for m in (0, 9)
+        for r in runtime.run(None, {"x": np.ones((1, 3), np.float32), "m": np.array(m)})
+    }
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"), [(2, "scan axis 2 is outside [-2, 1]"), (-3, "scan axis -3 is outside [-2, 1]")]
+)
+def test_an_axis_that_the_stack_does_not_have(axis: int, message: str) -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x) => (y) {{
+            y = Scan<num_scan_inputs = 1, scan_output_axes = [{axis}], body = b (float[3] r) => (float[3] o) {{ o = Neg(r) }}>(x) }}""")
+    )
+    assert [(d.code, d.message) for d in infer(proto).diagnostics] == [("GI304", message)]
 
 
 AGREE = {

@@ -69,6 +69,14 @@ def test_where_the_results_come_from_takes_part() -> None:
     assert [found.condition for found in verdicts(inference)] == ["-10 <= i < 8", "-10 <= j < 8"]
 
 
+def test_where_the_results_come_from_is_kept_for_the_next_call() -> None:
+    model = calling(
+        "(float[9] t, int64[S] i) => (a, b) { k = f.next (i) l = f.next (i) a = Gather (t, k) b = Gather (t, l) }",
+        '<domain: "f", opset_import: ["" : 17]> next (v) => (w) { one = Constant <value_int = 1> () w = Add (v, one) }',
+    )
+    assert [found.condition for found in verdicts(infer(model))] == ["-10 <= i < 8"] * 2
+
+
 BROKEN = {
     "an undefined name": "w = Add (v, nothing)",
     "a broken specification": "w = Transpose <perm = [5]> (v)",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gather_infer import infer
+from gather_infer.symbolic import symbol
 from gather_infer.tensor import SequenceType
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -52,6 +53,17 @@ def test_an_access_in_the_body_is_recorded_once() -> None:
             y = SequenceMap(two, ids) <body = b (float[a, 3] m, int64[k] t) => (float[k, 3] r) {{ r = Gather(m, t) }}> }}""")
     )
     assert [(a.op_type, a.indices) for a in infer(proto).accesses] == [("Gather", "t")]
+
+
+@pytest.mark.parametrize(
+    ("members", "least"), [("SequenceConstruct(x, x)", 6), ("Split", None), ("SequenceEmpty<dtype = 1>()", None)]
+)
+def test_what_a_member_implies_holds_where_there_is_one(members: str, least: int | None) -> None:
+    """The body reads row 5 of w: there are six, unless no member is there to ask for it."""
+    made = "SplitToSequence<axis = 0>(x, one)" if members == "Split" else members
+    proto = model(f"""(float[N, 3] x, float[M] w) => (y) {{ {HEAD} five = Constant<value_int = 5>() q = {made}
+        y = SequenceMap(q) <body = b (float[a, 3] m) => (float r) {{ r = Gather(w, five) }}> }}""")
+    assert infer(proto).known.bounds(symbol("M")).lo == (least or 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])

@@ -355,6 +355,137 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         [x(1) | {"z": [0]}, x(8) | {"z": []}],
         [x(7) | {"z": []}],
     ),
+    "counter times a size, nobody knows which way": (
+        "float[N] x, float s",
+        f"{ROWS} k = Sub (one, rows) y = Loop (t, , s) "
+        "<body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "j = Mul (i, k) r = Gather (x, j) w = Add (v, r) }>",
+        f"int64 t = {{3}}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(1) | {"s": 0}, x(2) | {"s": 0}],
+        [x(3) | {"s": 0}, x(0) | {"s": 0}],
+    ),
+    **{
+        f"counter in {steps}": (
+            "float[N] x, float s",
+            "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+            f"{steps} r = Gather (x, j) w = Add (v, r) }}>",
+            "int64 n = {3}, int64 two = {2}, int64 four = {4}",
+            kind,
+            condition,
+            [x(rows) | {"s": 0}],
+            [x(rows - 1) | {"s": 0}],
+        )
+        for steps, kind, condition, rows in (
+            ("j = Sub (two, i)", Kind.CONDITIONAL, "N >= 3", 3),
+            ("j = Mul (i, two)", Kind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (four, k)", Kind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (two, k)", Kind.CONDITIONAL, "N >= 2 and N >= 3", 3),
+            ("j = Mul (i, i)", Kind.UNDECIDED, "", 5),
+            ("j = Add (i, four)", Kind.CONDITIONAL, "N >= 7", 7),
+        )
+    },
+    "counter of rows that grow with it": (
+        "float[N] x, float s",
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "e = Add (i, one) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
+        f"int64 n = {{3}}, {ONE}, int64[1] first = {{0}}",
+        Kind.PROVED,
+        "",
+        [x(1) | {"s": 0}],
+        [],
+    ),
+    "counter of rows that shrink with it": (
+        "float[N] x, float s",
+        f"{ROWS} y = Loop (t, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) {{ d = Identity (c) "
+        "e = Sub (rows, i) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
+        "int64 t = {3}, int64[1] first = {0}",
+        Kind.UNDECIDED,
+        "",
+        [x(5) | {"s": 0}],
+        [x(4) | {"s": 0}],
+    ),
+    "counter of a loop until its condition": (
+        "float[N] x, float s",
+        f"{ROWS} g = Less (zero, rows) y = Loop (, g, s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
+        "{ e = Add (i, one) d = Less (e, rows) r = Gather (x, i) w = Add (v, r) }>",
+        f"{ZERO}, {ONE}",
+        Kind.PROVED,
+        "",
+        [x(3) | {"s": 0}, x(0) | {"s": 0}],
+        [],
+    ),
+    "counter of a scan": (
+        "float[N] x, float[M] z",
+        "q, y = Scan <num_scan_inputs = 1, body = b (int64 v, float e) => (int64 w, float r) "
+        "{ w = Add (v, one) r = Gather (x, v) }> (zero, x)",
+        f"{ZERO}, {ONE}",
+        Kind.PROVED,
+        "",
+        [x(3) | {"z": []}],
+        [],
+    ),
+    "in a body for each member of a sequence, in a loop": (
+        "float[N] x, float s, bool p",
+        "q = If (p) <then_branch = a () => (u) { u = SequenceConstruct (s) }, "
+        "else_branch = h () => (g) { g = SequenceEmpty <dtype = 1> () }> "
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
+        "{ d = Identity (c) l = SequenceMap (q) <body = e (float m) => (float r) { r = Gather (x, i) }> "
+        "w = Identity (v) }>",
+        "int64 n = {3}",
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"s": 0, "p": False}],
+        [x(2) | {"s": 0, "p": True}],
+    ),
+    "both columns past the end": (
+        "float[9, 7] x, float[M, 2, 4] z",
+        "a = ArgMax <axis = 2, keepdims = 0> (z) i = Add (a, nine) y = GatherND (x, i)",
+        "int64 nine = {9}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [{"z": np.zeros((1, 2, 4))}],
+    ),
+    "the second column past the end": (
+        "float[20, 7] x, float[M, 2, 4] z",
+        "a = ArgMax <axis = 2, keepdims = 0> (z) i = Add (a, nine) y = GatherND (x, i)",
+        "int64 nine = {9}",
+        Kind.VIOLATED,
+        "",
+        [],
+        [{"z": np.zeros((1, 2, 4))}],
+    ),
+    "numbers in two columns": (
+        "float[3, 4] x, float[M] z",
+        "m = Size (z) l = Mul (m, two) r = Range (zero, l, one) i = Reshape (r, pairs) y = GatherND (x, i)",
+        f"{ZERO}, {ONE}, int64 two = {{2}}, int64[2] pairs = {{-1, 2}}",
+        Kind.UNDECIDED,
+        "",
+        [{"z": [0, 0]}],
+        [{"z": [0, 0, 0]}],
+    ),
+    "two parts in two columns": (
+        "float[9, 7] x, int64[M] i, float[K, 4] z",
+        "a = ArgMax <axis = 1, keepdims = 0> (z) b = Add (a, nine) c = Concat <axis = 0> (i, b) "
+        "j = Reshape (c, pairs) y = GatherND (x, j)",
+        "int64 nine = {9}, int64[2] pairs = {-1, 2}",
+        Kind.UNDECIDED,
+        "",
+        [{"i": [1, 2], "z": np.zeros((0, 4))}],
+        [{"i": [1, 2], "z": np.zeros((2, 4))}],
+    ),
+    "no index, no rows": ("float[0] x, int64[0] i", "y = Gather (x, i)", ONE, Kind.PROVED, "", [{}], []),
+    "one index where there are any": (
+        "float[N] x, int64[M] i",
+        "s = Shape (i) r = Squeeze (s) l = Sub (r, one) j = Expand (l, s) y = Gather (x, j)",
+        ONE,
+        Kind.UNDECIDED,
+        "",
+        [x(2) | {"i": [0, 0]}, x(0) | {"i": []}],
+        [x(1) | {"i": [0, 0]}],
+    ),
 }
 
 
@@ -402,6 +533,51 @@ def test_what_is_surely_enough_covers_every_part() -> None:
     )
     (found,) = by_node(verdicts(gather_infer.infer(model)))
     assert found.reason.endswith("index 128, the axis has N rows; surely in bounds for N >= 129 and -N <= i < N")
+
+
+DETAILS = {
+    # id: (inputs, nodes, constants, severity, message, detail)
+    "violated": (
+        "float[9] x", "y = Gather (x, i)", "int64 i = {9}", "error", "index 9 is outside [-9, 8]",
+        ("data x: float32[9], axis 0",),
+    ),
+    "violated, a range": (
+        "float[9] x, int64[M] i", "j = Clip (i, ten) y = Gather (x, j)", "int64 ten = {10}", "error",
+        "indices in [10, ...] are outside [-9, 8]", ("data x: float32[9], axis 0",),
+    ),
+    "conditional": (
+        "float[1, 9] x, int64[M] i", "y = Gather <axis = 1> (x, i)", ONE, "note",
+        "in bounds only for -9 <= i < 9: its elements are the indices, the axis has 9 rows",
+        ("data x: float32[1, 9], axis 1", "i = 9 is past the end"),
+    ),
+    "conditional on one row": (
+        "float[1] x, int64[M] i", "y = Gather (x, i)", ONE, "note",
+        "in bounds only for -1 <= i < 1: its elements are the indices, the axis has 1 row",
+        ("data x: float32[1], axis 0", "i = 1 is past the end"),
+    ),
+    "undecided": (
+        "float[9] x, int64[M] i, int64[M] j", "k = Add (i, j) y = Gather (x, k)", ONE, "note",
+        "it is not known whether every index is in bounds: indices are computed from data; "
+        "indices in [..., ...], the axis has 9 rows",
+        ("data x: float32[9], axis 0",),
+    ),
+    "a tree": (
+        "int64[T, B, K] x, int64[T, B, K] i, int64[B] l, int64 e", "y = openvino.GatherTree (x, i, l, e)", ONE, "note",
+        "it is not known whether every index is in bounds: GatherTree follows indices that its inputs hold",
+        ("data x: int64[T, B, K]",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DETAILS)
+def test_what_a_finding_says(case: str) -> None:
+    inputs, body, given, severity, message, detail = DETAILS[case]
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17, "openvino": 1]> g ({inputs}) => (y) <{given}> {{ {body} }}'
+    )
+    finding = verdicts(gather_infer.infer(model))[-1].diagnostic()
+    assert finding is not None
+    assert (str(finding.severity), finding.message, finding.detail) == (severity, message, detail)
 
 
 def test_an_index_that_may_be_empty() -> None:

@@ -9,9 +9,9 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer import infer
-from gather_infer.symbolic import evaluate
+from gather_infer.symbolic import Scope, evaluate, maximum, minimum, symbol
 from gather_infer.validate import Elements, Kind, verdicts
-from gather_infer.validate.condition import difference
+from gather_infer.validate.condition import NEVER, at_least_zero, difference
 from tests.inference.models import model
 from tests.validate.access_models import Runner
 
@@ -37,6 +37,8 @@ CONDITIONS: dict[str, Any] = {
     "below 0":                ("i = Sub(four, n)", 9, "N = 14"),
     "a difference":           ("i = Sub(n, m)", 9, "M = 11, N = 1"),
     "the greater":            ("i = Max(n, m)", 9, "M = 9"),
+    "a square or less":       ("k = Mul(n, n) l = Sub(k, n) o = Sub(l, n) i = Range(zero, o, one)", 9, "N = 5"),
+    "a square of a difference": ("d = Sub(n, four) l = Mul(d, d) i = Range(zero, l, one)", 9, "N = 0"),
     "the smaller":            ("i = Min(n, m)", 9, ""),
 }  # fmt: skip
 SIZES = (1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 14, 19, 20, 24)
@@ -94,3 +96,16 @@ def test_a_witness_is_a_legal_size(name: str) -> None:
         assert not Runner(proto, 1).passes(sizes)
         ahead = proto_of(f"{more} i = Identity(zero)", 9)
         assert Runner(ahead, 1).passes(sizes)
+
+
+def test_what_always_holds_is_no_condition() -> None:
+    n, m = symbol("N"), symbol("M")
+    scope = Scope()
+    scope.require(n - 2)
+    for always in (m, n, n - 2, n - 1, n + m - 2, 0, 3, maximum(m, 5), minimum(n - 2, m)):
+        assert list(at_least_zero(always, scope)) == [], always
+    for never in (-1, -m - 1, 1 - n, minimum(m - 5, 1 - n)):
+        assert NEVER in at_least_zero(never, scope), never
+    assert [str(c) for c in at_least_zero(n - 3, scope)] == ["N >= 3"]
+    assert [str(c) for c in at_least_zero(minimum(2 * n - 7, 9 - m), scope)] == ["N >= 4", "M <= 9"]
+    assert next(at_least_zero(4 - 3 * maximum(n, m), scope)) == NEVER

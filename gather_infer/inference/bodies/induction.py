@@ -8,7 +8,7 @@ when the body turns the state of `i` into the state of `i + 1`. A dim that grows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeGuard
 
 from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.inference.state import State
@@ -33,7 +33,7 @@ def induction(
     part   where the next states are among the body's outputs
     """
     context = walker.context
-    tried: dict[tuple[object, ...], str] = {}
+    changing: set[tuple[int, int]] = set()
     state = initial
     for _ in range(MAX_TRIALS):
         if walker.retries >= MAX_RETRIES:
@@ -42,7 +42,7 @@ def induction(
         mark = walker.mark()
         results: list[Value] = run(state)
         revised = [
-            _revise(first, now, after, iteration, context, tried, (k,))
+            _revise(first, now, after, iteration, context, changing, k)
             for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
         ]
         if revised == state:
@@ -68,17 +68,20 @@ def _revise(
     after: Value,
     iteration: Expr,
     context: Context,
-    tried: dict[tuple[object, ...], str],
-    key: tuple[object, ...],
+    changing: set[tuple[int, int]],
+    number: int,
 ) -> Value:
     """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
 
-    first   the state before the loop
-    tried   what has been tried for each dim: "" -> affine in the iteration -> anything
+    first     the state before the loop
+    changing  dims of which nothing is said any more, by the number of the state and the axis
+
+    A size or an element that is no function of the iteration stays the same at first, then grows by the same amount;
+    the amount that the body adds then has the iteration in it, unless it is that one.
     """
     if isinstance(now, SequenceType) and isinstance(after, SequenceType):
         start = first.length if isinstance(first, SequenceType) else None
-        length = _element(start, now.length, after.length, iteration, context, tried, key)
+        length = _element(start, now.length, after.length, iteration, context)
         assert length is None or isinstance(length, (int, Expr)), "a length is a Dim"
         return SequenceType(_members(now, after, iteration, context), length)
     if not (
@@ -94,17 +97,13 @@ def _revise(
         if known_eq(d_after, substitute(d, step), context.scope):
             return d
         assert first.shape is not None, "checked above"
-        slot = (*key, axis)
-        attempt = tried.get(slot, "")
-        if attempt == "":
-            tried[slot] = "affine"
-            growth = d_after - d
-            if is_invariant(growth, context, iteration):
-                return first.shape[axis] + iteration * growth
-        if attempt != "anything":
-            tried[slot] = "anything"
-            return context.fresh("it changes from iteration to iteration", stem="state")
-        return d  # a symbol about which nothing is said covers every size
+        if (number, axis) in changing:
+            return d  # a symbol about which nothing is said covers every size
+        growth = d_after - d
+        if is_invariant(growth, context, iteration):
+            return first.shape[axis] + iteration * growth
+        changing.add((number, axis))
+        return context.fresh("it changes from iteration to iteration", stem="state")
 
     shape = tuple(dim(axis, *pair) for axis, pair in enumerate(zip(now.shape, after.shape, strict=True)))
     values = None
@@ -113,10 +112,8 @@ def _revise(
         new = [None] * now.values.size if after.values is None else list(after.values.flat)
         if len(new) != now.values.size:
             new = [None] * now.values.size
-        for position, (base, element, element_after) in enumerate(
-            zip(first.values.flat, now.values.flat, new, strict=True)
-        ):
-            flat.append(_element(base, element, element_after, iteration, context, tried, (*key, "value", position)))
+        for base, element, element_after in zip(first.values.flat, now.values.flat, new, strict=True):
+            flat.append(_element(base, element, element_after, iteration, context))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
     return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
@@ -134,30 +131,19 @@ def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: C
     return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
 
 
-def _element(
-    base: object,
-    now: object,
-    after: object,
-    iteration: Expr,
-    context: Context,
-    tried: dict[tuple[object, ...], str],
-    key: tuple[object, ...],
-) -> object:
+def _element(base: object, now: object, after: object, iteration: Expr, context: Context) -> object:
     """The hypothesis of one element: unchanged, growing by the same amount each time, or unknown."""
-    if now is None or after is None:
-        return None
-    if isinstance(now, (bool, float)) or isinstance(after, (bool, float)):
+    if not (_is_size(base) and _is_size(now) and _is_size(after)):
         return now if type(now) is type(after) and repr(now) == repr(after) else None
-    assert isinstance(now, (int, Expr)), "elements are numbers, expressions or None"
-    if not isinstance(after, (int, Expr)) or not isinstance(base, (int, Expr)):
-        return None
     if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
         return now
-    if key in tried:
-        return None
-    tried[key] = "affine"
     growth = after - now
     return base + iteration * growth if is_invariant(growth, context, iteration) else None
+
+
+def _is_size(element: object) -> TypeGuard[Dim]:
+    """False for what never grows: bools, floats, quotients, and what is not known."""
+    return isinstance(element, (int, Expr)) and not isinstance(element, bool)
 
 
 def is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:

@@ -51,7 +51,8 @@ def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | Non
 
     def in_iterations(access: Access) -> Access:
         evidence = access.evidence
-        if evidence is None or not evidence.is_always_reached:
+        assert evidence is not None, "it is there while a pass walks"
+        if not evidence.is_always_reached:
             return access
         if trips is None or any(iteration.name in free_symbols(inner) for _, inner in evidence.iterations):
             return _not_always(access)
@@ -66,8 +67,7 @@ def note_branch(walker: State, mark: Mark) -> None:
 
 
 def _not_always(access: Access) -> Access:
-    if access.evidence is None:
-        return access
+    assert access.evidence is not None, "it is there while a pass walks"
     return replace(access, evidence=replace(access.evidence, is_always_reached=False))
 
 

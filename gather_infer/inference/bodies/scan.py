@@ -48,7 +48,8 @@ def scan(
     at = inside(context.node, node, "body")
     batched = frame.opsets.version_of("") < 9
     given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
-    m = _int(attributes, "num_scan_inputs", 0)
+    m = attributes["num_scan_inputs"]
+    assert isinstance(m, int), "the schema requires it"
     n = len(given) - m
     k = len(node.output) - n
     if m < 1 or n < 0 or k < 0:
@@ -143,8 +144,7 @@ def _scan_operands(
 
 def _is_open(state: Value, local: set[str]) -> bool:
     """True for a tensor whose rank or some dim nobody can tell outside the body."""
-    if not isinstance(state, SymbolicTensor):
-        return False
+    assert isinstance(state, SymbolicTensor), "all operands are tensors"
     return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
 
 
@@ -165,11 +165,6 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
         return value
     first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
     return SymbolicTensor(value.dtype, (first, *value.shape), span=value.span)
-
-
-def _int(attributes: Mapping[str, Attribute], name: str, default: int) -> int:
-    value = attributes.get(name, default)
-    return value if isinstance(value, int) else default
 
 
 def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:

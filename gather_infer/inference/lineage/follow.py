@@ -106,7 +106,7 @@ def follow(
             floats.follow_float(node, own, moves, inputs, result, frame, scope)
         return
     values = result.values
-    if values is not None and result.dtype is not DType.BOOL and None not in values.flat:
+    if values is not None and None not in values.flat:
         return  # the elements say it all
     if any(a.ref_attr_name for a in node.attribute):
         return
@@ -152,13 +152,19 @@ def sharpen(name: str, span: Span, frame: Frame) -> None:
         old.hi if span.hi is None or span.hi == limits.hi else span.hi,
     )
     if new != old and value.values is None:
-        frame.values[name] = value.with_(span=new)
+        ends = limits.lo if new.lo is None else new.lo, limits.hi if new.hi is None else new.hi
+        frame.values[name] = value.with_(span=Span(*ends))
 
 
 def _moved(visit: Visit, index: int = 0) -> Trace | None:
     """Every element of an input, elsewhere."""
     trace = visit.trace(index)
-    return None if trace is None else Trace(tuple(replace(p, direct=False) for p in trace.parts))
+    return None if trace is None else Trace(_astray(trace))
+
+
+def _astray(trace: Trace) -> tuple[Part, ...]:
+    """The parts when their elements no longer stand where they stood in an input."""
+    return tuple(replace(p, direct=False) for p in trace.parts)
 
 
 def _repeated(visit: Visit) -> Trace | None:
@@ -179,11 +185,10 @@ def _same(visit: Visit) -> Trace | None:
 
 def _transposed(visit: Visit) -> Trace | None:
     trace, rank = visit.trace(0), visit.tensor(0).rank
-    moved = _moved(visit)
-    if trace is None or moved is None or trace.axis is None or rank is None:
-        return moved
+    if trace is None or trace.axis is None or rank is None:
+        return _moved(visit)
     order = next((list(a.ints) for a in visit.node.attribute if a.name == "perm"), list(range(rank))[::-1])
-    return replace(moved, axis=order.index(trace.axis) if trace.axis in order else None)
+    return Trace(_astray(trace), order.index(trace.axis))
 
 
 def _some(trace: Trace | None) -> Trace | None:
@@ -199,7 +204,7 @@ def _some(trace: Trace | None) -> Trace | None:
 
 
 def _is_point(part: Part) -> bool:
-    return part.exact and part.span.lo is not None and part.span.lo == part.span.hi
+    return part.exact and part.span.lo == part.span.hi
 
 
 def _picked(visit: Visit) -> Trace | None:
@@ -291,7 +296,7 @@ def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
 def _cast(visit: Visit) -> Trace | None:
     source, target = visit.tensor(0).dtype, visit.result.dtype
     trace = visit.trace(0)
-    if trace is None or source is None or not source.is_integer or target not in (DType.INT32, DType.INT64):
+    if trace is None or target not in (DType.INT32, DType.INT64):
         return None
     parts: list[Part] = []
     for part in trace.parts:
@@ -300,7 +305,7 @@ def _cast(visit: Visit) -> Trace | None:
         if widens or (span == part.span and span.lo is not None and span.hi is not None):
             parts.append(part)
         else:
-            if part.input and (part.wrap is not None or part.limits or part.wraps is not None):
+            if part.wrap is not None or part.limits:
                 part = _bounded(part, part.span)
             parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=target))
     return Trace(tuple(parts), trace.axis)
@@ -389,7 +394,7 @@ def _limited(visit: Visit) -> Trace | None:
         if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
             parts.append(_bounded(part, span))
             continue
-        parts.append(replace(part, span=span, exact=False, limits=(*part.limits, *limits)))
+        parts.append(replace(part, span=span, limits=(*part.limits, *limits)))
     return Trace(tuple(parts))
 
 
@@ -467,8 +472,6 @@ def _chosen(visit: Visit) -> Trace | None:
         wrapped = _wrapped(visit, test, below, above)
         if wrapped is not None:
             return wrapped
-    if visit.trace(1) is None and visit.trace(2) is None:
-        return None
     parts: list[Part] = []
     for branch in (1, 2):
         own = visit.parts(branch)

@@ -34,11 +34,11 @@ _LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What happens to an element: the operator, its constant operand if it has one, and the type of the result."""
+    """What happens to an element: the operator, the type of the result, and the constant operand if it has one."""
 
     op_type: str
-    number: float
     dtype: DType
+    number: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,18 @@ def _step(
         return None
     if op_type == "Cast":
         is_float = source.dtype in FLOAT_TYPES
-        return (
-            Operation(op_type, 0, dtype)
-            if is_float or (dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE)
-            else None
-        )
+        is_made_float = dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE
+        return Operation(op_type, dtype) if is_float or is_made_float else None
     if op_type in ("Log", "Identity"):
-        return Operation(op_type, 0, dtype)
+        return Operation(op_type, dtype)
     other = inputs[1 - at] if len(inputs) == 2 else None
     if op_type in ("Mul", "Div"):
         factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
-        return None if factor is None else Operation(op_type, factor, dtype)
+        return None if factor is None else Operation(op_type, dtype, factor)
     if op_type in ("Add", "Min", "Max") and dtype in _LARGEST and isinstance(other, SymbolicTensor):
         span = spans.span_of(other, scope)
         if isinstance(span.lo, int) and span.lo == span.hi and abs(span.lo) < _LARGEST[dtype]:
-            return Operation(op_type, span.lo, dtype)
+            return Operation(op_type, dtype, span.lo)
     return None
 
 

@@ -77,7 +77,8 @@ _BUILT_IN: dict[tuple[str, int, str], Schema] = {}
 
 def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
     """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
-    known = _BUILT_IN.get((op_type, version, domain))
+    key = (op_type, version, domain)
+    known = _BUILT_IN.get(key)
     if known is not None:
         return known
     try:
@@ -86,7 +87,7 @@ def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
         return None
     schema = _read(raw)
     if raw.file.endswith(".cc"):  # else it was registered from Python, and may be registered anew
-        _BUILT_IN[op_type, version, domain] = schema
+        _BUILT_IN[key] = schema
     return schema
 
 
