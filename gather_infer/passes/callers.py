@@ -10,8 +10,9 @@ from gather_infer.errors import UsageError, file_of, foreign
 from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Arrangement, Rewrite, Unavailable
-from gather_infer.passes.site import Site, Surroundings
+from gather_infer.passes.site import Site
 from gather_infer.passes.table import ANY, Arranging, Listed, RewriteSet, Rule, Step
+from gather_infer.passes.view import Surroundings
 from gather_infer.symbolic import DimTooLarge
 
 

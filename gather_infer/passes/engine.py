@@ -20,6 +20,7 @@ from gather_infer.passes.rewrite import Cost, Rewrite, Unavailable
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import Step, Table
 from gather_infer.passes.twins import Repeats, Twins
+from gather_infer.passes.view import View
 from gather_infer.passes.worklist import Worklist
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import DimTooLarge, Scope, known_le
@@ -158,11 +159,11 @@ class Engine:
         """A name that is new to the model."""
         return self._changes.fresh(base)
 
-    def note(self, site: Site, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
+    def note(self, view: View, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
         """Say once why a node was left alone."""
-        if (site.node, code) not in self._noted:
-            self._noted.add((site.node, code))
-            where = Location(self.draft.label(site.node), site.op_type, site.domain)
+        if (view.node, code) not in self._noted:
+            self._noted.add((view.node, code))
+            where = Location(self.draft.label(view.node), view.op_type, view.domain)
             self.left.append(diagnostic(code, text, where, detail=detail))
 
     def ask(self, node: Node) -> None:

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from gather_infer.passes.draft import Graph
 from gather_infer.passes.rewrite import Arrangement, Rewrite
-from gather_infer.passes.site import Site, Surroundings
+from gather_infer.passes.site import Site
+from gather_infer.passes.view import Surroundings
 
 ANY = ""
 """The operator of a rule that is asked about every node."""

@@ -16,8 +16,9 @@ from gather_infer.passes import optimize
 from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Arrangement, Rewrite
-from gather_infer.passes.site import Site, Surroundings
+from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.view import Surroundings
 from tests.passes.folding_models import assert_same_outputs, model, ops
 
 F, X = TensorProto.FLOAT, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}

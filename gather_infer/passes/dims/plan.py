@@ -2,7 +2,7 @@
 
 A size is an integer tensor of rank 0 or 1 whose elements are all known as dims. A node that computes nothing else need
 not stand: whoever reads a size, a Reshape say, can read anything that has the same elements. So the graph is taken for
-the nodes that do other work, the sizes that those read, and a bench on which these are made. Acyclic: a new node stands
+the nodes that do other work, the sizes that those read, and a search for how to make these. Acyclic: a new node stands
 behind what it reads and before what reads it, in one order of the nodes of the graph.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.passes.dims.bench import Bench, elements_of, is_computed
+from gather_infer.passes.dims.search import Search, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate.constant import Constant, from_integers
@@ -25,7 +25,7 @@ from gather_infer.places import Root
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 
 if TYPE_CHECKING:
-    from gather_infer.passes.site import Surroundings
+    from gather_infer.passes.view import Surroundings
 
 LAW: Final = "a size is read off the shape of an input, and computed once"
 _ROUNDS: Final = 3
@@ -68,7 +68,7 @@ class _Plan:
         self.engine, self.graph = engine, graph
         self.order = engine.draft.sequence(graph)
         self.place = {node: at for at, node in enumerate(self.order)}
-        self.bench = Bench(graph, engine.scope, graph.versions.get("", 0))
+        self.search = Search(graph, engine.scope, graph.versions.get("", 0))
         self.needs: dict[tuple[object, ...], Need] = {}
         self.stands: set[Node] = set()
         self._pending: list[Node] = []
@@ -77,7 +77,7 @@ class _Plan:
         self._see_outside()
         for node in self.order:
             if _is_size_node(self.engine, node):
-                self.bench.enter(node)
+                self.search.enter(node)
         self._stand_roots()
         while True:
             self._stand_all()
@@ -135,7 +135,7 @@ class _Plan:
     def _settle(self, name: str, at: int) -> None:
         fact = self.graph.fact(name)
         if isinstance(fact, SymbolicTensor):
-            self.bench.settle(name, fact, at)
+            self.search.settle(name, fact, at)
 
     def _stand_roots(self) -> None:
         graph = self.graph
@@ -193,9 +193,9 @@ class _Plan:
 
     def _solve(self) -> bool:
         """Find a term for each need; whether a node has to stand because there is none."""
-        self.bench.pool = pool = Pool()
+        self.search.pool = pool = Pool()
         for key, need in sorted(self.needs.items(), key=lambda item: item[1].limit):
-            need.term = self.bench.best(need.dtype, need.rank, need.ways, need.limit)
+            need.term = self.search.best(need.dtype, need.rank, need.ways, need.limit)
             if need.term is not None:
                 pool.add(need.term)
                 continue
@@ -206,7 +206,7 @@ class _Plan:
 
     def _improve(self) -> None:
         """Decide on each need again, now that the others are there."""
-        pool = self.bench.pool
+        pool = self.search.pool
         for _ in range(_ROUNDS):
             is_better = False
             for need in self.needs.values():
@@ -214,7 +214,7 @@ class _Plan:
                 if pool.is_shared(need.term):
                     continue
                 pool.remove(need.term)
-                found = self.bench.best(need.dtype, need.rank, need.ways, need.limit)
+                found = self.search.best(need.dtype, need.rank, need.ways, need.limit)
                 if found is not None and pool.extra(found.units) < pool.extra(need.term.units):
                     need.term, is_better = found, True
                 pool.add(need.term)
@@ -229,7 +229,7 @@ class _Plan:
                 continue
             term = need.term
             assert term is not None, "every need has a term"
-            own = self.bench.kept(need.output, need.limit)
+            own = self.search.kept(need.output, need.limit)
             outputs = set(self.graph.outputs) - {need.output}
             if term in taken or not term.op_type or term.name in outputs or _kept_name(term) in outputs:
                 term = own
@@ -316,7 +316,7 @@ class _Writer:
         node = term.node
         if node is not None and self.wired.setdefault(node, term.inputs) == term.inputs:
             for at, (name, given) in enumerate(zip(node.inputs, term.inputs, strict=True)):
-                if given.elements is not None and self.plan.bench.stands_for(name, given):
+                if given.elements is not None and self.plan.search.stands_for(name, given):
                     continue
                 wanted = self._name(given)
                 if wanted != name and (node, at, wanted) not in self.inputs:

@@ -13,7 +13,7 @@ from gather_infer.tensor import DType
 
 if TYPE_CHECKING:
     from gather_infer.passes.draft import Graph
-    from gather_infer.passes.site import Surroundings
+    from gather_infer.passes.view import Surroundings
 
 rewrites = RewriteSet()
 

@@ -25,7 +25,7 @@ _TOLD: Final = frozenset({"Shape", "Size"})
 _UNMADE: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # nothing is remembered; `None` is an answer
 
 
-class Bench:
+class Search:
     """Terms for sizes, the cheapest beside those of the pool.
 
     opset   of ai.onnx
