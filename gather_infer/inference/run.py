@@ -291,8 +291,9 @@ class _Run:
                 message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
                 found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
                 continue
-            if not (isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor)):
+            if not isinstance(stated, SymbolicTensor):
                 continue
+            assert isinstance(value, SymbolicTensor), "else it would contradict what is declared"
             for axis, (declared, dim) in enumerate(zip(stated.shape or (), value.shape or (), strict=False)):
                 if isinstance(declared, int) and isinstance(dim, Expr) and free_symbols(dim) <= self.known:
                     message = f"dim {axis} is declared {declared}, the inputs imply {dim}"

@@ -219,6 +219,8 @@ TABLE = {
     "sequence of rows by data": ("q = SequenceEmpty<dtype = 7>() r = Loop(three, go, q) <body = b (int64 i, bool c, seq(int64[2, p]) a) => (bool c2, seq(int64[2, q]) a2) { c2 = Identity(c) e = NonZero(x) a2 = SequenceInsert(a, e) }> y = SequenceLength(r) z = SequenceAt(r, none)", "int64[] = 3; int64[2, sequenceat] in [0, max(3, N) - 1]"),
     "sequence erased by data": ("q = SequenceConstruct(x, row) r = Loop(one, go, q) <body = b (int64 i, bool c, seq(float[p, 3]) a) => (bool c2, seq(float[q, 3]) a2) { c2 = Identity(c) u = Less(k, two) a2 = If(u) <then_branch = g () => (y1) { y1 = SequenceErase(a, none) }, else_branch = h () => (y2) { y2 = Identity(a) }> }> y = SequenceLength(r)", "int64[] in [0, None]"),
     "map in a branch": ("t = Less(k, two) q = SequenceConstruct(x, row) r = If(t) <then_branch = g () => (y1) { y1 = SequenceMap(q) <body = b (float[p, 3] m) => (float[p2, 3] o) { o = Neg(m) }> }, else_branch = h () => (y2) { y2 = Identity(q) }> y = SequenceLength(r) z = SequenceAt(r, none)", "int64[] = 2; float32[sequenceat, 3]"),
+    "If data, sizes as floats": ("t = Less(k, five) " + chosen("y1 = Cast<to = 1>(n)", "m2 = Add(n, one) y2 = Cast<to = 1>(m2)"), "float32[]; N <= 16777216 (node If#23/then_branch/Cast#0); N <= 16777215 (node If#23/else_branch/Cast#1)"),
+    "If data, sizes": ("t = Less(k, five) " + chosen("y1 = Identity(n)", "y2 = Add(n, one)"), "int64[] in [N, N + 1]"),
 }  # fmt: skip
 RUNS = [(n, k) for n in (1, 2, 3, 4, 5, 6, 0) for k in (1, 2, -1)]
 

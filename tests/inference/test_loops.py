@@ -8,6 +8,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
+from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.inference.test_joins import told
@@ -77,6 +78,40 @@ def test_a_scan_of_opset_8_has_a_batch() -> None:
     for b, t in ((1, 1), (2, 5), (3, 2)):
         feeds = {"a": np.ones((b, 3), np.float32), "x": np.ones((b, t, 3), np.float32)}
         assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
+
+
+def test_a_scan_of_opset_8_keeps_what_is_known_of_integers() -> None:
+    proto = untyped(
+        model(
+            """(float[B, 4] a, float[B, T, 3] x) => (y, z) { g = ArgMax<axis = 2, keepdims = 0>(x) h = ArgMax<axis = 1, keepdims = 0>(a)
+                y, z = Scan<num_scan_inputs = 1, body = b (int64 t, int64 r) => (int64 t2, int64 o) {
+                    t2 = Identity(t) o = Identity(r) }>( , h, g) }""",
+            opset=8,
+        )
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    assert [(str(v), str(v.span.lo), str(v.span.hi)) for v in (inference["y"], inference["z"]) if isinstance(v, SymbolicTensor) and v.span] == [
+        ("int64[B]", "0", "3"), ("int64[B, T]", "0", "2"),
+    ]  # fmt: skip
+    rng = np.random.default_rng(3)
+    for b, t in ((1, 1), (2, 5), (3, 2)):
+        feeds = {"a": rng.normal(size=(b, 4)).astype(np.float32), "x": rng.normal(size=(b, t, 3)).astype(np.float32)}
+        assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
+
+
+@pytest.mark.parametrize("states", [1, 0])
+def test_a_scan_of_opset_8_over_any_rank(states: int) -> None:
+    """Nothing but the element type is known of what has no known rank; nobody knows the batch then."""
+    given, taken, made, body = ("f, ", "float[] t, ", "float[] t2, ", "t2 = Neg(t)") if states else ("", "", "", "")
+    proto = untyped(
+        model(
+            f"""(float[N] x, int64[K] shape) => (z) {{ f = Reshape(x, shape)
+                {"y, " if states else ""}z = Scan<num_scan_inputs = 1, body = b ({taken}float[] r) => ({made}float[] o) {{ {body} o = Neg(r) }}>( , {given}f) }}""",
+            opset=8,
+        )
+    )
+    inference = infer(proto)
+    assert (inference.errors, str(inference["z"])) == ((), "float32[...]")
 
 
 def test_a_scan_of_opset_9_has_no_batch() -> None:
