@@ -121,6 +121,11 @@ class Site:
         return self.engine.scope
 
     @property
+    def has_spare_gathers(self) -> bool:
+        """Whether the model has fewer Gathers now than in its file: one may take the place of another operator."""
+        return self.engine.remembered("spare gathers", lambda: self.engine.draft.spare_gathers > 0)
+
+    @property
     def traits(self) -> Traits | None:
         """Those of the operator; None when the package has no rule for it."""
         rules = standard_rules().get(self.domain)
