@@ -161,6 +161,7 @@ class Draft:
         self.graphs: dict[GraphPath, Graph] = {}
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
+        self._gathers: list[Node] = []
         proto = subject.model.proto
         for path, scope in subject.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
@@ -183,6 +184,7 @@ class Draft:
             self.graphs[path] = graph
             for position in scope.order:
                 self._enter(graph, body.node[position], (position, 0), position)
+        self._gathers_of_file = len(self._gathers)
         self._own()
         for graph in self.graphs.values():
             for name in graph.outputs:
@@ -207,6 +209,8 @@ class Draft:
         version = graph.versions.get(domain, 0)
         node = Node(proto, graph, place, proto.input[:], proto.output[:], domain, version, origin, why=why)
         graph.nodes[node] = None
+        if node.op_type == "Gather" and not domain:
+            self._gathers.append(node)
         for at, name in enumerate(node.outputs):
             if name:
                 graph.producers[name] = node, at
@@ -256,6 +260,11 @@ class Draft:
         if node.source is not None:
             return self.subject.node(*node.source)
         return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
+
+    @property
+    def spare_gathers(self) -> int:
+        """Gathers that may be added before there are more than in the file."""
+        return self._gathers_of_file - sum(not node.is_gone for node in self._gathers)
 
     # changes
 

@@ -102,6 +102,11 @@ class View:
         return self.engine.scope
 
     @property
+    def has_spare_gathers(self) -> bool:
+        """Whether the model has fewer Gathers now than in its file: one may take the place of another operator."""
+        return self.engine.remembered("spare gathers", lambda: self.engine.draft.spare_gathers > 0)
+
+    @property
     def traits(self) -> Traits | None:
         """Those of the operator; None when the package has no rule for it."""
         return _traits_of(self.domain, self.op_type, self.version)

@@ -280,3 +280,18 @@ def test_a_cache_leaves_a_pair_for_each_symbol() -> None:
     ]
     assert len(pairs) <= 3
     assert result.after.operators["Shape"] == 2
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+def test_sizes_cost_no_more_gathers_than_the_file_has(spare: int) -> None:
+    unread = "".join(f"unread{at} = Gather(o, o) " for at in range(spare))
+    text = f"""g (float[N, 4, M] x) => (int64[N] y, int64[M] z) <int64[1] o = {{0}}, int64[1] i = {{1}},
+        int64[1] t = {{2}}, int64[1] e = {{3}}, int64 zero = {{0}}, int64 one = {{1}}> {{
+        {unread} s = Shape(x) a = Slice(s, o, i) b = Slice(s, t, e) n = Squeeze(a, o) m = Squeeze(b, o)
+        y = Range(zero, n, one) z = Range(zero, m, one) }}"""
+    before = model(text, 13)
+    after = rewritten(before, "canonical-dims")
+    found = Counter(node.op_type for node in after.graph.node)
+    assert found["Gather"] <= spare
+    assert found.total() == (5 if spare == 2 else 7), found
+    assert_same_runs(before, after, Case("canonical-dims", text, text), 20)

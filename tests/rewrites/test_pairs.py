@@ -108,6 +108,15 @@ CASES = {
             "axes that are not known": """g (float[A] x, int64[1] b) => (float[C, D, E] y) <int64[1] a = {0}> {
                 s = Unsqueeze(x, a) y = Unsqueeze(s, b) }"""},
     ),
+    "unsqueezes of an unsqueeze": Case(
+        "unsqueeze-of-unsqueeze",
+        """g (float[A] x) => (float[1, A, 1] y, float[1, 1, A] z) <int64[1] a = {0}, int64[1] b = {2}> {
+             s = Unsqueeze(x, a) y = Unsqueeze(s, b) z = Unsqueeze(s, a) }""",
+        """g (float[A] x) => (float[1, A, 1] y, float[1, 1, A] z) <int64[2] b = {0, 2}, int64[2] c = {0, 1}> {
+             y = Unsqueeze(x, b) z = Unsqueeze(x, c) }""",
+        near={"the first is an output": """g (float[A] x) => (float[1, A, 1] y, float[1, A] s) <int64[1] a = {0}, int64[1] b = {2}> {
+            s = Unsqueeze(x, a) y = Unsqueeze(s, b) }"""},
+    ),
     "unsqueezes, old": Case(
         "unsqueeze-of-unsqueeze",
         "g (float[A, B] x) => (float[1, A, 1, B] y) { s = Unsqueeze<axes = [1]>(x) y = Unsqueeze<axes = [0]>(s) }",
@@ -121,6 +130,15 @@ CASES = {
         "g (float[1, A, 1, B, 1] x) => (float[A, B] y) <int64[3] a = {0, 2, 4}> { y = Squeeze(x, a) }",
         near={"axes by size": """g (float[1, A, 1, B] x) => (float[A, B] y) <int64[1] a = {0}> {
             s = Squeeze(x, a) y = Squeeze(s) }"""},
+    ),
+    "squeezes of a squeeze": Case(
+        "squeeze-of-squeeze",
+        """g (float[1, A, 1, 1] x) => (float[A, 1] y, float[A] z) <int64[1] a = {0}, int64[2] b = {1, 2}, int64[1] c = {1}> {
+             s = Squeeze(x, a) y = Squeeze(s, c) z = Squeeze(s, b) }""",
+        """g (float[1, A, 1, 1] x) => (float[A, 1] y, float[A] z) <int64[2] b = {0, 2}, int64[3] c = {0, 2, 3}> {
+             y = Squeeze(x, b) z = Squeeze(x, c) }""",
+        near={"another operator reads it": """g (float[1, A, 1] x) => (float[A] y, float[A, 1] z) <int64[1] a = {0}, int64[1] b = {1}> {
+            s = Squeeze(x, a) y = Squeeze(s, b) z = Neg(s) }"""},
     ),
     "squeezes, old": Case(
         "squeeze-of-squeeze",

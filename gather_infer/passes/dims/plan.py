@@ -58,17 +58,28 @@ def planned(engine: Surroundings, graph: Graph) -> Arrangement | None:
     if not any(_is_size_node(engine, node) for node in graph.nodes):
         return None
     try:
-        return _Plan(engine, graph).arrangement()
+        plan = _Plan(engine, graph)
+        found = plan.arrangement()
+        if found is None and plan.lacks_gathers:
+            found = _Plan(engine, graph, nodes_of_gather=3).arrangement()
+        return found
     except Unavailable:
         return None
 
 
 class _Plan:
-    def __init__(self, engine: Surroundings, graph: Graph) -> None:
+    """A plan for a graph.
+
+    lacks_gathers    it was dropped since the model would get more Gathers than its file has
+    nodes_of_gather  as how many nodes a new Gather counts when terms are chosen
+    """
+
+    def __init__(self, engine: Surroundings, graph: Graph, *, nodes_of_gather: int = 1) -> None:
+        self.lacks_gathers = False
         self.engine, self.graph = engine, graph
         self.order = engine.draft.sequence(graph)
         self.place = {node: at for at, node in enumerate(self.order)}
-        self.search = Search(graph, engine.scope, graph.versions.get("", 0))
+        self.search = Search(graph, engine.scope, graph.versions.get("", 0), nodes_of_gather)
         self.needs: dict[tuple[object, ...], Need] = {}
         self.stands: set[Node] = set()
         self._pending: list[Node] = []
@@ -87,8 +98,12 @@ class _Plan:
         if not self._name_outputs():
             return None
         now = self._price_now()
-        then = total({unit for need in self.needs.values() if need.term for unit in need.term.units})
+        units = {unit for need in self.needs.values() if need.term for unit in need.term.units}
+        then = total(units)._replace(nodes=len(units))
         if not (then[:3] < now[:3] and then.nbytes <= now.nbytes):
+            return None
+        if then.gathers - now.gathers > max(0, self.engine.draft.spare_gathers):
+            self.lacks_gathers = True
             return None
         cost = Cost(then.nodes - now.nodes, then.nbytes - now.nbytes)
         return _Writer(self, cost).arrangement()

@@ -29,11 +29,13 @@ class Search:
     """Terms for sizes, the cheapest beside those of the pool.
 
     opset   of ai.onnx
+    nodes_of_gather   as how many nodes a Gather counts that the graph does not have yet
     pool    what is computed anyway
     limit   of the methods: the place of the node that reads the term; what it needs stands before
     """
 
-    def __init__(self, graph: Graph, scope: Scope, opset: int) -> None:
+    def __init__(self, graph: Graph, scope: Scope, opset: int, nodes_of_gather: int = 1) -> None:
+        self.nodes_of_gather = nodes_of_gather
         self.graph = graph
         self.scope = scope
         self.opset = opset
@@ -188,7 +190,8 @@ class Search:
             static_bytes(term.fact) for term in inputs if term.elements is None and op_type not in _TOLD
         )
         is_gather = op_type == "Gather"
-        units = sibling.units if sibling else below | {Unit(Price(1, is_gather, is_far, 0 if name else 1, nbytes))}
+        nodes = self.nodes_of_gather if is_gather and not name else 1
+        units = sibling.units if sibling else below | {Unit(Price(nodes, is_gather, is_far, 0 if name else 1, nbytes))}
         at = max((term.at for term in inputs), default=-1)
         made = self._terms[key, output] = Term(op_type, inputs, attributes, fact, at, units, name, node, output)
         return made

@@ -19,9 +19,12 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
 
     The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of
     length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, b).
+    The model gets no more Gathers than its file has: other rewrites have taken some out.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or not shape or site.is_faulty:
+        return None
+    if not site.has_spare_gathers:
         return None
     b = site.integer("batch_dims", 0)
     if not 0 <= b < min(len(data), len(shape)) or shape[-1] != 1:
@@ -50,11 +53,15 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
 def gather_elements_of_slices(site: Site) -> Rewrite | None:
     """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
 
+    The model gets no more Gathers than its file has: other rewrites have taken some out.
+
     Off the axis the indices are as long as x: else they take a part of it. They are constant, or an Expand of an i
     whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else nobody looks at i.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
+        return None
+    if not site.has_spare_gathers:
         return None
     axis = axis_of(site, len(data))
     if axis is None or not all(

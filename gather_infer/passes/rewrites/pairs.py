@@ -48,7 +48,7 @@ def transpose_of_transpose(site: Site) -> Rewrite | None:
 def unsqueeze_of_unsqueeze(site: Site) -> Rewrite | None:
     """Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"""
     inner = site.producer(0, "Unsqueeze")
-    if inner is None or not site.is_only_reader(0):
+    if inner is None or not _is_read_by_such(site, inner):
         return None
     first, second = axes_of(inner, inner.result().rank), axes_of(site, site.result().rank)
     if first is None or second is None:
@@ -61,13 +61,20 @@ def unsqueeze_of_unsqueeze(site: Site) -> Rewrite | None:
 def squeeze_of_squeeze(site: Site) -> Rewrite | None:
     """Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"""
     inner = site.producer(0, "Squeeze")
-    if inner is None or not site.is_only_reader(0):
+    if inner is None or not _is_read_by_such(site, inner):
         return None
     first, second = axes_of(inner, inner.rank(0)), axes_of(site, site.rank(0))
     if first is None or second is None:
         return None
     law = "Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"
     return site.keeps(law, site.squeeze(inner.input(0), sorted(_both(first, second))))
+
+
+def _is_read_by_such(site: Site, inner: Site) -> bool:
+    """Whether all who read what `inner` gives are like this node: it goes when each of them reads its data."""
+    if inner.is_graph_output():
+        return False
+    return all(other.op_type == site.op_type and other.domain == site.domain for other in inner.readers())
 
 
 @rewrites.rewrites("Squeeze", "Unsqueeze")
