@@ -450,6 +450,20 @@ TABLE = {
     "grows, Div by a number below one": ("h = Constant<value_float = 0.5>() m = Max(x, zero) t = LessOrEqual(m, four) f = Cast<to = 1>(m) q = Div(f, h) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 8", "proved"),
     "quotient of negative sizes": ("e = Shape(x) s = Squeeze(e) n = Neg(s) r = Range(n, zero, one) f = Cast<to = 1>(r) q = Div(f, five) y = Cast<to = 7>(q)", "", "undecided"),
     "floor of a quotient by sizes": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) o = Constant<value_float = 1.0>() q = Div(f, o) g = Floor(q) y = Cast<to = 6>(g)", "0, max(0, N - 1)", "undecided"),
+    "in a row, one element out": ("m = ReduceMax(a) q = Add(m, nine) y = Concat<axis = 0>(a, q)", "..., 17", "undecided (violated)"),
+    "in a row, one element in": ("m = ReduceMax(a) y = Concat<axis = 0>(x, m)", "", "undecided"),
+    "in a row, one element of two": ("m = ReduceMax(a) q = Add(m, one) y = Concat<axis = 0>(x, q)", "", "undecided"),
+    "in a row, anything": ("m = ReduceMax(k) y = Concat<axis = 0>(a, m)", "", "undecided"),
+    "in a row, at least zero": ("m = ReduceMax(k) l = Max(m, zero) y = Concat<axis = 0>(a, l)", "0, ...", "undecided"),
+    "in a row, at most eight": ("m = ReduceMax(k) l = Min(m, eight) y = Concat<axis = 0>(a, l)", "..., 8", "undecided"),
+    "in a row, a range of sizes out": ("e = Shape(x) s = Squeeze(e) l = Add(s, ten) r = Range(zero, l, one) y = Concat<axis = 0>(a, r)", "0, N + 9", "violated"),
+    "a range of sizes out below": ("e = Shape(x) s = Squeeze(e) n = Neg(s) l = Sub(n, ten) y = Range(l, zero, one)", "-N - 10, -1", "violated"),
+    "a range of sizes from below": ("e = Shape(x) s = Squeeze(e) n = Neg(s) y = Range(n, zero, one)", "-N, -1", "N <= 9"),
+    "a range of sizes from below to past": ("e = Shape(x) s = Squeeze(e) n = Neg(s) y = Range(n, ten, one)", "-N, 9", "violated"),
+    "sizes of one axis": ("e = Shape(x) d = Concat<axis = 0>(e, e) i = Gather(d, zero) y = Sub(i, one)", "", "N <= 9"),
+    "in a row, the largest out": ("t, at = TopK(a, v1) q = Add(t, nine) y = Concat<axis = 0>(x, q)", "", "violated"),
+    "in a row, the largest in": ("t, at = TopK(a, v1) y = Concat<axis = 0>(x, t)", "", "-9 <= x < 9"),
+    "in a row, the largest may be out": ("t, at = TopK(a, v1) q = Add(t, one) y = Concat<axis = 0>(a, q)", "0, 9", "undecided"),
 }  # fmt: skip
 
 LOOSE = {
