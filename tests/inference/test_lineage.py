@@ -464,6 +464,12 @@ TABLE = {
     "in a row, the largest out": ("t, at = TopK(a, v1) q = Add(t, nine) y = Concat<axis = 0>(x, q)", "", "violated"),
     "in a row, the largest in": ("t, at = TopK(a, v1) y = Concat<axis = 0>(x, t)", "", "-9 <= x < 9"),
     "in a row, the largest may be out": ("t, at = TopK(a, v1) q = Add(t, one) y = Concat<axis = 0>(a, q)", "0, 9", "undecided"),
+    "nonzero of eight axes": ("sh = Constant<value_ints = [1, 1, 1, 1, 1, 1, 9, 4]>() m = Reshape(mask, sh) n = NonZero(m) y = Gather(n, neg)", "0, 3", "proved"),
+    "uint8 to int64, plus": ("c = Cast<to = 7>(byte) y = Add(c, four)", "4, 259", "byte < 5"),
+    "uint8 to int64, minus": ("c = Cast<to = 7>(byte) y = Sub(c, four)", "-4, 251", "byte < 13"),
+    "int32 plus a size": ("e = Shape(x) s = Squeeze(e) f = Cast<to = 6>(s) y = Add(w, f)", "", "undecided"),
+    "uint8 to int64, plus a size": ("e = Shape(x) s = Squeeze(e) c = Cast<to = 7>(byte) y = Add(c, s)", "N, N + 255", "byte < 9 - N"),
+    "int32, cast and plus a size": ("e = Shape(x) s = Squeeze(e) f = Add(x, s) y = Cast<to = 6>(f)", "", "undecided"),
 }  # fmt: skip
 
 LOOSE = {
