@@ -39,7 +39,8 @@ class RuleCache:
         if entry.op_type == "Constant" or (entry.schema is None and attributes):
             return None  # without a schema an attribute of 1 may be 1.0, which is equal and different
         for position, value in enumerate(inputs):
-            if id(value) not in self._alive and value is not None:
+            if id(value) not in self._alive:
+                assert value is not None, "None is always alive"
                 inputs[position] = self.canonical(value)
         for attribute in attributes.values():
             if not isinstance(attribute, _HASHED) and not (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
@@ -66,10 +66,10 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
     return spell
 
 
-def mentions_generated(model: ModelProto, scopes: Scopes, generated: Iterable[str]) -> bool:
+def mentions_generated(model: ModelProto, scopes: Scopes, generated: Collection[str]) -> bool:
     """True when a dim that stays in the file has a generated symbol's name, and that symbol is not what it means."""
-    names = names_of_dims(model).intersection(generated)  # nearly always empty
-    return bool(names) and not names.isdisjoint(names_in(foreign(model, scopes)))
+    names = names_of_dims(model).intersection(generated) if generated else ()  # nearly always empty
+    return bool(names) and not names_in(foreign(model, scopes)).isdisjoint(names)
 
 
 def foreign(model: ModelProto, scopes: Scopes) -> set[str]:

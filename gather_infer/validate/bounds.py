@@ -255,12 +255,14 @@ class _Judge:
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
         """The condition on sizes that both ends of the span are in bounds."""
         lo, hi = self.part.span.lo, self.part.span.hi
-        if (lo is None and not is_above) or (hi is None and not is_below):
-            return _Finding(Kind.UNDECIDED, None, self.open_reason())
         gaps: list[Dim] = []
-        if lo is not None and not is_above:
+        if not is_above:
+            if lo is None:
+                return _Finding(Kind.UNDECIDED, None, self.open_reason())
             gaps.append(lo - defined)
-        if hi is not None and not is_below:
+        if not is_below:
+            if hi is None:
+                return _Finding(Kind.UNDECIDED, None, self.open_reason())
             gaps.append(self.axis.size - 1 - hi)
         is_exact = self.part.exact and self.is_needed(gaps)
         return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)

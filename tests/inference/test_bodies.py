@@ -221,6 +221,7 @@ TABLE = {
     "map in a branch": ("t = Less(k, two) q = SequenceConstruct(x, row) r = If(t) <then_branch = g () => (y1) { y1 = SequenceMap(q) <body = b (float[p, 3] m) => (float[p2, 3] o) { o = Neg(m) }> }, else_branch = h () => (y2) { y2 = Identity(q) }> y = SequenceLength(r) z = SequenceAt(r, none)", "int64[] = 2; float32[sequenceat, 3]"),
     "If data, sizes as floats": ("t = Less(k, five) " + chosen("y1 = Cast<to = 1>(n)", "m2 = Add(n, one) y2 = Cast<to = 1>(m2)"), "float32[]; N <= 16777216 (node If#23/then_branch/Cast#0); N <= 16777215 (node If#23/else_branch/Cast#1)"),
     "If data, sizes": ("t = Less(k, five) " + chosen("y1 = Identity(n)", "y2 = Add(n, one)"), "int64[] in [N, N + 1]"),
+    "scan to the first axis from the end": ("y = Scan<num_scan_inputs = 1, scan_output_axes = [-2], body = b (float[3] r) => (float[3] o) { o = Neg(r) }>(x)", "float32[N, 3]"),
 }  # fmt: skip
 RUNS = [(n, k) for n in (1, 2, 3, 4, 5, 6, 0) for k in (1, 2, -1)]
 

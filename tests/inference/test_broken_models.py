@@ -317,10 +317,23 @@ def test_strings_that_are_not_utf8() -> None:
         finding.text("m.onnx").encode()
 
 
-def test_names_that_are_not_utf8() -> None:
-    raw = graph([node("Abs", "x", "yyyyyyyy")]).SerializeToString().replace(b"yyyyyyyy", b"\xff" * 8)
-    with pytest.raises(ModelReadError, match="not UTF-8"):
+BAD = b"\xff" * 8
+TEXTS = {
+    # id: (the node that has the text, what is said)
+    "a name": (node("Abs", "x", "yyyyyyyy"), f"the name {BAD!r} is not UTF-8"),
+    "an operator": (node("yyyyyyyy", "x", "y"), "a text of node '' is not UTF-8"),
+    "a domain": (node("Abs", "x", "y", domain="yyyyyyyy"), "a text of node '' is not UTF-8"),
+    "an attribute": (node("Abs", "x", "y", yyyyyyyy=1), "a text of node '' is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_that_are_not_utf8(name: str) -> None:
+    bad, message = TEXTS[name]
+    raw = graph([bad]).SerializeToString().replace(b"yyyyyyyy", BAD)
+    with pytest.raises(ModelReadError) as error:
         infer(ModelProto.FromString(raw))
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("domain", ["openvino.opset8", "com.microsoft"])

@@ -60,6 +60,15 @@ def test_a_rule_of_the_caller_that_returns_nonsense_is_named(name: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_declared_element_type_completes_what_a_rule_knows() -> None:
+    rules = RuleSet("my")
+    rules.rule("Foo")(lambda op: [SymbolicTensor(None, op.tensor(0).shape)])
+    proto = model("(float[N] x) => (z) { y = my.Foo(x) z = Abs(y) }", domains=CUSTOM)
+    assert str(infer(proto, rules=[rules])["z"]) == "?[N]"
+    proto.graph.value_info.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"]))
+    assert str(infer(proto, rules=[rules])["z"]) == "float32[N]"
+
+
 def test_a_code_that_is_in_no_table_is_named() -> None:
     rules = RuleSet("my")
 

@@ -476,6 +476,16 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         [{"i": [1, 2], "z": np.zeros((0, 4))}],
         [{"i": [1, 2], "z": np.zeros((2, 4))}],
     ),
+    "past the end where there is no index": (
+        "float[9] x, int64[N] i",
+        "s = Shape (i) n = Squeeze (s) t = Less (n, one) j = Clip (i, ten) y = If (t) <then_branch = a () => (u) "
+        "{ u = Gather (x, j) }, else_branch = e () => (q) { q = Identity (x) }>",
+        f"{ONE}, int64 ten = {{10}}",
+        Kind.PROVED,
+        "",
+        [{"i": []}, {"i": [3]}],
+        [],
+    ),
     "no index, no rows": ("float[0] x, int64[0] i", "y = Gather (x, i)", ONE, Kind.PROVED, "", [{}], []),
     "one index where there are any": (
         "float[N] x, int64[M] i",

@@ -72,7 +72,7 @@ class Test:
 
     base: str
     limit: Dim
-    negated: bool = False
+    negated: bool
 
 
 def one_element(tensor: SymbolicTensor) -> Dim | None:
