@@ -60,7 +60,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx", "onnxruntime"},  # onnxruntime where it is installed, inside a function
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
-    "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
+    "validate": (
+        {
+            "access", "contract", "diagnostic", "inference", "model", "places", "rules", "spans", "symbolic", "tensor",
+        },
+        {"onnx"},
+    ),
     "verification": (
         {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
     ),
