@@ -78,7 +78,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "report": (
-        {"catalog", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"}, {"numpy"}
+        {"catalog", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"},
+        {"numpy"},
     ),
 }  # fmt: skip
 CIRCLES = {

@@ -14,7 +14,7 @@ from gather_infer.symbolic import Dim, Expr, evaluate, substitute, symbol
 
 Array = npt.NDArray[Any]
 
-_NATIVE: Final = frozenset(
+NATIVE: Final = frozenset(
     [
         "float16",
         "float32",
@@ -58,7 +58,7 @@ class Solving:
 
     name: str
     size: str
-    dim: Dim
+    dim: Expr
     factor: int
     rest: Dim
 
@@ -127,7 +127,7 @@ class Checker:
         self.equal = [
             (spec, axis, dim) for spec, axis, dim in compound_axes(inputs) if spec.axis(axis) not in told
         ]  # fmt: skip
-        self.dtypes = {s.name: np.dtype(s.dtype) for s in inputs if s.dtype in _NATIVE}
+        self.dtypes = {s.name: np.dtype(s.dtype) for s in inputs if s.dtype in NATIVE}
         self.plans = [(spec, _plan(spec)) for spec in inputs]
 
     def run(self, feeds: Mapping[str, object]) -> list[Violation]:
@@ -237,7 +237,7 @@ def _of_dims(line: DimsLine, sizes: Mapping[str, int]) -> Iterator[Violation]:
     except (KeyError, ZeroDivisionError):
         return  # an input was left out, or it says nothing at these sizes
     bound = ", ".join(f"{symbol(name)} = {sizes[name]}" for name in sorted(line.symbols))
-    yield Violation(f"{bound}: must be {line.text}{_by(line)}", "", line)
+    yield Violation(f"{bound}: must be {line.text}{nodes_text(line)}", "", line)
 
 
 def _of_elements(
@@ -275,7 +275,7 @@ def _element(array: Array, value: int, line: ElementsLine, sizes: Mapping[str, i
     if line.column is not None:
         index.append(line.column)
     where = f"[{', '.join(map(str, index))}]" if index else ""
-    text = f"{line.input}{where} = {value}: must be {line.text}{_at(line.symbols, sizes)}{_by(line)}"
+    text = f"{line.input}{where} = {value}: must be {line.text}{_at(line.symbols, sizes)}{nodes_text(line)}"
     return Violation(text, line.input, line)
 
 
@@ -284,7 +284,7 @@ def _at(names: frozenset[str], sizes: Mapping[str, int]) -> str:
     return "".join(f", {symbol(name)} = {sizes[name]}" for name in sorted(names))
 
 
-def _by(line: Line) -> str:
+def nodes_text(line: Line) -> str:
     """` (/emb/word/Gather)`."""
     if not line.nodes:
         return ""
@@ -292,4 +292,4 @@ def _by(line: Line) -> str:
     return f" ({', '.join(line.nodes[:_SHOWN_NODES])}{more})"
 
 
-__all__ = ["Checker", "Solving", "Violation", "compound_axes", "covered", "solvings"]
+__all__ = ["Checker", "Solving", "Violation", "compound_axes", "covered", "nodes_text", "solvings"]

@@ -242,10 +242,27 @@ def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
     if len(left) * len(left) > MAX_PROOFS:
         return left
     for claim in sorted(left, key=lambda c: (c.tight, -len(c.relations), -len(str(c)))):
-        where = scope_with(scope, _support(claim, left))
-        if any(known(relation, where) is True for relation in claim.relations) and not where.is_contradictory:
+        support = _support(claim, left)
+        where = scope_with(scope, support)
+        if not where.is_contradictory and (_is_true(claim, where) or _is_true_by_cases(claim, support, where)):
             left = [other for other in left if other is not claim]
     return left
+
+
+def _is_true(claim: Claim, scope: Scope) -> bool:
+    return any(known(relation, scope) is True for relation in claim.relations)
+
+
+def _is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
+    """Whether each relation of one of the others makes a claim true: `B <= 3` where `B == 1 or B == 3`."""
+    for other in others:
+        if other.only is None and not claim.symbols.isdisjoint(other.symbols):
+            cases = [scope.child() for _ in other.relations]
+            for case, relation in zip(cases, other.relations, strict=True):
+                require(case, relation)
+            if all(case.is_contradictory or _is_true(claim, case) for case in cases):
+                return True
+    return False
 
 
 def is_emptiness(claim: Claim) -> bool:

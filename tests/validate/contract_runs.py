@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import onnx
 import onnxruntime
 
 from gather_infer import Contract
-from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line, Relation
+from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line
 from gather_infer.contract.checking import compound_axes
-from gather_infer.symbolic import Expr, evaluate, free_symbols
+from gather_infer.symbolic import evaluate, free_symbols
 
 Sizes = dict[str, int]
 Feeds = dict[str, np.ndarray[Any, Any]]
@@ -144,7 +144,7 @@ class Drawer:
 
 
 def judge(contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0) -> tuple[int, int]:
-    """Runs inside and just outside; raises AssertionError where onnxruntime contradicts. How many there were of each."""
+    """Runs inside and just outside, judged by onnxruntime; how many there were of each."""
     drawer = Drawer(contract, seed)
     inside = outside = 0
     for _ in range(draws):
@@ -161,23 +161,18 @@ def judge(contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0) ->
             if isinstance(line, ElementsLine):
                 for wrong in drawer.broken(line, feeds, sizes):
                     found = contract.check(wrong)
-                    assert [v.line for v in found] == [line], (line, found)
+                    assert line in [v.line for v in found], (line, found)
                     if line.tight and 0 not in sizes.values():
                         assert runtime.error(wrong), (line.text, sizes)
                         outside += 1
     for line in itertools.chain(contract.lines, contract.nonempty):
         if isinstance(line, DimsLine) and len(line.relations) == 1 and line.tight:
             for sizes in drawer.outside(line):
-                feeds = drawer.feeds(sizes)
+                try:
+                    feeds = drawer.feeds(sizes)
+                except NoElement:
+                    continue
                 assert line in [v.line for v in contract.check(feeds)], (line, sizes)
                 assert runtime.error(feeds), (line.text, sizes)
                 outside += 1
     return inside, outside
-
-
-def relations(contract: Contract) -> list[str]:
-    """The lines as texts."""
-    return [line.text for line in contract.lines]
-
-
-__all__ = ["Drawer", "Expr", "Feeds", "Mapping", "Relation", "Runtime", "judge", "relations"]
