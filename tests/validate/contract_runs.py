@@ -107,25 +107,23 @@ class Drawer:
             return np.asarray(self.numbers.random(shape) < 0.5)
         low, high = (-5, 300) if dtype.kind == "i" else (0, 250)
         drawn = self.numbers.integers(low, high, shape)
-        for line in self.contract.demands:
-            if isinstance(line, ElementsLine) and line.input == spec.name:
-                least, most = self.ends(line, sizes, low, high)
-                columns = ... if line.column is None else (..., line.column)
-                part = drawn[columns]
-                if least > most:
-                    if part.size:
-                        raise NoElement
-                    continue
+        lines = [x for x in self.contract.demands if isinstance(x, ElementsLine) and x.input == spec.name]
+        for column in dict.fromkeys(line.column for line in lines):
+            least, most = self.ends([line for line in lines if line.column in (None, column)], sizes, low, high)
+            columns = ... if column is None else (..., column)
+            part = drawn[columns]
+            if part.size and least > most:
+                raise NoElement
+            if part.size:
                 pool = [least, most, *self.numbers.integers(least, most, 8, endpoint=True)]
                 drawn[columns] = self.numbers.choice(pool, part.shape)
         return drawn.astype(dtype)
 
-    def ends(self, line: ElementsLine, sizes: Sizes, low: int, high: int) -> tuple[int, int]:
-        least = None if line.low is None else evaluate(line.low, sizes)
-        most = None if line.high is None else evaluate(line.high, sizes)
-        if least is None:
-            least = min(low, low if most is None else most)
-        return least, max(high, least) if most is None else most
+    def ends(self, lines: list[ElementsLine], sizes: Sizes, low: int, high: int) -> tuple[int, int]:
+        lows = [evaluate(line.low, sizes) for line in lines if line.low is not None]
+        highs = [evaluate(line.high, sizes) for line in lines if line.high is not None]
+        least = max(lows, default=min([low, *highs]))
+        return least, min(highs, default=max(high, least))
 
     def broken(self, line: ElementsLine, feeds: Feeds, sizes: Sizes) -> Iterator[Feeds]:
         """The feeds with one element just outside a line."""
