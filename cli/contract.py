@@ -67,7 +67,7 @@ def command(
 
     from gather_infer.diagnostic import Severity
     from gather_infer.report.guard import guard_source
-    from gather_infer.report.request_schema import request_schema
+    from gather_infer.report.requests import request_schema
     from gather_infer.validate.contract import contract_of
 
     result = contract_of(model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules())

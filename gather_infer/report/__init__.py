@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
-    from gather_infer.report.request_schema import request_schema
+    from gather_infer.report.requests import request_schema
     from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
     from gather_infer.report.text import inference_text, summaries_text
@@ -43,7 +43,7 @@ _HOME = {
     "interface": ("interface_text",),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
-    "request_schema": ("request_schema",),
+    "requests": ("request_schema",),
     "rewriting": ("rewriting_json", "rewriting_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summaries_text"),

@@ -16,17 +16,16 @@ Written by `gather-infer contract --python`; needs numpy only. `check(feeds)` na
 `require(feeds)` raises ValueError when there is one.
 """
 
-# ruff: noqa: E501, PLR2004
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
 Sizes = Mapping[str, int]
 Size = Callable[[Sizes], int]
-End = Optional[Size]
+End = Size | None
 '''
 
 _BODY: Final = '''
@@ -194,7 +193,9 @@ def _head(contract: Contract) -> str:
 
 def _tables(contract: Contract) -> Iterator[str]:
     inputs = {spec.name: spec for spec in contract.inputs}
-    yield f"NATIVE = frozenset({_text(' '.join(sorted(NATIVE)))}.split())"
+    yield "NATIVE = {"
+    yield from (f"    {_text(name)}," for name in sorted(NATIVE))
+    yield "}"
     yield "# name: (element type, dims by axis, whether it may be left out)"
     yield "INPUTS: dict[str, tuple[str | None, tuple[int | str, ...] | None, bool]] = {"
     for name, spec in inputs.items():
