@@ -55,7 +55,9 @@ def command(
     require_proved: bool,
     console: Console,
 ) -> int:
-    """Print what the inputs have to be, so that no index is out of bounds and no shapes clash.
+    """Print what the inputs have to be, so that no run fails.
+
+    No index is out of bounds then, and no shapes clash.
 
     MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error, or when
     --dim or --range reach outside what it takes.
