@@ -76,7 +76,7 @@ def test_the_guard_and_the_schema_that_are_written(run: Run) -> None:
     run("contract", "embedding.onnx", "--python", "guard.py", "--json-schema", "request.json", "-q")
     check = runpy.run_path("guard.py")["check"]
     ids = np.full((1, 17), 100)
-    assert check({"ids": ids, "scale": np.ones((), np.float32)}) == [
+    assert check({"ids": ids, "scale": np.ones((1, 8), np.float32)}) == [
         "seq = 17: must be seq <= 16 (/place/Gather)",
         "ids[0, 0] = 100: must be -100 <= ids < 100 (/word/Gather)",
     ]

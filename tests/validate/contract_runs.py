@@ -60,7 +60,10 @@ class Drawer:
         return {**{axis: evaluate(dim, sizes) for axis, dim in self.compound.items()}, **sizes}
 
     def holds(self, line: Line, sizes: Sizes) -> bool:
-        return isinstance(line, ElementsLine) or any(relation.holds(sizes) for relation in line.relations)
+        try:
+            return isinstance(line, ElementsLine) or any(relation.holds(sizes) for relation in line.relations)
+        except ZeroDivisionError:
+            return True  # it says nothing at these sizes
 
     def inside(self, *, but: Line | None = None) -> Sizes | None:
         """Sizes for which every line holds but one, of which nothing is known; None when none are found."""
@@ -82,7 +85,10 @@ class Drawer:
             for name in sorted(relation.symbols & drawn.keys()):
                 for size in range(1, 200) if relation.right != 1 else (0,):
                     sizes = self.whole({**drawn, name: size})
-                    gap = evaluate(relation.left, sizes) - evaluate(relation.right, sizes)
+                    try:
+                        gap = evaluate(relation.left, sizes) - evaluate(relation.right, sizes)
+                    except ZeroDivisionError:
+                        continue
                     is_next = gap == step[relation.relation] if relation.relation in step else abs(gap) == 1
                     others = (other for other in self.contract.demands if other is not line)
                     if is_next and all(self.holds(other, sizes) for other in others):
