@@ -63,8 +63,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
-    "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
     "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
+    "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
+    "validate": (
+        {
+            "access", "contract", "diagnostic", "inference", "model", "places", "rules", "spans", "symbolic", "tensor",
+        },
+        {"onnx"},
+    ),
     "verification": (
         {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),
@@ -76,7 +82,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "report": (
-        {"catalog", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"}, {"numpy"}
+        {"catalog", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"},
+        {"numpy"},
     ),
 }  # fmt: skip
 CIRCLES = {
