@@ -20,6 +20,7 @@ from .console import announce
 from .rule_files import is_rule_file
 
 COMMANDS = (
+    "check",
     "convert",
     "explain",
     "fold",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
         ConversionRefused,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "checks": ("CheckResult", "check", "check_many"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
         "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
@@ -54,6 +56,7 @@ _HOME = {
 
 __all__ = [
     "Access",
+    "CheckResult",
     "ConversionRefused",
     "ConversionResult",
     "DType",
@@ -82,6 +85,8 @@ __all__ = [
     "SpecViolation",
     "SymbolicTensor",
     "UsageError",
+    "check",
+    "check_many",
     "convert",
     "explain",
     "fold",

@@ -13,8 +13,11 @@ from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from gather_infer.diagnostic import Severity
+
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
+    from gather_infer.checks.result import CheckResult
     from gather_infer.explanation.chain import Explanation
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference
@@ -31,6 +34,9 @@ class Form(Enum):
 
     TEXT = "text"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,36 @@ class RewriteReport:
     verification: Verification | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """The checks of one file, as soon as they are there.
+
+    is_alone   no other file is checked
+    fail_on    findings that weigh less do not fail the run
+    """
+
+    result: CheckResult
+    is_alone: bool = True
+    fail_on: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The checks of all files, in the order in which they were named.
+
+    fail_on    findings that weigh less do not fail the run
+    exit_code  of the run
+    accepted   findings that the baseline has
+    outdated   entries of the baseline for which nothing was found any more
+    """
+
+    results: Sequence[CheckResult]
+    fail_on: Severity = Severity.ERROR
+    exit_code: int = 0
+    accepted: int = 0
+    outdated: int = 0
+
+
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
     {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json"},
 )
@@ -138,4 +174,17 @@ FREEZE: ResultKind[FreezeResult] = ResultKind(
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
+)
+CHECK: ResultKind[FileReport] = ResultKind(
+    {Form.TEXT: "checks:check_text", Form.GITHUB: "github:check_github"},
+)
+"""Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
+CHECKS: ResultKind[CheckReport] = ResultKind(
+    {
+        Form.TEXT: "checks:checks_text",
+        Form.JSON: "checks:checks_json",
+        Form.SARIF: "sarif:checks_sarif",
+        Form.JUNIT: "junit:checks_junit",
+        Form.GITHUB: "github:checks_github",
+    },
 )
