@@ -85,6 +85,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI113": (Severity.WARNING, "versions that the file states do not fit together"),
     "GI114": (Severity.WARNING, "a node stands before the one that makes its input"),
     "GI115": (Severity.ERROR, "onnx's checker refuses the model, for a reason that has no code of its own"),
+    "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -107,11 +108,12 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
     "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
     "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
-    # what is said of the inputs, what runtimes do
     "GI321": (Severity.WARNING, "an integer that an index is made of passes the end of its element type"),
-    "GI322": (Severity.ERROR, "sizes or elements that are said to be legal break what the model allows"),
+    "GI322": (Severity.WARNING, "a dim that an input leaves open has to be one size"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
+    # contracts
+    "GI501": (Severity.ERROR, "what is declared of an input reaches outside what the model demands of it"),
 }
 
 # beginning of the number -> what these codes are about
@@ -122,6 +124,7 @@ GROUPS: dict[str, str] = {
     "21": "Operators",
     "3": "Axes, ranks and indices",
     "4": "Edits",
+    "5": "Contracts",
 }
 
 # code -> what to do about it
@@ -144,6 +147,7 @@ ADVICE: dict[str, str] = {
     "GI113": "Raise `ir_version` to that of the opset, or import the opset that the exporter meant.",
     "GI114": "Sort the nodes into an order in which they can run: not every runtime does it.",
     "GI115": "Read the message of the checker; many tools refuse what it refuses.",
+    "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
@@ -164,8 +168,9 @@ ADVICE: dict[str, str] = {
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
     "GI321": "Compute indices in int64, or bound what goes into the narrow type with a Clip.",
-    "GI322": "Narrow what is said (`--dim`, `--range`), or enlarge the table: as it is, legal requests fail.",
+    "GI322": "Declare the size, if it is meant; else inputs of the node may be swapped, or of the wrong axis.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
+    "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
 }  # fmt: skip
 
 

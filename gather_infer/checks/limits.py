@@ -13,9 +13,20 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.options import suggestion
 from gather_infer.record import Constraint
-from gather_infer.symbolic import Dim, Interval, Scope, free_symbols, known_le, known_lt, symbol
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    Interval,
+    Scope,
+    free_symbols,
+    known_le,
+    known_lt,
+    substitute,
+    symbol,
+)
 from gather_infer.validate import Condition, Elements, Kind, Verdict
-from gather_infer.validate.condition import counterexample
+from gather_infer.validate.condition import counterexample, difference
 
 _RANGE = re.compile(r"\s*(-?\d+)?\s*\.\.\s*(-?\d+)?\s*")
 
@@ -84,7 +95,7 @@ class Limits:
         for condition in verdict.conditions:
             text = self._breach(condition)
             if text is not None:
-                yield diagnostic("GI322", f"{text}, the node allows {condition}", where, detail=(verdict.reason,))
+                yield diagnostic("GI501", f"{text}, the node allows {condition}", where, detail=(verdict.reason,))
 
     def beyond(self, constraints: Iterable[Constraint], model: ModelProto) -> Iterator[Diagnostic]:
         """A finding for each demand on one size that a size breaks which is said to be legal."""
@@ -92,7 +103,20 @@ class Limits:
             text = self._size_breach(constraint.left, constraint.relation, constraint.right)
             if text is not None:
                 where = node_location(model, constraint.node.graph, constraint.node.position)
-                yield diagnostic("GI322", f"{text}, the node allows {constraint}", where)
+                yield diagnostic("GI501", f"{text}, the node allows {constraint}", where)
+
+    def pinned(
+        self, constraints: Iterable[Constraint], known: frozenset[str], model: ModelProto
+    ) -> Iterator[Diagnostic]:
+        """A finding for each symbol of the inputs that may be of one size only."""
+        for constraint in constraints:
+            pair = (constraint.left, constraint.right)
+            names = [dim for dim in pair if isinstance(dim, Expr) and dim.is_symbol and dim.name in known]
+            sizes = [dim for dim in pair if isinstance(dim, int)]
+            if constraint.relation == "==" and names and sizes:
+                where = node_location(model, constraint.node.graph, constraint.node.position)
+                message = f"the inputs leave {names[0]} open, the node works with {names[0]} = {sizes[0]} only"
+                yield diagnostic("GI322", message, where)
 
     def _is_met(self, condition: Condition) -> bool:
         if not isinstance(condition.left, Elements) or condition.left.input not in self.ranges:
@@ -109,25 +133,40 @@ class Limits:
         given = self.ranges.get(condition.left.input)
         if given is None:
             return None
-        said = f"{condition.left.input} is said to be in {_text(given)}"
+        said = f"{condition.left.input} is declared in {_text(given)}"
         if condition.relation == ">=":
             return said if given.lo is not None and known_lt(given.lo, condition.right, self.declared) is True else None
         return said if given.hi is not None and known_le(condition.right, given.hi, self.declared) is True else None
 
     def _size_breach(self, left: Dim, relation: str, right: Dim) -> str | None:
-        """Only where the condition is about one size: bounds of several say nothing of how these belong together."""
-        names = free_symbols(left) | free_symbols(right)
-        if len(names) != 1:
-            return None
-        (name,) = names
-        given = self.declared.bounds(symbol(name))
-        if given.hi is None:
-            return None  # nothing is said of large sizes
+        """What is said of one size and breaks the relation, whatever the other sizes are.
+
+        Bounds of each say nothing of sizes together: `past=0..60` and `seq=1..8` may well mean at most 64. Nor does
+        `seq=..8` say that there is a size of 0.
+        """
         ways = ("<=", ">=") if relation == "==" else (relation,)
-        found = counterexample([Condition(left, way, right) for way in ways], self.declared)
-        if not found:
-            return None
-        return f"{name} is said to be in {_text(given)}, which has {found[0][0]} = {found[0][1]}"
+        conditions = [Condition(left, way, right) for way in ways]
+        names = sorted(free_symbols(left) | free_symbols(right))
+        for name in names:
+            given = self.declared.bounds(symbol(name))
+            if given.hi is None:
+                continue  # nothing is said of large sizes
+            if len(names) == 1:
+                found = counterexample(conditions, self.declared)
+                size = found[0][1] if found else None
+            else:
+                ends = (end for end in (given.hi, given.lo) if end is not None)
+                size = next((end for end in ends if any(self._surely_breaks(c, name, end) for c in conditions)), None)
+            if size is not None and size != 0:
+                return f"{name} is declared in {_text(given)}, which has {name} = {size}"
+        return None
+
+    def _surely_breaks(self, condition: Condition, name: str, size: int) -> bool:
+        try:
+            gap = substitute(difference(condition), {name: size})
+        except (ZeroDivisionError, DimTooLarge):
+            return False
+        return known_lt(gap, 0, self.declared) is True
 
 
 def _text(interval: Interval) -> str:

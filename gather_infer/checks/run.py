@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gather_infer.checks.checker import checker_findings
 from gather_infer.checks.declared import declared_findings
 from gather_infer.checks.limits import Limits, read_ranges
+from gather_infer.checks.operators import is_of_onnx, operator_findings
 from gather_infer.checks.order import order_findings
 from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
 from gather_infer.checks.said import NOTHING, Said, applicable
@@ -23,6 +24,8 @@ from gather_infer.inference import Inference, infer
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
+from gather_infer.symbolic import free_symbols
+from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import Kind, Verdict, verdicts
 
 if TYPE_CHECKING:
@@ -61,13 +64,15 @@ def check(
         *_judged(judged, inference.diagnostics),
         *(breach for verdict in judged for breach in limits.broken(verdict)),
         *limits.beyond(inference.constraints, file.proto),
+        *limits.pinned(inference.constraints, _symbols(inference), file.proto),
         *version_findings(file.proto),
+        *operator_findings(file.proto, inference.diagnostics),
         *declared_findings(inference),
         *wrapping_findings(inference),
     ]
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto)
-    if not any(d.severity is Severity.ERROR for d in found):
+    if not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         found += _new(checker_findings(file), found)
     return CheckResult(
         file.name,
@@ -107,10 +112,23 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
 
 
 def _inferred(inference: Inference) -> Iterator[Diagnostic]:
-    """The findings of the walk. What a body declares of its outputs' shapes alone no runtime goes by: a note."""
+    """The findings of the walk, weighed for a deployment.
+
+    What a body declares of its outputs' shapes alone no runtime goes by. Of operators of onnx's own domains more is
+    said elsewhere.
+    """
     for finding in inference.diagnostics:
-        is_harmless = finding.code == "GI202" and finding.location.graph and finding.severity is Severity.WARNING
-        yield replace(finding, severity=Severity.NOTE) if is_harmless else finding
+        where = finding.location
+        if finding.code == "GI202" and where.graph and finding.severity is Severity.WARNING:
+            yield replace(finding, severity=Severity.NOTE)
+        elif not is_of_onnx(finding):
+            yield finding
+
+
+def _symbols(inference: Inference) -> frozenset[str]:
+    """Those in the shapes of the inputs."""
+    shapes = (value.shape for name in inference.inputs if isinstance(value := inference[name], SymbolicTensor))
+    return frozenset(name for shape in shapes for dim in shape or () for name in free_symbols(dim))
 
 
 def _judged(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from gather_infer.domains import plain_domain
 from gather_infer.inference import Access, Inference
 from gather_infer.model.paths import graph_at
 from gather_infer.places import GraphPath
-from gather_infer.symbolic import Dim, Interval, Scope
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, substitute, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
 NARROW: Final = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4})
@@ -85,6 +85,12 @@ def _wrapping(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows
             f"{end} does not fit {result.dtype}, which goes from {least} to {most}: it wraps around",
             Severity.WARNING,
         )
+    passed = None if span is None else _reached(span, declared)
+    if passed is not None and passed > most:
+        return (
+            f"{passed} does not fit {result.dtype}, which goes from {least} to {most}: it wraps around",
+            Severity.WARNING,
+        )
     if result.dtype not in NARROW or node.op_type != "Cast" or _fits(operands[0], least, most):
         return None
     past = f"{result.dtype} goes from {least} to {most}, what is beyond wraps around"
@@ -109,6 +115,19 @@ def _numbers(span: Span, declared: Scope) -> Interval:
         return Interval(None, None) if dim is None else declared.bounds(dim)
 
     return Interval(ends(span.lo).lo, ends(span.hi).hi)
+
+
+def _reached(span: Span, declared: Scope) -> int | None:
+    """What the upper bound is at least when the sizes of which something is said are as large as they may be."""
+    if not isinstance(span.hi, Expr):
+        return span.hi
+    largest = {name: most for name in span.hi.symbols if (most := declared.bounds(symbol(name)).hi) is not None}
+    if not largest:
+        return None
+    try:
+        return declared.bounds(substitute(span.hi, largest)).lo
+    except (ZeroDivisionError, DimTooLarge):
+        return None
 
 
 def _fits(value: Value | None, least: int, most: int) -> bool:

@@ -58,8 +58,8 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
         else:
             lines.append(f"  {hint}")
     if report.outdated:
-        many = "findings" if report.outdated > 1 else "finding"
-        lines.append(f"the baseline has {report.outdated} {many} that are gone: --write-baseline leaves them out")
+        many, verb, them = ("findings", "are", "them") if report.outdated > 1 else ("finding", "is", "it")
+        lines.append(f"the baseline has {report.outdated} {many} that {verb} gone: --write-baseline leaves {them} out")
     return lines
 
 

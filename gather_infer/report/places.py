@@ -20,5 +20,4 @@ def uri_of(model: str) -> str:
     name = file_of(model)
     if os.path.isabs(name):
         return PurePath(name).as_uri()
-    text = quote(os.fsencode(name))
-    return f"./{text}" if ":" in text.split("/", 1)[0] else text
+    return quote(os.fsencode(name))
