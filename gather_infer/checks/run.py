@@ -94,6 +94,7 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
     """
     started = time.monotonic()
     unused: tuple[str, ...] = ()
+    name = "<stdin>" if path == STDIN else path
     try:
         file = to_model_file(path)
         if not is_alone:
@@ -101,13 +102,12 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
         said += applicable(file, usual)[0]
         result = check(file, dims=said.dims, inputs=said.inputs, ranges=said.ranges, rules=said.rules)
     except ModelReadError as error:
-        text = str(error).removeprefix(f"{path}: ")
-        return CheckResult(path, (diagnostic(UNREADABLE, text),), seconds=time.monotonic() - started)
+        text = str(error).removeprefix(f"{name}: ")
+        return CheckResult(name, (diagnostic(UNREADABLE, text),), seconds=time.monotonic() - started)
     except UsageError as error:
         if is_alone:
             raise
-        return CheckResult(path, (diagnostic(UNFIT, str(error)),), seconds=time.monotonic() - started)
-    name = file.name if path == STDIN else path
+        return CheckResult(name, (diagnostic(UNFIT, str(error)),), seconds=time.monotonic() - started)
     return replace(result, model=name, unused=unused, seconds=time.monotonic() - started)
 
 

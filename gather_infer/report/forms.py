@@ -176,15 +176,15 @@ CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
 )
 CHECK: ResultKind[FileReport] = ResultKind(
-    {Form.TEXT: "checks:check_text", Form.GITHUB: "github:check_github"},
+    {Form.TEXT: "checks.text:check_text", Form.GITHUB: "checks.github:check_github"},
 )
 """Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
-        Form.TEXT: "checks:checks_text",
-        Form.JSON: "checks:checks_json",
-        Form.SARIF: "sarif:checks_sarif",
-        Form.JUNIT: "junit:checks_junit",
-        Form.GITHUB: "github:checks_github",
+        Form.TEXT: "checks.text:checks_text",
+        Form.JSON: "checks.json:checks_json",
+        Form.SARIF: "checks.sarif:checks_sarif",
+        Form.JUNIT: "checks.junit:checks_junit",
+        Form.GITHUB: "checks.github:checks_github",
     },
 )

@@ -16,12 +16,13 @@ import pytest
 from gather_infer import CheckResult, Severity, check
 from gather_infer.diagnostic import ADVICE, CODES, Location, diagnostic
 from gather_infer.places import MAIN, NodePath, Step
-from gather_infer.report.checks import check_text, checks_json, checks_text
+from gather_infer.report.checks.files import uri_of
+from gather_infer.report.checks.github import check_github
+from gather_infer.report.checks.json import checks_json
+from gather_infer.report.checks.junit import checks_junit
+from gather_infer.report.checks.sarif import checks_sarif
+from gather_infer.report.checks.text import check_text, checks_text
 from gather_infer.report.forms import CHECKS, CheckReport, FileReport, Form, View
-from gather_infer.report.github import check_github
-from gather_infer.report.junit import checks_junit
-from gather_infer.report.places import uri_of
-from gather_infer.report.sarif import checks_sarif
 from tests.checks.plants import FIXTURES, planted
 
 NASTY = "a%b:c,d\r\ne\x00\x1b[31m <&>\"'\ud800 é"

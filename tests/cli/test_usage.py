@@ -119,12 +119,12 @@ USAGE = {
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
-    "explain Gather": "no code 'Gather'; there are GI101",
+    "explain Gather": "no code 'Gather'; there are GI001",
     "ops Gahter": "no operator 'Gahter'; did you mean 'Gather'",
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 

@@ -1,18 +1,16 @@
-"""Checks as text and JSON: the findings of each file, then what all files come to."""
+"""Checks as text: the findings of each file, then what all files come to."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from gather_infer.checks.result import CheckResult, reaches
+from gather_infer.checks.result import CheckResult
 from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.report.checks.verdicts import VERDICTS
 from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 from gather_infer.report.layout import count, printable
 from gather_infer.report.text import findings_count
-
-_VERDICTS = ("proved", "conditional", "violated", "undecided")
 
 
 def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
@@ -102,33 +100,5 @@ def _accesses(result: CheckResult) -> str:
     total = sum(result.accesses.values())
     if not total:
         return ""
-    parts = [f"{result.accesses[kind]} {kind}" for kind in _VERDICTS if result.accesses.get(kind)]
+    parts = [f"{result.accesses[kind]} {kind}" for kind in VERDICTS if result.accesses.get(kind)]
     return f"{total} {'access' if total == 1 else 'accesses'}: {', '.join(parts)}"
-
-
-def checks_json(report: CheckReport) -> dict[str, Json]:
-    """All findings of all files; `fails` says which of them weigh enough."""
-    return {
-        "schema": SCHEMA,
-        "exit_code": report.exit_code,
-        "fail_on": str(report.fail_on),
-        "accepted": report.accepted,
-        "outdated": report.outdated,
-        "models": [_result_json(result, report.fail_on) for result in report.results],
-    }
-
-
-def _result_json(result: CheckResult, fail_on: Severity) -> Json:
-    return {
-        "name": result.model,
-        "checked": result.was_checked,
-        "fails": not result.was_checked or any(reaches(d.severity, fail_on) for d in result.diagnostics),
-        "seconds": round(result.seconds, 3),
-        "accesses": {kind: result.accesses.get(kind, 0) for kind in _VERDICTS},
-        "contract": [{"text": text, "nodes": nodes} for text, nodes in result.contract],
-        "diagnostics": _listed(result.diagnostics),
-    }
-
-
-def _listed(findings: Iterable[Diagnostic]) -> list[Json]:
-    return [diagnostic_json(finding) for finding in findings]
