@@ -95,7 +95,12 @@ class Limits:
         for condition in verdict.conditions:
             text = self._breach(condition)
             if text is not None:
-                yield diagnostic("GI501", f"{text}, the node allows {condition}", where, detail=(verdict.reason,))
+                yield diagnostic(
+                    "GI501",
+                    f"{text} is declared, which reaches outside {condition}: the model fails there",
+                    where,
+                    detail=(verdict.reason,),
+                )
 
     def beyond(self, constraints: Iterable[Constraint], model: ModelProto) -> Iterator[Diagnostic]:
         """A finding for each demand on one size that a size breaks which is said to be legal."""
@@ -103,7 +108,9 @@ class Limits:
             text = self._size_breach(constraint.left, constraint.relation, constraint.right)
             if text is not None:
                 where = node_location(model, constraint.node.graph, constraint.node.position)
-                yield diagnostic("GI501", f"{text}, the node allows {constraint}", where)
+                yield diagnostic(
+                    "GI501", f"{text} is declared, which reaches outside {constraint}: the model fails there", where
+                )
 
     def pinned(
         self, constraints: Iterable[Constraint], known: frozenset[str], model: ModelProto
@@ -133,7 +140,7 @@ class Limits:
         given = self.ranges.get(condition.left.input)
         if given is None:
             return None
-        said = f"{condition.left.input} is declared in {_text(given)}"
+        said = f"{condition.left.input}={_text(given)}"
         if condition.relation == ">=":
             return said if given.lo is not None and known_lt(given.lo, condition.right, self.declared) is True else None
         return said if given.hi is not None and known_le(condition.right, given.hi, self.declared) is True else None
@@ -158,7 +165,7 @@ class Limits:
                 ends = (end for end in (given.hi, given.lo) if end is not None)
                 size = next((end for end in ends if any(self._surely_breaks(c, name, end) for c in conditions)), None)
             if size is not None and size != 0:
-                return f"{name} is declared in {_text(given)}, which has {name} = {size}"
+                return f"{name}={_text(given)}"
         return None
 
     def _surely_breaks(self, condition: Condition, name: str, size: int) -> bool:

@@ -34,8 +34,8 @@ def test_a_model_that_is_ok() -> None:
 def test_a_model_that_is_not() -> None:
     with pytest.raises(AssertionError) as told:
         assert_model_ok(BERT, dims=["seq=1..65"])
-    assert str(told.value).splitlines() == [
-        "error[GI501]: seq is declared in 1..65, which has seq = 65, the node allows seq <= 64",
+    assert str(told.value).splitlines()[:2] == [
+        "error[GI501]: seq=1..65 is declared, which reaches outside seq <= 64: the model fails there",
         f"  --> {BERT}: node /bert/embeddings/Add_1 (Add-14)",
     ]
 

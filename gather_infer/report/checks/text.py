@@ -26,10 +26,11 @@ def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
     if not result.was_checked:
         return lines
     if result.contract and (report.is_alone or view.verbose):
-        lines += [f"contract of {name}", *_contract(result.contract, view.width)]
+        lines += [*_fitted(f"contract of {name}", view.width, "  "), *_contract(result.contract, view.width)]
     if not report.is_alone:
         found = findings_count(result.diagnostics) or "clean"
-        return [*lines, f"{name}: {found}{'; ' if result.accesses else ''}{_accesses(result)}"]
+        accesses = f"; {_accesses(result)}" if result.accesses else ""
+        return [*lines, *_fitted(f"{name}: {found}{accesses}", view.width, "  ")]
     return [*lines, _accesses(result)] if result.accesses else lines
 
 
