@@ -19,6 +19,7 @@ from gather_infer.errors import GatherInferError
 from .console import announce
 
 COMMANDS = (
+    "check",
     "contract",
     "convert",
     "explain",

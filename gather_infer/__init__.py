@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.contract import Contract, Violation
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "checks": ("CheckResult", "check", "check_many"),
     "contract": ("Contract", "Violation"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
@@ -59,6 +61,7 @@ _HOME = {
 
 __all__ = [
     "Access",
+    "CheckResult",
     "Contract",
     "ContractResult",
     "ContractViolated",
@@ -91,6 +94,8 @@ __all__ = [
     "SymbolicTensor",
     "UsageError",
     "Violation",
+    "check",
+    "check_many",
     "contract_of",
     "convert",
     "explain",

@@ -65,6 +65,10 @@ class Diagnostic:
 
 # code -> (severity unless said otherwise, what it means)
 CODES: dict[str, tuple[Severity, str]] = {
+    # the file itself
+    "GI001": (Severity.ERROR, "the file cannot be read as a model"),
+    "GI002": (Severity.ERROR, "the file could not be checked: the process that did it ended, twice"),
+    "GI003": (Severity.ERROR, "what is said of dims, inputs or ranges does not fit the model"),
     # the model as a whole
     "GI101": (Severity.ERROR, "two nodes, inputs or initializers define the same name"),
     "GI102": (Severity.ERROR, "the nodes form a cycle"),
@@ -77,6 +81,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI109": (Severity.WARNING, "an opset, IR version or dim that is legal protobuf but not sensible"),
     "GI110": (Severity.ERROR, "the body of a control-flow operator does not fit its node"),
     "GI111": (Severity.WARNING, "what the metadata records of the dims cannot be read, or does not fit the inputs"),
+    "GI112": (Severity.ERROR, "external data is missing, out of range or not allowed"),
+    "GI113": (Severity.WARNING, "versions that the file states do not fit together"),
+    "GI114": (Severity.WARNING, "a node stands before the one that makes its input"),
+    "GI115": (Severity.ERROR, "onnx's checker refuses the model, for a reason that has no code of its own"),
+    "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -99,6 +108,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
     "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
     "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
+    "GI321": (Severity.WARNING, "an integer that an index is made of passes the end of its element type"),
+    "GI322": (Severity.WARNING, "a dim that an input leaves open has to be one size"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
     # contracts
@@ -108,6 +119,7 @@ CODES: dict[str, tuple[Severity, str]] = {
 
 # beginning of the number -> what these codes are about
 GROUPS: dict[str, str] = {
+    "0": "The file itself",
     "1": "The model as a whole",
     "20": "Declared against inferred",
     "21": "Operators",
@@ -118,6 +130,9 @@ GROUPS: dict[str, str] = {
 
 # code -> what to do about it
 ADVICE: dict[str, str] = {
+    "GI001": "Read the message: another kind of file, a damaged one, or one that was not downloaded whole.",
+    "GI002": "Check the file alone, where there is more memory; a crash is a fault of ours, to be reported.",
+    "GI003": "Correct the option or key that the message names, or check the model by itself.",
     "GI101": "Rename one of them; most runtimes refuse the file.",
     "GI102": "Break the cycle that the message spells out: ONNX has no cycles, a feedback is a Loop or a Scan.",
     "GI103": "Look for the node that was meant to make it; an edit may have removed or renamed it.",
@@ -129,6 +144,11 @@ ADVICE: dict[str, str] = {
     "GI109": "Leave the dim empty, or name it, when its size is not known.",
     "GI110": "Give the body the inputs and outputs that its node passes and takes.",
     "GI111": "Remove the entry `gather_infer.dims` of the metadata, or write it as docs/inference.md says.",
+    "GI112": "Put the data file beside the model, whole; if it was made anew, export both again.",
+    "GI113": "Raise `ir_version` to that of the opset, or import the opset that the exporter meant.",
+    "GI114": "Sort the nodes into an order in which they can run: not every runtime does it.",
+    "GI115": "Read the message of the checker; many tools refuse what it refuses.",
+    "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
@@ -138,8 +158,8 @@ ADVICE: dict[str, str] = {
     "GI212": "Follow the shapes in the message back to the inputs; `--dim` may claim sizes that do not fit.",
     "GI213": "Bind symbols with `--dim`; expressions of this size say little anyway.",
     "GI214": "Inline the functions, or flatten the loops: each level that calls the next twice doubles the work.",
-    "GI301": "Correct the index or the size of the axis: runtimes fail here, or read garbage.",
-    "GI302": "See that every input keeps to the condition.",
+    "GI301": "Correct the index or the size of the axis: a CPU fails here, other devices read zeros or another row.",
+    "GI302": "See that every input keeps to the condition: past it a CPU fails, other runtimes go on with wrong rows.",
     "GI303": "Write the index from the front, or raise the opset: only later versions say what a negative index means.",
     "GI304": "Set an axis in the range that the message gives.",
     "GI305": "Add or remove axes with Unsqueeze, Squeeze or Reshape.",
@@ -148,6 +168,8 @@ ADVICE: dict[str, str] = {
     "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
+    "GI321": "Compute indices in int64, or bound what goes into the narrow type with a Clip.",
+    "GI322": "Declare the size, if it is meant; else inputs of the node may be swapped, or of the wrong axis.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
     "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
     "GI502": "Declare it with `--range` or `--dim`, if the callers of the model keep to it; else check each request.",

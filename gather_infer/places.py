@@ -51,6 +51,9 @@ class GraphPath:
     def __hash__(self) -> int:
         return self._hash  # worked out once: a path is a key wherever its graph is asked for
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return GraphPath, (self.root, self.position, self.steps)  # the hash of a text is another in another process
+
     def below(self, step: Step) -> GraphPath:
         return GraphPath(self.root, self.position, (*self.steps, step))
 

@@ -1,7 +1,8 @@
 """Runs the blocks of a page, in order and in one working directory that holds the fixtures.
 
 sh       one command per line, run for its exit code: 0, or the one that a comment states: `# exit 2`
-console  `$ command`, then its output; a line `...` stands for any number of lines, and times are not compared
+console  `$ command`, perhaps with such a comment, then its output; a line `...` stands for any number of lines, and
+         times are not compared
 python   run as one program per page. Comments behind a `print`, or directly below a statement that prints, are its
          output. A block that begins with the comment `# name.py` is also that file
 """
@@ -65,8 +66,9 @@ def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:
                     ran += 1
         else:
             for command, expected in _session(block):
+                stated = _EXIT.search(command)
                 code, output = run_command(command)
-                assert code == 0, f"{where}: {command}\n{output}"
+                assert code == (int(stated[1]) if stated else 0), f"{where}: {command}\n{output}"
                 assert matches(expected, output.splitlines()), f"{where}: {command}\n{output}"
                 ran += 1
     return ran

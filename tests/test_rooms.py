@@ -12,6 +12,7 @@ import gather_infer_cli
 import pytest
 
 import gather_infer
+import gather_infer.checks
 import gather_infer.inference
 import gather_infer.model
 import gather_infer.report
@@ -74,6 +75,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "verification": (
         {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),
+    "checks": (
+        {
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules", "spans",
+            "symbolic", "tensor", "validate",
+        },
+        {"onnx"},
+    ),
+    "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
             "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",
@@ -82,7 +91,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "report": (
-        {"catalog", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"},
+        {
+            "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic",
+            "tensor",
+        },
         {"numpy"},
     ),
 }  # fmt: skip
@@ -98,7 +110,12 @@ TYPING_CIRCLES = CIRCLES | {
 }
 """The same when imports for annotations alone count as well."""
 
-RESULTS = {"gather_infer.inference.result", "gather_infer.explanation.chain", "gather_infer.catalog.coverage"}
+RESULTS = {
+    "gather_infer.inference.result",
+    "gather_infer.explanation.chain",
+    "gather_infer.catalog.coverage",
+    "gather_infer.checks.result",
+}
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""
 
 
@@ -227,11 +244,11 @@ def test_imports_inside_the_package_are_absolute() -> None:
 def test_reports_know_result_dataclasses_only() -> None:
     for path in files("report"):
         for module in imports(path):
-            if module.startswith(("gather_infer.inference", "gather_infer.explanation", "gather_infer.catalog")):
+            if module.startswith(tuple(name.rpartition(".")[0] for name in RESULTS)):
                 assert module in RESULTS, f"{_shown(path)} imports {module}"
 
 
-LAZY = [gather_infer, gather_infer.inference, gather_infer.model, gather_infer.report]
+LAZY = [gather_infer, gather_infer.checks, gather_infer.inference, gather_infer.model, gather_infer.report]
 
 
 @pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)

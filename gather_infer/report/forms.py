@@ -13,8 +13,11 @@ from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from gather_infer.diagnostic import Severity
+
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
+    from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation
@@ -33,6 +36,9 @@ class Form(Enum):
 
     TEXT = "text"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,36 @@ class ContractReport:
     diagnostics: Sequence[Diagnostic]
 
 
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """The checks of one file, as soon as they are there.
+
+    is_alone   no other file is checked
+    fail_on    findings that weigh less do not fail the run
+    """
+
+    result: CheckResult
+    is_alone: bool = True
+    fail_on: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The checks of all files, in the order in which they were named.
+
+    fail_on    findings that weigh less do not fail the run
+    exit_code  of the run
+    accepted   findings that the baseline has
+    outdated   entries of the baseline for which nothing was found any more
+    """
+
+    results: Sequence[CheckResult]
+    fail_on: Severity = Severity.ERROR
+    exit_code: int = 0
+    accepted: int = 0
+    outdated: int = 0
+
+
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
     {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json"},
 )
@@ -151,4 +187,17 @@ CONTRACT: ResultKind[ContractReport] = ResultKind(
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
+)
+CHECK: ResultKind[FileReport] = ResultKind(
+    {Form.TEXT: "checks.text:check_text", Form.GITHUB: "checks.github:check_github"},
+)
+"""Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
+CHECKS: ResultKind[CheckReport] = ResultKind(
+    {
+        Form.TEXT: "checks.text:checks_text",
+        Form.JSON: "checks.json:checks_json",
+        Form.SARIF: "checks.sarif:checks_sarif",
+        Form.JUNIT: "checks.junit:checks_junit",
+        Form.GITHUB: "checks.github:checks_github",
+    },
 )

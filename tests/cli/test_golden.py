@@ -16,6 +16,12 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = {
     # file: command
     "infer": "infer embedding.onnx",
+    "check": "check bad.onnx",
+    "check-many": "check bad.onnx embedding.onnx --jobs 1",
+    "check-bert": "check fixtures/bert-torchscript.onnx --dim seq=1..64 -v",
+    "check-declared": "check fixtures/bert-torchscript.onnx --dim seq=1..512 --range input_ids=0..151",
+    "check-github": "check bad.onnx --format github",
+    "check-missing": "check missing.onnx",
     "infer-dims": "infer embedding.onnx --dim seq=1..16 --dim batch=4 --constraints",
     "infer-out-of-bounds": "infer bad.onnx",
     "infer-openvino": "infer exported.onnx",
@@ -62,6 +68,7 @@ CASES = {
     "unknown-option": "infer embedding.onnx --dims seq=4",
     "missing-file": "infer missing.onnx",
     "help": "--help",
+    "help-check": "check --help",
     "help-infer": "infer --help",
     "help-inspect": "inspect --help",
     "help-explain": "explain --help",

@@ -21,7 +21,7 @@ from tests.cli.test_golden import CASES
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": []}
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": []}
     return [command, model, *more.get(command, written)]
 
 
@@ -122,12 +122,12 @@ USAGE = {
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
-    "explain Gather": "no code 'Gather'; there are GI101",
+    "explain Gather": "no code 'Gather'; there are GI001",
     "ops Gahter": "no operator 'Gahter'; did you mean 'Gather'",
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are contract, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, contract, convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 

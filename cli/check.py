@@ -1,0 +1,193 @@
+"""`gather-infer check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from gather_infer.diagnostic import Severity
+from gather_infer.errors import UsageError
+from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport
+
+from .configuration import Configuration, find_configuration
+from .console import Console
+from .facts import Facts, facts_options
+from .options import Command, common_options, option
+
+if TYPE_CHECKING:
+    from gather_infer.checks.result import CheckResult
+    from gather_infer.rules import RuleSet
+
+Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
+"""Texts about dims, inputs and the elements of inputs."""
+
+
+@click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
+@click.argument("models", nargs=-1, required=True)
+@facts_options
+@option(
+    "--range",
+    "ranges",
+    section="Facts",
+    multiple=True,
+    metavar="INPUT=LOW..HIGH",
+    help="Elements of an integer input: input_ids=0..30521.",
+)
+@option("--select", section="Findings", multiple=True, metavar="CODE,...", help="Only these codes: GI301, GI3.")
+@option("--ignore", section="Findings", multiple=True, metavar="CODE,...", help="All but these codes.")
+@option(
+    "--fail-on",
+    section="Findings",
+    type=click.Choice([str(s) for s in Severity]),
+    help="Exit with 1 when a finding weighs as much.  [default: error]",
+)
+@option("--baseline", section="Findings", metavar="FILE", help="Leave out the findings that FILE accepts.")
+@option("--write-baseline", section="Findings", is_flag=True, help="Write the findings to the baseline, as accepted.")
+@option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 whatever is found.")
+@option(
+    "--jobs",
+    section="Run",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Files that are checked at a time; one per core by default.",
+)
+@common_options(CHECKS, verbose="Print notes too, and the contract of each of several models.")
+def command(
+    models: tuple[str, ...],
+    facts: Facts,
+    ranges: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str | None,
+    baseline: str | None,
+    write_baseline: bool,
+    exit_zero: bool,
+    jobs: int | None,
+    console: Console,
+) -> int:  # fmt: skip
+    """Print everything that would hurt when models are deployed.
+
+    MODELS are ONNX files; - is standard input. What is left out is taken from [tool.gather-infer] of the nearest
+    pyproject.toml that has it.
+    """
+    if models.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    project = find_configuration(Path.cwd())
+
+    from gather_infer.checks.selection import Selection, read_codes
+
+    selection = Selection(
+        read_codes(select or project.texts("select"), "--select"),
+        read_codes(ignore or project.texts("ignore"), "--ignore"),
+    )
+    least = Severity(fail_on or project.text("fail-on") or Severity.ERROR.value)
+    file = baseline or _path(project, "baseline")
+    if write_baseline and file is None:
+        raise click.UsageError("--write-baseline needs --baseline FILE")
+    accepted = _Accepted(None if write_baseline else file)
+
+    results: list[CheckResult] = []
+    for result in _results(models, facts, ranges, project, jobs or project.number("jobs")):
+        result = accepted.out_of(selection.of(result))
+        results.append(result)
+        if console.form in CHECK.forms:
+            console.result(CHECK, FileReport(result, len(models) == 1, least))
+    _require_used(results, facts, ranges)
+    order = {"<stdin>" if model == "-" else model: position for position, model in enumerate(models)}
+    results.sort(key=lambda result: order[result.model])
+
+    code = max(result.exit_code(least) for result in results)
+    if code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
+        code = 0
+    report = CheckReport(results, least, code, accepted.number, accepted.outdated(results))
+    console.result(CHECKS, report)
+    if write_baseline and file is not None:
+        _write_baseline(file, results, least, console)
+    return code
+
+
+class _Accepted:
+    """The baseline, where there is one."""
+
+    def __init__(self, file: str | None) -> None:
+        from gather_infer.checks.baseline import Baseline
+
+        self._baseline = None if file is None else Baseline.read(file)
+
+    @property
+    def number(self) -> int:
+        return 0 if self._baseline is None else self._baseline.accepted
+
+    def out_of(self, result: CheckResult) -> CheckResult:
+        return result if self._baseline is None else self._baseline.without_accepted(result)
+
+    def outdated(self, results: Iterable[CheckResult]) -> int:
+        return 0 if self._baseline is None else self._baseline.unused(results)
+
+
+def _results(
+    models: Sequence[str], facts: Facts, ranges: tuple[str, ...], project: Configuration, jobs: int | None
+) -> Iterator[CheckResult]:
+    """The result of each model. One alone is checked here, as is standard input; many in other processes."""
+    rule_files = facts.rule_files or project.paths("rules")
+    said = (facts.dims, facts.inputs, ranges)
+    usual = (
+        () if facts.dims else project.texts("dim"),
+        () if facts.inputs else project.texts("input"),
+        () if ranges else project.texts("range"),
+    )
+    task = partial(_checked, said=said, usual=usual, rule_files=rule_files)
+    _rules(rule_files)  # what is wrong with them is told once, and here
+    if len(models) == 1:
+        yield task(models[0], is_alone=True)
+        return
+    if "-" in models:
+        yield task("-")
+    others = list(dict.fromkeys(model for model in models if model != "-"))
+    if others:
+        from gather_infer.checks.many import worked_through
+
+        yield from worked_through(task, others, jobs=jobs)
+
+
+def _checked(
+    path: str,
+    *,
+    said: Stated,
+    usual: Stated,
+    rule_files: tuple[str, ...],
+    is_alone: bool = False,
+) -> CheckResult:
+    from gather_infer.checks.run import check_file
+    from gather_infer.checks.said import Said
+
+    return check_file(path, Said(*said, _rules(rule_files)), Said(*usual), is_alone=is_alone)
+
+
+@cache
+def _rules(files: tuple[str, ...]) -> tuple[RuleSet, ...]:
+    """The rule sets of the files, which are run once in each process."""
+    return tuple(Facts((), (), files).rules()) if files else ()
+
+
+def _path(project: Configuration, key: str) -> str | None:
+    text = project.text(key)
+    return None if text is None else str(project.folder / text)
+
+
+def _require_used(results: Iterable[CheckResult], facts: Facts, ranges: tuple[str, ...]) -> None:
+    """Raises UsageError for a name that none of the models has."""
+    checked = [set(result.unused) for result in results if result.was_checked]
+    for name in sorted(set.intersection(*checked)) if checked else ():
+        raise UsageError(f"none of the models has an input, or a dim of an input, that is called {name!r}")
+
+
+def _write_baseline(file: str, results: Sequence[CheckResult], least: Severity, console: Console) -> None:
+    from gather_infer.checks.baseline import write_baseline
+
+    number = write_baseline(file, results, Severity.NOTE if least is Severity.NOTE else Severity.WARNING)
+    console.message(f"wrote {file}: {number} accepted")

@@ -1,0 +1,29 @@
+"""Everything that would hurt in deployment, of one model or of many.
+
+Names are resolved on first use: what hands files to other processes needs nothing of the inference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gather_infer.lazy import lazy
+
+if TYPE_CHECKING:
+    from gather_infer.checks.baseline import Baseline
+    from gather_infer.checks.many import check_many
+    from gather_infer.checks.result import CheckResult
+    from gather_infer.checks.run import check
+    from gather_infer.checks.selection import Selection
+
+_HOME = {
+    "baseline": ("Baseline",),
+    "many": ("check_many",),
+    "result": ("CheckResult",),
+    "run": ("check",),
+    "selection": ("Selection",),
+}
+
+__all__ = ["Baseline", "CheckResult", "Selection", "check", "check_many"]
+
+__getattr__ = lazy(__name__, _HOME)

@@ -1,0 +1,110 @@
+"""Findings that are known and accepted: written once, left out from then on.
+
+A finding is known by its `key_of`; of findings that are alike as many are accepted as there were.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gather_infer.checks.result import CheckResult, Key, key_of
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.errors import ModelWriteError, UsageError
+
+VERSION: Final = 1
+
+_MEMBERS = ("model", "code", "op_type", "node", "value")
+
+
+@dataclass(slots=True)
+class Baseline:
+    """Accepted findings; `folder` is the directory that the files are named from.
+
+    Each may be used up once: `left` has those that nothing was found for.
+    """
+
+    folder: Path
+    left: Counter[Key] = field(default_factory=Counter)
+    accepted: int = 0
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Baseline:
+        """The baseline in a file. Raises UsageError when there is none."""
+        path = Path(path)
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"baseline {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise UsageError(f"baseline {path}: not JSON: {error}") from error
+        if not isinstance(found, dict) or found.get("version") != VERSION:
+            raise UsageError(f"baseline {path}: must be an object with version {VERSION}")
+        try:
+            entries = Counter({_key(entry): int(entry.get("count", 1)) for entry in found["findings"]})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"baseline {path}: findings must be objects with {', '.join(_MEMBERS)}") from error
+        return Baseline(path.resolve().parent, entries)
+
+    def without_accepted(self, result: CheckResult) -> CheckResult:
+        """The result without what is accepted, which is used up."""
+        model = _named_from(self.folder, result.model)
+
+        def is_new(finding: Diagnostic) -> bool:
+            key = key_of(finding, model)
+            if self.left[key] <= 0:
+                return True
+            self.left[key] -= 1
+            self.accepted += 1
+            return False
+
+        return result.only(is_new)
+
+    def unused(self, results: Iterable[CheckResult]) -> int:
+        """How many entries of these models nothing was found for."""
+        models = {_named_from(self.folder, result.model) for result in results}
+        return sum(n for key, n in self.left.items() if n > 0 and key[0] in models)
+
+
+def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult], least: Severity) -> int:
+    """Write what weighs `least` or more as accepted, sorted for reviews; how many findings there are.
+
+    Raises ModelWriteError.
+    """
+    path = Path(path)
+    folder = path.resolve().parent
+    counts = Counter(key_of(d, _named_from(folder, result.model)) for result in results for d in result.at_least(least))
+    findings: list[dict[str, Any]] = []
+    for key, number in sorted(counts.items()):
+        entry: dict[str, Any] = dict(zip(_MEMBERS, key, strict=True))
+        findings.append(entry if number == 1 else {**entry, "count": number})
+    lines = ",\n".join(f"  {json.dumps(entry, ensure_ascii=False)}" for entry in findings)
+    text = f'{{"version": {VERSION}, "findings": [\n{lines}\n]}}\n'
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", errors="surrogateescape")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise ModelWriteError(f"baseline {path}: {error.strerror}") from error
+    return sum(counts.values())
+
+
+def _key(entry: dict[str, Any]) -> Key:
+    model, code, op_type, node, value = (str(entry[member]) for member in _MEMBERS)
+    return model, code, op_type, node, value
+
+
+def _named_from(folder: Path, model: str) -> str:
+    """The file as it is called from the folder of the baseline; what is no file keeps its name."""
+    if model.startswith("<"):
+        return model
+    try:
+        return Path(os.path.relpath(os.path.abspath(model), folder)).as_posix()
+    except ValueError:  # another drive
+        return Path(model).as_posix()

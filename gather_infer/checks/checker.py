@@ -1,0 +1,84 @@
+"""What onnx's own checker refuses, for models in which nothing else is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import onnx
+from onnx import ModelProto, TensorProto
+
+from gather_infer.checks.places import node_location
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.model import ModelFile
+from gather_infer.model.external import is_external
+from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import iter_tensors
+
+LARGE: Final = 1 << 10
+"""Bytes of a payload from which on the checker is not shown it: it would copy them."""
+
+_MEANINGS: Final = (
+    # what the checker says, the code it stands for, the value that it names
+    (re.compile(r"single static assignment.*?however '(.*?)' has been used"), "GI101"),
+    (re.compile(r"topologically sorted, however input '(.*?)' of node"), "GI103"),
+    (re.compile(r"(\S+) in initializer but not in graph input"), "GI113"),
+    (re.compile(r"(?i)opset import for domain|opset_import"), "GI113"),
+    (re.compile(r"(?i)unrecognized attribute: (\S+)|attribute"), "GI106"),
+)
+_NODE = re.compile(r"Bad node spec for node\. Name: (.*?) OpType: (\S+)")
+_REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
+
+
+def checker_findings(file: ModelFile) -> Iterator[Diagnostic]:
+    """The first thing that onnx.checker refuses; it says no more than one."""
+    text = _refusal(_light(file.proto))
+    if text is None:
+        return
+    code, value = "GI115", ""
+    for pattern, meaning in _MEANINGS:
+        match = pattern.search(text)
+        if match is not None:
+            code, value = meaning, (match[1] or "" if match.re.groups else "")
+            break
+    first, *rest = [line.strip() for line in text.split("\n") if line.strip()]
+    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value), detail=tuple(rest[:4]))
+
+
+def _refusal(model: ModelProto) -> str | None:
+    try:
+        onnx.checker.check_model(model)
+    except _REFUSALS as error:
+        return str(error)
+    except ValueError as error:  # larger than protobuf's limit
+        return None if "2GiB" in str(error) or "too large" in str(error).lower() else str(error)
+    return None
+
+
+def _light(model: ModelProto) -> ModelProto:
+    """The model with empty tensors in place of large and external ones, whose data was looked at already."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for tensor in iter_tensors(copy):
+        if is_external(tensor) or len(tensor.raw_data) > LARGE:
+            empty = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=[0])
+            tensor.CopyFrom(empty)
+    return copy
+
+
+def _place(model: ModelProto, text: str, value: str) -> Location:
+    """The node that the checker names, when exactly one is called so."""
+    match = _NODE.search(text)
+    if match is None:
+        return Location(value=value)
+    name, op_type = match[1].strip(), match[2]
+    found = [
+        (path, position)
+        for path, body in bodies(model)
+        for position, node in enumerate(body.node)
+        if node.name == name and node.op_type == op_type
+    ]
+    if len(found) != 1:
+        return Location(value=value)
+    return node_location(model, *found[0], value)

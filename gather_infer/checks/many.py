@@ -1,0 +1,96 @@
+"""Many models at once: in processes of our own, or in whatever a caller's executor has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from functools import partial
+
+from gather_infer.checks.result import CheckResult
+from gather_infer.checks.workers import Task, results
+from gather_infer.errors import GatherInferError, UsageError
+from gather_infer.rules import RuleSet
+
+
+def check_many(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    dims: Iterable[str] = (),
+    inputs: Iterable[str] = (),
+    ranges: Iterable[str] = (),
+    rules: Sequence[RuleSet] = (),
+    jobs: int | None = None,
+    executor: Executor | None = None,
+) -> Iterator[CheckResult]:
+    """The results of many files, each as soon as it is there; `gather_infer.check_many`.
+
+    dims, inputs, ranges   as for `check`, as texts; they hold of each model that has such names
+    rules      rule sets that other processes can import: those of a module
+    jobs       processes of our own, None for one per core; a file that ends its process twice has the finding GI002
+    executor   does the work instead: a process pool, Dask's `client.get_executor()`. What it leaves undone because it
+               breaks is done in processes of our own
+
+    A file that is no model has the finding GI001. Nothing is read before the first result is asked for.
+    """
+    for name, texts in (("dims", dims), ("inputs", inputs), ("ranges", ranges)):
+        if isinstance(texts, str):
+            raise UsageError(f"{name} must be a list of texts, is the text {texts!r}")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs must be 1 or more, is {jobs}")
+    task = partial(_checked, dims=tuple(dims), inputs=tuple(inputs), ranges=tuple(ranges), rules=tuple(rules))
+    return worked_through(task, [os.fspath(path) for path in paths], jobs=jobs, executor=executor)
+
+
+def worked_through(
+    task: Task, paths: Sequence[str], *, jobs: int | None = None, executor: Executor | None = None
+) -> Iterator[CheckResult]:
+    """The results of a task for each file, in the order in which they arrive. A task is found by other processes."""
+    processes = jobs or _cores()
+    if executor is None:
+        return results(task, paths, processes)
+    return _by_executor(task, paths, executor, processes)
+
+
+def _by_executor(task: Task, paths: Sequence[str], executor: Executor, jobs: int) -> Iterator[CheckResult]:
+    """As far as the executor comes; the rest in processes of our own.
+
+    Executors differ in what they say of a worker that died, so whatever is no error of ours counts as unfinished.
+    """
+    unfinished: list[str] = []
+    pending: dict[Future[CheckResult], str] = {}
+    for position, path in enumerate(paths):
+        try:
+            pending[executor.submit(task, path)] = path
+        except RuntimeError:  # it is broken already, or was shut down
+            unfinished += paths[position:]
+            break
+    try:
+        for future in as_completed(list(pending)):
+            path = pending.pop(future)
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, GatherInferError):
+                raise error
+            if error is None and not future.cancelled():
+                yield future.result()
+            else:
+                unfinished.append(path)
+    finally:
+        for future in pending:
+            future.cancel()
+    if unfinished:
+        yield from results(task, unfinished, jobs)
+
+
+def _checked(
+    path: str, *, dims: tuple[str, ...], inputs: tuple[str, ...], ranges: tuple[str, ...], rules: tuple[RuleSet, ...]
+) -> CheckResult:
+    from gather_infer.checks.run import check_file
+    from gather_infer.checks.said import Said
+
+    return check_file(path, Said(dims, inputs, ranges, rules))
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

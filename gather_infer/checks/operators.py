@@ -1,0 +1,72 @@
+"""Operators that the imported opset of one of onnx's domains does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
+
+from gather_infer.checks.places import node_location
+from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
+from gather_infer.domains import plain_domain
+from gather_infer.model.paths import bodies
+from gather_infer.places import GraphPath
+
+DOMAINS = frozenset({"", "ai.onnx.ml"})
+
+
+def is_of_onnx(finding: Diagnostic) -> bool:
+    """Whether the walk says that it does not know an operator of a domain whose operators onnx knows all."""
+    return finding.code == "GI105" and finding.location.domain in DOMAINS
+
+
+def operator_findings(model: ModelProto, told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """A finding per operator, at the first of its nodes.
+
+    told   findings of the walk; what it knows and onnx does not some runtime has: LayerNormalization before opset 17
+    """
+    unknown = {(d.location.domain, d.location.op_type) for d in told if is_of_onnx(d)}
+    functions = {(plain_domain(f.domain), f.name) for f in model.functions}
+    nodes: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
+    for path, body in bodies(model):
+        imported = _imports(body.opset_import if isinstance(body, FunctionProto) else model.opset_import)
+        for position, node in enumerate(body.node):
+            domain = plain_domain(node.domain)
+            version = imported.get(domain, 0)
+            if domain in DOMAINS and 1 <= version <= _newest(domain) and (domain, node.op_type) not in functions:
+                nodes.setdefault((domain, node.op_type, version), []).append((path, position))
+    for (domain, op_type, version), places in nodes.items():
+        fault = _fault(domain, op_type, version)
+        if fault is None:
+            continue
+        known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
+        more = () if len(places) == 1 else (f"and {len(places) - 1} more nodes",)
+        aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
+        message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}"
+        severity = Severity.WARNING if known else Severity.ERROR
+        yield diagnostic("GI116", message, node_location(model, *places[0]), detail=(*aside, *more), severity=severity)
+
+
+def _imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for entry in entries:
+        found.setdefault(plain_domain(entry.domain), entry.version)
+    return found
+
+
+def _newest(domain: str) -> int:
+    newest: int = defs.onnx_opset_version() if not domain else 1 << 30
+    return newest
+
+
+def _fault(domain: str, op_type: str, version: int) -> str | None:
+    """Why the opset does not have the operator, "" where there is no more to say; None when it has it."""
+    try:
+        schema = defs.get_schema(op_type, version, domain)
+    except defs.SchemaError:
+        if not defs.has(op_type, domain):
+            return ""
+        every = (s for s in defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, op_type))
+        oldest = min(schema.since_version for schema in every)
+        return f"it came with {oldest}" if oldest > version else ""
+    return f"deprecated since {schema.since_version}" if schema.deprecated else None

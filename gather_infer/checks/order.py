@@ -1,0 +1,38 @@
+"""Nodes that stand before what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from gather_infer.checks.places import node_location
+from gather_infer.diagnostic import Diagnostic, diagnostic
+from gather_infer.inference.topology import captured
+from gather_infer.model.paths import Body, bodies
+
+
+def order_findings(model: ModelProto) -> Iterator[Diagnostic]:
+    """A finding per graph whose nodes are not in an order in which they can run."""
+    for path, body in bodies(model):
+        early = _early(body)
+        if early is None:
+            continue
+        position, name = early
+        where = node_location(model, path, position, f"input {name}")
+        yield diagnostic("GI114", f"the node that makes {name} stands behind it", where)
+
+
+def _early(body: Body) -> tuple[int, str] | None:
+    """The first node that reads what a later one makes, and the name; a node that reads what it makes counts too."""
+    producers: dict[str, int] = {}
+    for position, node in enumerate(body.node):
+        for name in node.output:
+            if name:
+                producers.setdefault(name, position)
+    for position, node in enumerate(body.node):
+        read = [*node.input, *(captured(node) if node.attribute else ())]
+        for name in read:
+            if name and producers.get(name, -1) >= position:
+                return position, name
+    return None

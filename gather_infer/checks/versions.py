@@ -1,0 +1,45 @@
+"""Versions that a file states and that do not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+from onnx.helper import VERSION_TABLE
+
+from gather_infer.diagnostic import Diagnostic, diagnostic
+from gather_infer.domains import plain_domain
+
+FUNCTIONS_SINCE = 8
+OVERLOADS_SINCE = 10
+"""IR versions that brought functions of a model, and several of one name."""
+
+
+def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
+    """Opsets and features that are newer than the IR version, functions that read another opset than the model."""
+    stated = model.ir_version
+    imported: dict[str, int] = {}
+    for entry in model.opset_import:
+        imported.setdefault(plain_domain(entry.domain), entry.version)
+    for domain, version in imported.items():
+        needed = _ir_version_of(domain, version)
+        if needed is not None and stated < needed:
+            called = domain or "ai.onnx"
+            yield diagnostic(
+                "GI113", f"opset {version} of {called} came with IR version {needed}, the file has IR version {stated}"
+            )
+    if model.functions and stated < FUNCTIONS_SINCE:
+        message = f"functions came with IR version {FUNCTIONS_SINCE}, the file has IR version {stated}"
+        yield diagnostic("GI113", message)
+    if stated < OVERLOADS_SINCE and any(f.overload for f in model.functions):
+        message = f"overloads came with IR version {OVERLOADS_SINCE}, the file has IR version {stated}"
+        yield diagnostic("GI113", message)
+
+
+def _ir_version_of(domain: str, version: int) -> int | None:
+    """The IR version of the release that brought an opset; None where onnx does not say."""
+    column = {"": 2, "ai.onnx.ml": 3, "ai.onnx.preview.training": 4, "ai.onnx.training": 4}.get(domain)
+    if column is None:
+        return None
+    releases = (row for row in VERSION_TABLE if len(row) > column and int(row[column]) >= version)
+    return min((int(row[1]) for row in releases), default=None)

@@ -1,0 +1,33 @@
+"""Checks as JSON; docs/json.md describes it."""
+
+from __future__ import annotations
+
+from gather_infer.checks.result import CheckResult, reaches
+from gather_infer.diagnostic import Severity
+from gather_infer.report.checks.verdicts import VERDICTS
+from gather_infer.report.forms import CheckReport
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json
+
+
+def checks_json(report: CheckReport) -> dict[str, Json]:
+    """All findings of all files; `fails` says which of them weigh enough."""
+    return {
+        "schema": SCHEMA,
+        "exit_code": report.exit_code,
+        "fail_on": str(report.fail_on),
+        "accepted": report.accepted,
+        "outdated": report.outdated,
+        "models": [_result_json(result, report.fail_on) for result in report.results],
+    }
+
+
+def _result_json(result: CheckResult, fail_on: Severity) -> Json:
+    return {
+        "name": result.model,
+        "checked": result.was_checked,
+        "fails": not result.was_checked or any(reaches(d.severity, fail_on) for d in result.diagnostics),
+        "seconds": round(result.seconds, 3),
+        "accesses": {kind: result.accesses.get(kind, 0) for kind in VERDICTS},
+        "contract": [{"text": text, "nodes": nodes} for text, nodes in result.contract],
+        "diagnostics": [diagnostic_json(finding) for finding in result.diagnostics],
+    }

@@ -1,0 +1,64 @@
+"""Checks as JUnit XML, which the test reports of CI systems read.
+
+A file is a test suite. Each finding that fails the run is a test case of its own, so that one that is new shows up
+beside those that were there; a file without any has one case that passes. What weighs less is output of the suite.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from gather_infer.checks.result import CheckResult, reaches
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.report.forms import CheckReport
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not have."""
+
+
+def checks_junit(report: CheckReport) -> list[str]:
+    """The lines of the file."""
+    root = ElementTree.Element("testsuites", name="gather-infer check")
+    suites = [_suite(result, report.fail_on) for result in report.results]
+    root.extend(suites)
+    for total in ("tests", "failures", "errors"):
+        root.set(total, str(sum(int(suite.get(total, "0")) for suite in suites)))
+    root.set("time", f"{sum(result.seconds for result in report.results):.3f}")
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return ['<?xml version="1.0" encoding="UTF-8"?>', *text.split("\n")]
+
+
+def _suite(result: CheckResult, fail_on: Severity) -> ElementTree.Element:
+    failing = [d for d in result.diagnostics if not result.was_checked or reaches(d.severity, fail_on)]
+    model = _legal(result.model)
+    kind = "failure" if result.was_checked else "error"
+    suite = ElementTree.Element(
+        "testsuite",
+        name=model,
+        tests=str(max(1, len(failing))),
+        failures=str(len(failing) if result.was_checked else 0),
+        errors=str(0 if result.was_checked else len(failing)),
+        skipped="0",
+        time=f"{result.seconds:.3f}",
+    )
+    if not failing:
+        ElementTree.SubElement(suite, "testcase", classname=model, name="check", time=f"{result.seconds:.3f}")
+    for finding in failing:
+        case = ElementTree.SubElement(suite, "testcase", classname=model, name=_name(finding), time="0.000")
+        told = ElementTree.SubElement(case, kind, type=finding.code, message=_legal(finding.message))
+        told.text = _legal(finding.text(result.model))
+    rest = [d for d in result.diagnostics if d not in failing]
+    if rest:
+        ElementTree.SubElement(suite, "system-out").text = _legal("\n".join(d.text(result.model) for d in rest))
+    return suite
+
+
+def _name(finding: Diagnostic) -> str:
+    """The same for the same finding, run by run."""
+    return _legal(f"{finding.code} {finding.location}")
+
+
+def _legal(text: str) -> str:
+    return _FORBIDDEN.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)

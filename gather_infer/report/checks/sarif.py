@@ -1,0 +1,109 @@
+"""Checks as SARIF 2.1.0, which code scanning reads (https://docs.oasis-open.org/sarif/sarif/v2.1.0/)."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from gather_infer.checks.result import CheckResult, fingerprint
+from gather_infer.diagnostic import ADVICE, CODES, Diagnostic, Severity, group_of
+from gather_infer.report.checks.files import uri_of
+from gather_infer.report.forms import CheckReport
+from gather_infer.report.json import Json
+
+SCHEMA_URI = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def checks_sarif(report: CheckReport) -> dict[str, Json]:
+    """One run with all files; its rules are the codes that were found."""
+    used = {finding.code for result in report.results for finding in result.diagnostics}
+    codes = [code for code in CODES if code in used]
+    positions = {code: position for position, code in enumerate(codes)}
+    return {
+        "$schema": SCHEMA_URI,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "gather-infer",
+                        "version": version("gather-infer"),
+                        "rules": [_rule(c) for c in codes],
+                    }
+                },
+                "invocations": [
+                    {
+                        "executionSuccessful": all(result.was_checked for result in report.results),
+                        "exitCode": report.exit_code,
+                    }
+                ],
+                "artifacts": [
+                    {"location": {"uri": uri_of(result.model)}, "roles": ["analysisTarget"]}
+                    for result in report.results
+                ],
+                "columnKind": "unicodeCodePoints",
+                "results": [
+                    _result(finding, positions[finding.code], result, number)
+                    for number, result in enumerate(report.results)
+                    for finding in result.diagnostics
+                ],
+            }
+        ],
+    }
+
+
+def _rule(code: str) -> Json:
+    severity, meaning = CODES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": _sentence(meaning)},
+        "fullDescription": {"text": f"{_sentence(meaning)} {ADVICE[code]}"},
+        "help": {"text": ADVICE[code], "markdown": f"**{_sentence(meaning)}**\n\n{ADVICE[code]}"},
+        "defaultConfiguration": {"level": _level(severity)},
+        "properties": {"tags": [group_of(code)]},
+    }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _result(finding: Diagnostic, rule: int, result: CheckResult, artifact: int) -> Json:
+    where = finding.location
+    physical: dict[str, Json] = {
+        "artifactLocation": {"uri": uri_of(result.model), "index": artifact},
+        # a model has no lines; viewers that ask for one are shown the file
+        "region": {"startLine": 1, "startColumn": 1},
+    }
+    location: dict[str, Json] = {"physicalLocation": physical, "message": {"text": str(where)}}
+    logical = _logical(finding)
+    if logical:
+        location["logicalLocations"] = logical
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rule,
+        "level": _level(finding.severity),
+        "message": {"text": "\n".join((finding.message, *finding.detail))},
+        "locations": [location],
+        "partialFingerprints": {"gatherInfer/v1": fingerprint(finding, uri_of(result.model))},
+    }
+
+
+def _logical(finding: Diagnostic) -> list[Json]:
+    """The node by its path through subgraphs and functions, and the value."""
+    where = finding.location
+    found: list[Json] = []
+    path = where.graph if where.node is None else str(where.node)
+    if path:
+        name = path.rsplit("/", 1)[-1] or path
+        found.append(
+            {"name": name, "fullyQualifiedName": path, "kind": "member" if where.node is not None else "module"}
+        )
+    if where.value:
+        full = f"{path}:{where.value}" if path else where.value
+        found.append({"name": where.value, "fullyQualifiedName": full, "kind": "variable"})
+    return found
+
+
+def _level(severity: Severity) -> str:
+    """SARIF has the same three."""
+    return str(severity)

@@ -1,0 +1,105 @@
+"""Checks as text: the findings of each file, then what all files come to."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from gather_infer.checks.result import CheckResult
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.report.checks.verdicts import VERDICTS
+from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
+from gather_infer.report.layout import count, printable
+from gather_infer.report.text import findings_count
+
+
+def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer check` prints of one file; of several a line of each, and its findings.
+
+    A verbose one has the notes, and the contract of each.
+    """
+    result = report.result
+    name = printable(result.model)
+    is_told = view.verbose or report.fail_on is Severity.NOTE
+    shown = [d for d in result.diagnostics if is_told or d.severity is not Severity.NOTE]
+    lines = [line for finding in shown for line in _finding(finding, result.model, view.width)]
+    if not result.was_checked:
+        return lines
+    if result.contract and (report.is_alone or view.verbose):
+        lines += [*_fitted(f"contract of {name}", view.width, "  "), *_contract(result.contract, view.width)]
+    if not report.is_alone:
+        found = findings_count(result.diagnostics) or "clean"
+        accesses = f"; {_accesses(result)}" if result.accesses else ""
+        return [*lines, *_fitted(f"{name}: {found}{accesses}", view.width, "  ")]
+    return [*lines, _accesses(result)] if result.accesses else lines
+
+
+def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
+    """The last lines of `gather-infer check`."""
+    results = report.results
+    found = [d for result in results for d in result.diagnostics]
+    total = findings_count(found) or "no errors, no warnings"
+    if report.fail_on is Severity.NOTE:
+        notes = sum(d.severity is Severity.NOTE for d in found)
+        total += f", {count(notes, 'note')}"
+    files = "" if len(results) == 1 else f"{count(len(results), 'file')}: "
+    took = "" if view.seconds is None else f" in {view.seconds:.2f} s"
+    known = f", {report.accepted} accepted by the baseline" if report.accepted else ""
+    lines = [f"{files}{total}{known}{took}"]
+    codes = list(dict.fromkeys(d.code for d in found if d.severity is not Severity.NOTE))
+    if codes:
+        hint = f"gather-infer explain {codes[0]}"
+        room = (view.width or 100) - len(lines[0])
+        if room > len(hint) + 3:
+            lines[0] += hint.rjust(
+                min(room, 100 - len(lines[0])) if 100 - len(lines[0]) > len(hint) + 3 else len(hint) + 3
+            )
+        else:
+            lines.append(f"  {hint}")
+    if report.outdated:
+        many, verb, them = ("findings", "are", "them") if report.outdated > 1 else ("finding", "is", "it")
+        lines.append(f"the baseline has {report.outdated} {many} that {verb} gone: --write-baseline leaves {them} out")
+    return lines
+
+
+def _finding(finding: Diagnostic, model: str, width: int | None) -> Iterator[str]:
+    """The lines of a finding; what does not fit goes on below itself."""
+    for line in finding.text(model).split("\n"):
+        yield from _fitted(printable(line), width, "   |    " if line.startswith("   |") else "      ")
+
+
+def _fitted(line: str, width: int | None, further: str) -> list[str]:
+    if width is None or len(line) <= width:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    lines = textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=further,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return lines
+
+
+def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """`0 <= input_ids < 30522   /emb/word/Gather`: the nodes in a column of their own, or below where it is narrow."""
+    rows = [(printable(text), printable(nodes)) for text, nodes in contract]
+    room = min(max(len(text) for text, _ in rows), 44)
+    for text, nodes in rows:
+        line = f"  {text:<{room}}   {nodes}"
+        if width is None or len(line) <= width:
+            yield line
+        else:
+            yield from _fitted(f"  {text}", width, "      ")
+            yield from _fitted(f"      {nodes}", width, "      ")
+
+
+def _accesses(result: CheckResult) -> str:
+    """`16 accesses: 13 proved, 1 conditional, 1 violated, 1 undecided`."""
+    total = sum(result.accesses.values())
+    if not total:
+        return ""
+    parts = [f"{result.accesses[kind]} {kind}" for kind in VERDICTS if result.accesses.get(kind)]
+    return f"{total} {'access' if total == 1 else 'accesses'}: {', '.join(parts)}"

@@ -1,0 +1,49 @@
+"""Models in the test suites of others.
+
+>>> from gather_infer.testing import assert_model_ok
+>>> assert_model_ok("model.onnx", dims=["seq=1..512"])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gather_infer.checks.result import CheckResult
+from gather_infer.diagnostic import Severity
+
+if TYPE_CHECKING:
+    from gather_infer.model.given import GivenModel
+    from gather_infer.rules import RuleSet
+
+
+def assert_model_ok(
+    model: GivenModel,
+    *,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
+    ranges: Mapping[str, tuple[int | None, int | None]] | Iterable[str] = (),
+    rules: Sequence[RuleSet] = (),
+    fail_on: Severity | str = Severity.ERROR,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    baseline: str | os.PathLike[str] | None = None,
+) -> CheckResult:
+    """The result of the checks of a model with nothing in it that weighs `fail_on` or more.
+
+    Arguments are those of `check`, and the options of `gather-infer check`. Raises AssertionError with the findings;
+    ModelReadError and UsageError as `check` does.
+    """
+    from gather_infer.checks.baseline import Baseline
+    from gather_infer.checks.run import check
+    from gather_infer.checks.selection import Selection, read_codes
+
+    selection = Selection(read_codes(select, "select"), read_codes(ignore, "ignore"))
+    result = selection.of(check(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules))
+    if baseline is not None:
+        result = Baseline.read(baseline).without_accepted(result)
+    found = result.at_least(Severity(fail_on))
+    if found:
+        raise AssertionError("\n".join(finding.text(result.model) for finding in found))
+    return result

@@ -1,0 +1,212 @@
+"""`check`: what it says of one model, and what travels between processes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from gather_infer import CheckResult, ModelReadError, Severity, UsageError, check, infer
+from gather_infer.checks.result import fingerprint, key_of
+from gather_infer.checks.run import check_file
+from gather_infer.checks.said import Said
+from tests.checks.plants import FIXTURES
+from tests.checks.small_models import lookup
+
+BERT = FIXTURES / "bert-torchscript.onnx"
+HEAD = '<ir_version: 8, opset_import: ["": 17]>'
+
+
+def codes(result: CheckResult, least: Severity = Severity.WARNING) -> list[str]:
+    return [d.code for d in result.at_least(least)]
+
+
+def parsed(body: str, head: str = HEAD) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f"{head} {body}")
+
+
+def test_conditional_accesses_are_notes_and_lines_of_the_contract() -> None:
+    result = check(BERT)
+    assert (result.accesses, codes(result)) == ({"proved": 16, "conditional": 2}, [])
+    assert [d.code for d in result.notes] == ["GI302", "GI302"]
+    assert [text for text, _ in result.contract] == ["-151 <= input_ids < 151", "-2 <= token_type_ids < 2"]
+    assert (result.exit_code(), result.exit_code(Severity.NOTE)) == (0, 1)
+
+
+def test_a_range_that_meets_a_condition_proves_the_access() -> None:
+    result = check(BERT, ranges=["input_ids=0..150", "token_type_ids=0..1"], dims=["seq=1..64"])
+    assert (result.accesses, result.diagnostics, result.contract) == ({"proved": 18}, (), ())
+
+
+@pytest.mark.parametrize("ranges", [["ids=0..1"], ["input_ids"], ["input_ids=0..x"], ["input_ids=3..1"]])
+def test_malformed_ranges(ranges: list[str]) -> None:
+    with pytest.raises(UsageError):
+        check(BERT, ranges=ranges)
+
+
+def test_the_model_is_not_changed() -> None:
+    model = lookup(index=9)
+    before = model.SerializeToString(deterministic=True)
+    assert codes(check(model)) == ["GI301"]
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_an_index_out_of_bounds_is_told_once() -> None:
+    model = parsed("g (float[4] x, int64[2] i) => (float[1] y) { j = Shape (x) k = Add (j, j) y = Gather (x, k) }")
+    assert codes(check(model)) == ["GI301"]
+
+
+def test_openvino_reads_zeros_which_is_a_warning() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17, "openvino.opset8": 1]> g (float[4] x) => (float[1] y)'
+        " <int64[1] i = {4}, int64 a = {0}> { [pick] y = openvino.opset8.Gather (x, i, a) }"
+    )
+    result = check(model)
+    assert codes(result) == ["GI301"]
+    assert result.errors == () and result.warnings[0].location.node is not None
+
+
+def test_results_are_small_and_travel() -> None:
+    result = check(FIXTURES / "gpt2-kv-torchscript.onnx")
+    data = pickle.dumps(result)
+    assert pickle.loads(data) == result
+    assert len(data) < 20_000
+
+
+def test_paths_keep_their_identity_on_the_way() -> None:
+    """The hash of a text is another in another process, so a path must not bring its own along."""
+    code = (
+        "import pickle, sys; from gather_infer import check; sys.stdout.buffer.write(pickle.dumps(check(sys.argv[1])))"
+    )
+    told = subprocess.run([sys.executable, "-c", code, str(BERT)], capture_output=True, check=True).stdout
+    there = [d.location.node for d in pickle.loads(told).diagnostics]
+    here = [d.location.node for d in check(BERT).diagnostics]
+    assert there == here and set(there) == set(here)
+
+
+def test_a_number_that_the_whole_file_is_meant_for_is_a_note() -> None:
+    text = "g (float[N, 6] x) => (float[{}, 6] y) <float[5, 6] r> {{ r = Relu (x) y = Relu (r) }}"
+    assert codes(check(parsed(text.format("N")))) == ["GI201"]
+    found = check(parsed(text.format("5")))
+    assert codes(found) == [] and {d.code for d in found.notes} == {"GI201", "GI203"}
+
+
+def test_value_info_of_nothing_is_a_note() -> None:
+    found = check(parsed("g (float[N] x) => (float[N] y) <float[M] q> { y = Relu (x) }"))
+    assert [(d.code, d.location.value) for d in found.diagnostics] == [("GI201", "q")]
+
+
+def test_value_info_of_an_input_that_contradicts_it() -> None:
+    model = parsed("g (float[4] x) => (float[4] y) { y = Relu (x) }")
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [5]))
+    assert codes(check(model)) == ["GI201"]
+
+
+CHECKER = {
+    # what only onnx's checker refuses: (model, code)
+    "a graph without a name": ("(float[N] x) => (float[N] y) { y = Relu (x) }", HEAD, "GI115"),
+    "no input for an initializer": (
+        "g (float[N] x) => (float[N] y) <float[1] w = {1}> { y = Add (x, w) }",
+        '<ir_version: 3, opset_import: ["": 7]>',
+        "GI113",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKER)
+def test_what_the_checker_refuses(name: str) -> None:
+    body, head, code = CHECKER[name]
+    model = parsed(body if body.startswith("g") else f"g {body}", head)
+    if not body.startswith("g"):
+        model.graph.ClearField("name")
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+    found = [d for d in check(model).diagnostics if d.code == code]
+    assert len(found) == 1 and found[0].message.startswith("onnx.checker: ")
+
+
+def test_the_checker_is_not_shown_weights() -> None:
+    """What it would copy, and what lies elsewhere, was looked at before."""
+    model = onnx.load(BERT)
+    assert check(model).errors == ()
+
+
+def test_many_nodes_of_an_operator_are_one_finding() -> None:
+    model = parsed("g (float[N] x) => (float[N] y) { a = Nope (x) y = Nope (a) }")
+    (found,) = check(model).errors
+    assert (found.code, found.detail) == ("GI116", ("and 1 more nodes",))
+
+
+def test_what_wraps_nowhere_near_an_index_is_left_alone() -> None:
+    cast = "g (int64[N] x) => (int8[N] y) { y = Cast <to = 3> (x) }"
+    assert check(parsed(cast)).diagnostics == ()
+
+
+def test_a_cast_that_fits_is_fine() -> None:
+    body = (
+        "g (float[9] t, int64[N] x) => (float[N] y) <int64 lo = {0}, int64 hi = {8}>"
+        "{ c = Clip (x, lo, hi) n = Cast <to = 3> (c) w = Cast <to = 7> (n) y = Gather (t, w) }"
+    )
+    assert check(parsed(body)).diagnostics == ()
+
+
+def test_a_cast_of_what_nobody_knows_is_a_note_where_every_row_can_be_named() -> None:
+    body = (
+        "g (float[{}] t, int64[N] x) => (float[N] y){{ n = Cast <to = 3> (x) w = Cast <to = 7> (n) y = Gather (t, w) }}"
+    )
+    small, large = check(parsed(body.format(9))), check(parsed(body.format(129)))
+    assert "GI321" in {d.code for d in small.notes} and codes(small) == []
+    assert codes(large) == ["GI321"]
+
+
+def test_what_is_said_of_many_holds_where_it_fits(tmp_path: Path) -> None:
+    path = tmp_path / "lookup.onnx"
+    path.write_bytes(lookup().SerializeToString())
+    fits = check_file(str(path), Said(dims=("N=1..4", "seq=1..9"), ranges=("ids=0..3",)))
+    assert (fits.errors, fits.unused) == ((), ("seq", "ids"))
+    wrong = check_file(str(path), Said(inputs=("x=int64[N, 4]",)))
+    assert [d.code for d in wrong.errors] == ["GI003"] and wrong.exit_code() == 2
+    with pytest.raises(UsageError, match="no input dim 'seq'"):
+        check_file(str(path), Said(dims=("seq=1..9",)), is_alone=True)
+    assert check_file(str(path), Said(), Said(dims=("seq=1..9",)), is_alone=True).errors == ()
+
+
+def test_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "text.onnx"
+    path.write_text("no model")
+    with pytest.raises(ModelReadError):
+        check(path)
+    found = check_file(str(path), Said())
+    assert ([d.code for d in found.errors], found.exit_code(), found.was_checked) == (["GI001"], 3, False)
+
+
+def test_keys_of_findings_survive_small_edits() -> None:
+    def findings(model: onnx.ModelProto) -> set[tuple[str, ...]]:
+        return {key_of(d, "m.onnx") for d in check(model).diagnostics}
+
+    body = "g (float[{}] x) => (float[1] y) <int64[1] i = {{{}}}> {{ {} r = Relu (x) y = Gather (r, i) }}"
+    plain = parsed(body.format(4, 4, ""))
+    edited = parsed(body.format(5, 7, "q = Neg (x) "))
+    assert findings(plain) == findings(edited) == {("m.onnx", "GI301", "Gather", "Gather", "")}
+    (finding,) = check(plain).errors
+    assert fingerprint(finding, "m.onnx") != fingerprint(finding, "n.onnx")
+
+
+def test_facts_stay_when_data_is_missing(tmp_path: Path) -> None:
+    model = lookup(index=9)
+    table = model.graph.initializer[0]
+    table.ClearField("float_data")
+    table.ClearField("raw_data")
+    table.data_location = onnx.TensorProto.EXTERNAL
+    table.external_data.add(key="location", value="gone.bin")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    result = check(path)
+    assert codes(result) == ["GI112", "GI301"]
+    assert result.errors[0].detail == ("read by pick (Gather)",)
+    with pytest.raises(ModelReadError):
+        infer(path)
