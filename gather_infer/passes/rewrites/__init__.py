@@ -15,6 +15,7 @@ from gather_infer.passes.rewrites import (
     noops,
     pairs,
     recurrent,
+    regions,
 )
 
 FOLDING = (folding.rewrites,)
@@ -36,6 +37,7 @@ ALL = (
     noops.rewrites,
     pairs.rewrites,
     recurrent.rewrites,
+    regions.rewrites,
     *GATHER,
     common.rewrites,
     chains.rewrites,
