@@ -6,7 +6,10 @@ from typing import Final
 
 from gather_infer.passes.site import Site
 
-_COMPUTES: Final = ("Add", "Conv", "Div", "Gemm", "MatMul", "Mul", "Sqrt", "Sub")
+_COMPUTES: Final = (
+    "Add", "Conv", "Div", "Erf", "Exp", "Gemm", "HardSigmoid", "HardSwish", "MatMul", "Mul", "Sigmoid", "Sqrt", "Sub",
+    "Tanh",
+)  # fmt: skip
 """Operators whose floats are computed: none of them gives a signalling NaN."""
 
 _MAX_NODES: Final = 8
