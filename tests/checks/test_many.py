@@ -58,7 +58,7 @@ def test_a_mistake_in_a_rule_is_told(tmp_path: Path) -> None:
     (result,) = check_many([path], rules=DEADLY)
     (told,) = (d.message for d in result.errors)
     assert "killing.py:" in told and told.endswith(" node: ZeroDivisionError: a rule with a mistake"), told
-    assert result.exit_code() == 4
+    assert result.exit_code() == 2
 
 
 def test_a_pool_that_breaks(mixed: list[str]) -> None:

@@ -245,6 +245,11 @@ REDUCTIONS = {
             "unknown axes": "g (float[1, 1] x, int64[1] a) => (float[1] y) { c = Add(x, x) y = ReduceSum<keepdims = 0>(c, a) }",
         },
     ),
+    "mean of one place behind HardSwish": Case(
+        "reduction-of-one",
+        "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) <int64[2] a = {2, 3}> { h = HardSwish(x) m = ReduceMean(h, a) y = Neg(m) }",
+        "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) { h = HardSwish(x) y = Neg(h) }",
+    ),
     "maximum of one place": Case(
         "reduction-of-one",
         "g (float[1, N] x) => (float[1, N] y) { m = ReduceMax<axes = [0]>(x) y = Neg(m) }",

@@ -218,6 +218,11 @@ CASES = {
              r = Slice(x, o, e, o, t) y = Slice(r, o, e, i, t) z = Slice(r, i, e, i, t) }""",
         """g (float[8, 8] x) => (float[4, 4] y, float[4, 4] z) <int64[2] a = {0, 1}, int64[2] o = {0, 0}, int64[2] e = {8, 8}, int64[2] t = {2, 2}> {
              y = Slice(x, o, e, a, t) z = Slice(x, a, e, a, t) }""",
+        near={
+            "another operator reads the first": """g (float[8, 8] x) => (float[4, 4] y, float[4, 8] z)
+                <int64[1] o = {0}, int64[1] i = {1}, int64[1] t = {2}, int64[1] e = {8}> {
+                r = Slice(x, o, e, o, t) y = Slice(r, o, e, i, t) z = Neg(r) }"""
+        },
     ),
     "windows of which there is one": Case(
         "view-of-view",

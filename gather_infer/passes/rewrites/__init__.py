@@ -15,6 +15,7 @@ from gather_infer.passes.rewrites import (
     noops,
     pairs,
     recurrent,
+    regions,
 )
 
 FOLDING = (folding.rewrites,)
@@ -35,6 +36,7 @@ REWRITING = (
     noops.rewrites,
     pairs.rewrites,
     recurrent.rewrites,
+    regions.rewrites,
     *GATHER,
     common.rewrites,
     chains.rewrites,

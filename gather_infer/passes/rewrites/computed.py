@@ -6,8 +6,11 @@ from typing import Final
 
 from gather_infer.passes.site import Site
 
-_COMPUTES: Final = ("Add", "Conv", "Div", "MatMul", "Mul", "Sqrt", "Sub")
-"""Operators whose floats are computed: none of them gives a signalling NaN."""
+_COMPUTES: Final = (
+    "Add", "Conv", "Div", "Erf", "Exp", "HardSigmoid", "HardSwish", "MatMul", "Mul", "Sigmoid", "Sqrt", "Sub",
+    "Tanh",
+)  # fmt: skip
+"""Operators whose floats are computed: none gives a signalling NaN. (Gemm copies C where the inner dim is 0.)"""
 
 _MAX_NODES: Final = 8
 

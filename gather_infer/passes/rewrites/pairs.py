@@ -233,9 +233,11 @@ def slice_of_slice(site: Site) -> Rewrite | None:
 
     x[a:b][c:d] == x[a+c : min(b, a+d)], a, b, c, d >= 0
     x[a:][c:-d] == x[a+c : -d], a, c >= 0, d > 0
+
+    All who read the inner Slice are Slices: else it stays, and those that take its parts may be a Split of it.
     """
     inner = site.producer(0, "Slice")
-    if inner is None:
+    if inner is None or not _is_read_by_such(site, inner):
         return None
     law = "Slice(Slice(x)) == Slice(x)"
     others = [] if inner.is_graph_output() else inner.readers()

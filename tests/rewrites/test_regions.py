@@ -1,0 +1,48 @@
+"""Several nodes between two that undo each other."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrites.table import Case, judge
+
+T = "int64[2] t = {-1, 6}"
+
+CASES = {
+    "between two views": Case(
+        "view-around-elementwise",
+        f"g (float[N, 6] x) => (float[N, 6] y) <{T}, int64[3] s = {{0, 2, 3}}, float c = {{0.5}}> {{ v = Reshape(x, s)"
+        " p = Pow(v, c) m = Mul(p, c) a = Add(v, m) h = Tanh(a) r = Mul(v, h) y = Reshape(r, t) }",
+        "g (float[N, 6] x) => (float[N, 6] y) <float c = {0.5}> { p = Pow(x, c) m = Mul(p, c) a = Add(x, m) h = Tanh(a) y = Mul(x, h) }",
+        near={
+            "another shape": "g (float[N, 6] x) => (float[M, 3] y) <int64[2] t = {-1, 3}, int64[3] s = {0, 2, 3}> {"
+            " v = Reshape(x, s) h = Tanh(v) y = Reshape(h, t) }",
+            "more than one element": f"g (float[N, 6] x, float[3] c) => (float[N, 6] y) <{T}, int64[3] s = {{0, 2, 3}}> {{"
+            " v = Reshape(x, s) h = Add(v, c) y = Reshape(h, t) }",
+            "a number that adds an axis": f"g (float[N, 6] x) => (float[N, 6] y) <{T}, int64[2] s = {{-1, 6}}, float[1, 1, 1] c = {{2}}> {{"
+            " v = Flatten(x) h = Add(v, c) y = Reshape(h, t) }",
+            "two views": f"g (float[N, 6] x, float[N, 6] z) => (float[N, 6] y) <{T}, int64[3] s = {{0, 2, 3}}> {{"
+            " v = Reshape(x, s) w = Reshape(z, s) h = Add(v, w) y = Reshape(h, t) }",
+            "no view inside": f"g (float[N, 2, 3] x) => (float[N, 6] y) <{T}> {{ h = Tanh(x) y = Reshape(h, t) }}",
+            "nothing between": f"g (float[N, 6] x) => (float[N, 6] y) <{T}, int64[3] s = {{0, 2, 3}}> {{ v = Reshape(x, s) y = Reshape(v, t) }}",
+            "elements change places": f"g (float[N, 6] x) => (float[N, 6] y) <{T}, int64[3] s = {{0, 2, 3}}> {{"
+            " v = Reshape(x, s) h = Softmax(v) y = Reshape(h, t) }",
+            "a value between is an output": f"g (float[N, 6] x) => (float[N, 6] y, float[N, 2, 3] h) <{T}, int64[3] s = {{0, 2, 3}}> {{"
+            " v = Reshape(x, s) a = Tanh(v) h = Neg(a) b = Exp(h) y = Reshape(b, t) }",
+        },
+    ),
+    "a diamond, opset 13": Case(
+        "view-around-elementwise",
+        "g (float[N, 4] x) => (float[N, 4] y) <int64[1] a = {1}> {"
+        " v = Unsqueeze(x, a) p = Erf(v) q = Sigmoid(p) r = Sub(q, p) s = Div(p, r) y = Squeeze(s, a) }",
+        "g (float[N, 4] x) => (float[N, 4] y) { p = Erf(x) q = Sigmoid(p) r = Sub(q, p) y = Div(p, r) }",
+        opset=13,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    judge(CASES[name])
