@@ -226,8 +226,8 @@ class Walker(State):
             key = self.cache.key(entry, attributes, inputs, outputs)
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:
-                if entry.traits.addresses and key is not None:
-                    self.context.addressed += self.cache.addressed.get(key, ())
+                assert key is not None, "nothing is remembered without a key"
+                self.context.addressed += self.cache.addressed.get(key, ())
                 return remembered
             if entry.op_type in frame.sized_by_data and key is not None:
                 sized = frame.sized_by_data[entry.op_type].get(_question(entry, names, attributes, outputs))

@@ -222,6 +222,8 @@ TABLE = {
     "If data, sizes as floats": ("t = Less(k, five) " + chosen("y1 = Cast<to = 1>(n)", "m2 = Add(n, one) y2 = Cast<to = 1>(m2)"), "float32[]; N <= 16777216 (node If#23/then_branch/Cast#0); N <= 16777215 (node If#23/else_branch/Cast#1)"),
     "If data, sizes": ("t = Less(k, five) " + chosen("y1 = Identity(n)", "y2 = Add(n, one)"), "int64[] in [N, N + 1]"),
     "scan to the first axis from the end": ("y = Scan<num_scan_inputs = 1, scan_output_axes = [-2], body = b (float[3] r) => (float[3] o) { o = Neg(r) }>(x)", "float32[N, 3]"),
+    "i kept once": (f"y = Loop(one, go, seven) {LS}) {{ {K} a2 = Identity(i) }}>", "int64[] = 0"),
+    "i kept of some": (f"g = Gather(x, none) y = Loop(n, go, seven) {LS}) {{ {K} a2 = Identity(i) }}>", "int64[] = N - 1"),
 }  # fmt: skip
 RUNS = [(n, k) for n in (1, 2, 3, 4, 5, 6, 0) for k in (1, 2, -1)]
 

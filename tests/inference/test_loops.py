@@ -193,6 +193,15 @@ def test_an_axis_that_the_stack_does_not_have(axis: int, message: str) -> None:
     assert [(d.code, d.message) for d in infer(proto).diagnostics] == [("GI304", message)]
 
 
+@pytest.mark.parametrize("name", ["scan_input_axes", "scan_output_axes"])
+def test_axes_for_more_than_there_is(name: str) -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x) => (y) {{
+            y = Scan<num_scan_inputs = 1, {name} = [0, 0], body = b (float[3] r) => (float[3] o) {{ o = Neg(r) }}>(x) }}""")
+    )
+    assert [(d.code, d.message) for d in infer(proto).diagnostics] == [("GI110", f"{name} must have 1 entries, has 2")]
+
+
 AGREE = {
     # operators whose page gives these inputs one type
     "Add":    "Add(x, k)",
