@@ -241,6 +241,16 @@ def test_gpt2_reads_exactly() -> None:
     assert [text for text, *_ in lines_of("gpt2-kv-dynamo")] == [text for text, *_ in lines_of("gpt2-kv-torchscript")]
 
 
+def test_a_size_that_would_be_called_like_a_symbol_is_not_spoken_of() -> None:
+    inputs, body, dims, _ = COMPOUND["demanded"]
+    model = parsed(f"{inputs}, float[K] k", f"{body} z = Neg (k)", ZERO, dims={**dims, ("k", 0): "m.0"})
+    contract = gather_infer.contract_of(model).contract
+    assert contract.lines == ()
+    feeds = {name: np.ones(n, np.float32) for name, n in {"a": 2, "b": 1, "m": 3, "k": 5}.items()}
+    assert contract.check(feeds) == []
+    assert Runtime(model).error(feeds) == ""
+
+
 def test_a_longer_mask_of_gpt2_runs() -> None:
     """So the line on it is not tight."""
     path = FIXTURES / "gpt2-kv-dynamo.onnx"
