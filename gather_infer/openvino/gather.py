@@ -195,7 +195,8 @@ class _Planner:
             return "assumed"
         axis = "of unknown length" if size is None else f"of length {size}"
         if found is not None and found.conditions:
-            raise _Refused(f"in bounds of an axis {axis} only for {found.condition}: {found.reason}", unproved=True)
+            known = f"only for {found.condition}" if found.tight else f"for {found.condition}, else not known to be"
+            raise _Refused(f"in bounds of an axis {axis} {known}: {found.reason}", unproved=True)
         why = "the node was not reached" if found is None else found.reason
         raise _Refused(f"the indices are not proved in bounds of an axis {axis}: {why}", unproved=True)
 

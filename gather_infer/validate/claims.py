@@ -97,9 +97,12 @@ def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
 
 
 def operands(inference: Inference, node: NodePath) -> str:
-    """`Add of float32[batch, seq, 64] and float32[1, min(64, seq), 64]`; empty for a node that is not in a graph."""
+    """`Add of float32[batch, seq, 64] and float32[1, min(64, seq), 64]`; empty for a node in the body of a schema."""
     facts = inference.scopes.get(node.graph, {})
-    proto = graph_at(inference.model.proto, node.graph).node[node.position]
+    try:
+        proto = graph_at(inference.model.proto, node.graph).node[node.position]
+    except LookupError:
+        return ""
     shown = " and ".join(str(facts[name]) for name in proto.input[:MAX_OPERANDS] if name in facts)
     return f"{proto.op_type} of {shown}" if shown else proto.op_type
 

@@ -108,7 +108,7 @@ class _Making:
         self.inference = inference
         self.found = found
         self.rules = rules
-        self.inputs = tuple(_inputs(inference))
+        self.inputs = _without_ambiguity(tuple(_inputs(inference)))
         self.declared = inference.declared
         self.symbols = frozenset(name for spec in self.inputs for dim in spec.shape or () for name in free_symbols(dim))
 
@@ -274,6 +274,13 @@ def _inputs(inference: Inference) -> Iterator[InputSpec]:
             )
         else:
             yield InputSpec(name, None, None, isinstance(value, OptionalType) or name in defaults)
+
+
+def _without_ambiguity(inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
+    """The inputs without the shapes that have a dim whose size would be called like a symbol: `mask.1`."""
+    names = {name for spec in inputs for dim in spec.shape or () for name in free_symbols(dim)}
+    unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis(axis) in names}
+    return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
 
 
 def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], where: Scope) -> Claim:

@@ -10,8 +10,10 @@ import onnx
 import pytest
 
 import gather_infer
-from gather_infer import Contract, UsageError
+from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
+from gather_infer.places import MAIN, NodePath, Step
+from gather_infer.validate.claims import operands
 from tests.validate.contract_runs import Drawer, NoElement, Runtime, judge
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -80,6 +82,9 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "MatMul": ("float[2, A] a, float[B, 3] b", "y = MatMul (a, b)", "", ["A == B"], []),
     "MatMul in batches": (
         "float[N, 2, A] a, float[M, A, 3] b", "y = MatMul (a, b)", "", ["N == M or N == 1 or M == 1"], [],
+    ),
+    "Gemm": (
+        "float[2, 3] a, float[3, N] b, float[C] c", "y = Gemm (a, b, c)", "", ["C == 1 or C == N"], [],
     ),
     "Reshape": ("float[A, B] a", "y = Reshape (a, s)", "int64[2] s = {3, 4}", ["A*B == 12"], []),
     "Reshape, what is left": ("float[A] a", "y = Reshape (a, s)", "int64[2] s = {2, -1}", ["A % 2 == 0"], []),
@@ -236,6 +241,16 @@ def test_gpt2_reads_exactly() -> None:
     assert [text for text, *_ in lines_of("gpt2-kv-dynamo")] == [text for text, *_ in lines_of("gpt2-kv-torchscript")]
 
 
+def test_a_size_that_would_be_called_like_a_symbol_is_not_spoken_of() -> None:
+    inputs, body, dims, _ = COMPOUND["demanded"]
+    model = parsed(f"{inputs}, float[K] k", f"{body} z = Neg (k)", ZERO, dims={**dims, ("k", 0): "m.0"})
+    contract = gather_infer.contract_of(model).contract
+    assert contract.lines == ()
+    feeds = {name: np.ones(n, np.float32) for name, n in {"a": 2, "b": 1, "m": 3, "k": 5}.items()}
+    assert contract.check(feeds) == []
+    assert Runtime(model).error(feeds) == ""
+
+
 def test_a_longer_mask_of_gpt2_runs() -> None:
     """So the line on it is not tight."""
     path = FIXTURES / "gpt2-kv-dynamo.onnx"
@@ -341,6 +356,26 @@ def test_what_depends_on_data_is_open() -> None:
     assert [str(o) for o in contract.open] == [
         "Gather#1: indices are computed from data; indices in [..., ...], the axis has 9 rows"
     ]
+
+
+def test_a_range_outside_of_a_line_that_is_not_tight_is_a_warning() -> None:
+    inputs, body, given, *_ = CASES["in a branch"]
+    result = gather_infer.contract_of(parsed(inputs, body, given), ranges=["i=0..9"])
+    assert [(d.code, d.severity) for d in result.diagnostics] == [("GI501", Severity.WARNING)]
+    assert [d.message for d in result.undischarged] == ["not proved: i < 9"]
+
+
+def test_what_is_open_is_not_proved() -> None:
+    model = parsed("float[9] x, int64[N] i", "j = Mul (i, i) y = Gather (x, j)")
+    (finding,) = gather_infer.contract_of(model).undischarged
+    assert (finding.code, finding.location.value) == ("GI502", "Gather#1")
+
+
+def test_a_node_in_the_body_of_a_schema_has_no_operands_to_name() -> None:
+    inference = gather_infer.infer(parsed("float[A] a, float[B] b", "y = Add (a, b)"))
+    inside = NodePath(MAIN.below(Step(0)), 0)
+    assert operands(inference, inside) == ""
+    assert operands(inference, NodePath(MAIN, 0)) == "Add of float32[A] and float32[B]"
 
 
 def test_an_index_out_of_bounds_of_openvino_does_not_make_a_line_tight() -> None:

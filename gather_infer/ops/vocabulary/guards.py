@@ -104,6 +104,8 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
             op.constrain(dim, "==", 1)
         elif is_one is False:
             result[axis] = op.require_equal(wanted, dim, f"{name}: dims")
+        elif is_one is None and known_eq(dim, wanted, op.scope) is not True:
+            op.demand((dim, "==", 1), (dim, "==", wanted))
     return tuple(result)
 
 
