@@ -381,7 +381,7 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
             ("j = Sub (two, i)", Kind.CONDITIONAL, "N >= 3", 3),
             ("j = Mul (i, two)", Kind.CONDITIONAL, "N >= 5", 5),
             ("k = Mul (i, two) j = Sub (four, k)", Kind.CONDITIONAL, "N >= 5", 5),
-            ("k = Mul (i, two) j = Sub (two, k)", Kind.CONDITIONAL, "N >= 2 and N >= 3", 3),
+            ("k = Mul (i, two) j = Sub (two, k)", Kind.CONDITIONAL, "N >= 3", 3),
             ("j = Mul (i, i)", Kind.UNDECIDED, "", 5),
             ("j = Add (i, four)", Kind.CONDITIONAL, "N >= 7", 7),
         )
@@ -461,9 +461,9 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         "float[3, 4] x, float[M] z",
         "m = Size (z) l = Mul (m, two) r = Range (zero, l, one) i = Reshape (r, pairs) y = GatherND (x, i)",
         f"{ZERO}, {ONE}, int64 two = {{2}}, int64[2] pairs = {{-1, 2}}",
-        Kind.UNDECIDED,
-        "",
-        [{"z": [0, 0]}],
+        Kind.CONDITIONAL,
+        "M <= 1",
+        [{"z": [0, 0]}, {"z": [0]}],
         [{"z": [0, 0, 0]}],
     ),
     "two parts in two columns": (
@@ -491,8 +491,8 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         "float[N] x, int64[M] i",
         "s = Shape (i) r = Squeeze (s) l = Sub (r, one) j = Expand (l, s) y = Gather (x, j)",
         ONE,
-        Kind.UNDECIDED,
-        "",
+        Kind.CONDITIONAL,
+        "M <= N",
         [x(2) | {"i": [0, 0]}, x(0) | {"i": []}],
         [x(1) | {"i": [0, 0]}],
     ),
@@ -507,6 +507,8 @@ ENOUGH = {
     "limits that cross: the last one wins",
     "a part that may be empty",
     "counter of a loop that may not run, kept beside something else",
+    "numbers in two columns",
+    "one index where there are any",
 }
 """Cases whose conditions are not tight."""
 
