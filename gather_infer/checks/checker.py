@@ -9,7 +9,7 @@ from typing import Final
 import onnx
 from onnx import ModelProto, TensorProto
 
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.model import ModelFile
 from gather_infer.model.external import is_external
@@ -31,7 +31,7 @@ _NODE = re.compile(r"Bad node spec for node\. Name: (.*?) OpType: (\S+)")
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
-def checker_findings(file: ModelFile) -> Iterator[Diagnostic]:
+def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
     """The first thing that onnx.checker refuses; it says no more than one."""
     text = _refusal(_light(file.proto))
     if text is None:
@@ -43,7 +43,7 @@ def checker_findings(file: ModelFile) -> Iterator[Diagnostic]:
             code, value = meaning, (match[1] or "" if match.re.groups else "")
             break
     first, *rest = [line.strip() for line in text.split("\n") if line.strip()]
-    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value), detail=tuple(rest[:4]))
+    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value, places), detail=tuple(rest[:4]))
 
 
 def _refusal(model: ModelProto) -> str | None:
@@ -67,7 +67,7 @@ def _light(model: ModelProto) -> ModelProto:
     return copy
 
 
-def _place(model: ModelProto, text: str, value: str) -> Location:
+def _place(model: ModelProto, text: str, value: str, places: Places) -> Location:
     """The node that the checker names, when exactly one is called so."""
     match = _NODE.search(text)
     if match is None:
@@ -81,4 +81,4 @@ def _place(model: ModelProto, text: str, value: str) -> Location:
     ]
     if len(found) != 1:
         return Location(value=value)
-    return node_location(model, *found[0], value)
+    return places.node(*found[0], value)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from onnx import GraphProto, ValueInfoProto
 
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Inference
 from gather_infer.inference.join import contradiction
@@ -18,13 +18,13 @@ from gather_infer.symbolic import Dim, Expr, known_eq, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 
-def declared_findings(inference: Inference) -> Iterator[Diagnostic]:
+def declared_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
     """Dims below 0, and value_info that holds for some sizes only or for nothing."""
     model = inference.model.proto
     for path, body in bodies(model):
         if not isinstance(body, GraphProto) or path.root is not Root.GRAPH:
             continue
-        yield from _negative(path, body, inference)
+        yield from _negative(path, body, inference, places)
         facts = inference.scopes.get(path)
         if facts is None:
             continue
@@ -35,11 +35,11 @@ def declared_findings(inference: Inference) -> Iterator[Diagnostic]:
             found = _stale(value, facts.get(value.name), maker is not None, stated, inference, path)
             if found is not None:
                 message, severity = found
-                where = _place(value.name, path, inference, maker)
+                where = _place(value.name, path, inference, maker, places)
                 yield diagnostic("GI201", message, where, severity=severity)
 
 
-def _negative(path: GraphPath, body: GraphProto, inference: Inference) -> Iterator[Diagnostic]:
+def _negative(path: GraphPath, body: GraphProto, inference: Inference, places: Places) -> Iterator[Diagnostic]:
     for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
         for value in values:
             below = [a for a, d in enumerate(shaped_dims(value)) if d.HasField("dim_value") and d.dim_value < 0]
@@ -51,7 +51,7 @@ def _negative(path: GraphPath, body: GraphProto, inference: Inference) -> Iterat
                     f"{kind} {value.name} declares {'a dim' if len(below) == 1 else 'dims'} below 0 (axis {axes}); "
                     "a dim that is not known has a name, or nothing"
                 )
-                yield diagnostic("GI109", message, _place(value.name, path, inference))
+                yield diagnostic("GI109", message, _place(value.name, path, inference, None, places))
 
 
 def _stale(
@@ -98,9 +98,9 @@ def _numbers(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> It
                 yield dim, proto.dim_value
 
 
-def _place(name: str, path: GraphPath, inference: Inference, maker: int | None = None) -> Location:
+def _place(name: str, path: GraphPath, inference: Inference, maker: int | None, places: Places) -> Location:
     """The node that makes a value, or the value where none does."""
     model = inference.model.proto
     if maker is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))
-    return node_location(model, path, maker, f"output {name}")
+    return places.node(path, maker, f"output {name}")

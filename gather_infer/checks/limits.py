@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from onnx import ModelProto
-
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.options import suggestion
@@ -102,26 +100,24 @@ class Limits:
                     detail=(verdict.reason,),
                 )
 
-    def beyond(self, constraints: Iterable[Constraint], model: ModelProto) -> Iterator[Diagnostic]:
+    def beyond(self, constraints: Iterable[Constraint], places: Places) -> Iterator[Diagnostic]:
         """A finding for each demand on one size that a size breaks which is said to be legal."""
         for constraint in constraints:
             text = self._size_breach(constraint.left, constraint.relation, constraint.right)
             if text is not None:
-                where = node_location(model, constraint.node.graph, constraint.node.position)
+                where = places.node(constraint.node.graph, constraint.node.position)
                 yield diagnostic(
                     "GI501", f"{text} is declared, which reaches outside {constraint}: the model fails there", where
                 )
 
-    def pinned(
-        self, constraints: Iterable[Constraint], known: frozenset[str], model: ModelProto
-    ) -> Iterator[Diagnostic]:
+    def pinned(self, constraints: Iterable[Constraint], known: frozenset[str], places: Places) -> Iterator[Diagnostic]:
         """A finding for each symbol of the inputs that may be of one size only."""
         for constraint in constraints:
             pair = (constraint.left, constraint.right)
             names = [dim for dim in pair if isinstance(dim, Expr) and dim.is_symbol and dim.name in known]
             sizes = [dim for dim in pair if isinstance(dim, int)]
             if constraint.relation == "==" and names and sizes:
-                where = node_location(model, constraint.node.graph, constraint.node.position)
+                where = places.node(constraint.node.graph, constraint.node.position)
                 message = f"the inputs leave {names[0]} open, the node works with {names[0]} = {sizes[0]} only"
                 yield diagnostic("GI322", message, where)
 

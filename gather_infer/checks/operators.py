@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
 
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.model.paths import bodies
@@ -20,31 +20,31 @@ def is_of_onnx(finding: Diagnostic) -> bool:
     return finding.code == "GI105" and finding.location.domain in DOMAINS
 
 
-def operator_findings(model: ModelProto, told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Places) -> Iterator[Diagnostic]:
     """A finding per operator, at the first of its nodes.
 
     told   findings of the walk; what it knows and onnx does not some runtime has: LayerNormalization before opset 17
     """
     unknown = {(d.location.domain, d.location.op_type) for d in told if is_of_onnx(d)}
     functions = {(plain_domain(f.domain), f.name) for f in model.functions}
-    nodes: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
+    used: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
     for path, body in bodies(model):
         imported = _imports(body.opset_import if isinstance(body, FunctionProto) else model.opset_import)
         for position, node in enumerate(body.node):
             domain = plain_domain(node.domain)
             version = imported.get(domain, 0)
             if domain in DOMAINS and 1 <= version <= _newest(domain) and (domain, node.op_type) not in functions:
-                nodes.setdefault((domain, node.op_type, version), []).append((path, position))
-    for (domain, op_type, version), places in nodes.items():
+                used.setdefault((domain, node.op_type, version), []).append((path, position))
+    for (domain, op_type, version), nodes in used.items():
         fault = _fault(domain, op_type, version)
         if fault is None:
             continue
         known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
-        more = () if len(places) == 1 else (f"and {len(places) - 1} more nodes",)
+        more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more nodes",)
         aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
         message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}"
         severity = Severity.WARNING if known else Severity.ERROR
-        yield diagnostic("GI116", message, node_location(model, *places[0]), detail=(*aside, *more), severity=severity)
+        yield diagnostic("GI116", message, places.node(*nodes[0]), detail=(*aside, *more), severity=severity)
 
 
 def _imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:

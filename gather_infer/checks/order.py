@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.inference.topology import captured
 from gather_infer.model.paths import Body, bodies
 
 
-def order_findings(model: ModelProto) -> Iterator[Diagnostic]:
+def order_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
     """A finding per graph whose nodes are not in an order in which they can run."""
     for path, body in bodies(model):
         early = _early(body)
         if early is None:
             continue
         position, name = early
-        where = node_location(model, path, position, f"input {name}")
+        where = places.node(path, position, f"input {name}")
         yield diagnostic("GI114", f"the node that makes {name} stands behind it", where)
 
 

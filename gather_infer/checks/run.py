@@ -13,6 +13,7 @@ from gather_infer.checks.declared import declared_findings
 from gather_infer.checks.limits import Limits, read_ranges
 from gather_infer.checks.operators import is_of_onnx, operator_findings
 from gather_infer.checks.order import order_findings
+from gather_infer.checks.places import Places
 from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
 from gather_infer.checks.said import NOTHING, Said, applicable
 from gather_infer.checks.versions import version_findings
@@ -58,22 +59,23 @@ def check(
     inference = infer(file, dims=dims, inputs=inputs, rules=rules)
     limits = Limits(inference.declared, read_ranges(ranges, inference.inputs))
     judged = [limits.settled(verdict) for verdict in verdicts(inference)]
+    places = Places(file.proto)
     found = [
         *weights,
         *_inferred(inference),
         *_judged(judged, inference.diagnostics),
         *(breach for verdict in judged for breach in limits.broken(verdict)),
-        *limits.beyond(inference.constraints, file.proto),
-        *limits.pinned(inference.constraints, _symbols(inference), file.proto),
+        *limits.beyond(inference.constraints, places),
+        *limits.pinned(inference.constraints, _symbols(inference), places),
         *version_findings(file.proto),
-        *operator_findings(file.proto, inference.diagnostics),
-        *declared_findings(inference),
-        *wrapping_findings(inference),
+        *operator_findings(file.proto, inference.diagnostics, places),
+        *declared_findings(inference, places),
+        *wrapping_findings(inference, places),
     ]
     if not any(d.code == "GI102" for d in found):
-        found += order_findings(file.proto)
+        found += order_findings(file.proto, places)
     if not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
-        found += _new(checker_findings(file), found)
+        found += _new(checker_findings(file, places), found)
     return CheckResult(
         file.name,
         ordered(found),

@@ -8,7 +8,7 @@ from typing import Final
 from onnx import NodeProto
 
 from gather_infer import spans
-from gather_infer.checks.places import node_location
+from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Access, Inference
@@ -23,7 +23,7 @@ NARROW: Final = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, D
 _SUMS: Final = {"Add": spans.add, "Sub": spans.sub, "Mul": spans.mul}
 
 
-def wrapping_findings(inference: Inference) -> Iterator[Diagnostic]:
+def wrapping_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
     """A finding for each Cast or sum whose result may pass the end of its type on its way to an index."""
     by_graph: dict[GraphPath, list[Access]] = {}
     for access in inference.accesses:
@@ -31,11 +31,11 @@ def wrapping_findings(inference: Inference) -> Iterator[Diagnostic]:
     for path, accesses in by_graph.items():
         facts = inference.scopes.get(path)
         if facts is not None:
-            yield from _of_graph(path, accesses, facts, inference)
+            yield from _of_graph(path, accesses, facts, inference, places)
 
 
 def _of_graph(
-    path: GraphPath, accesses: Sequence[Access], facts: Mapping[str, Value], inference: Inference
+    path: GraphPath, accesses: Sequence[Access], facts: Mapping[str, Value], inference: Inference, places: Places
 ) -> Iterator[Diagnostic]:
     nodes = graph_at(inference.model.proto, path).node
     producers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
@@ -55,7 +55,7 @@ def _of_graph(
             found = _wrapping(node, facts, inference.declared, _rows(access))
             if found is not None:
                 message, severity = found
-                where = node_location(inference.model.proto, path, position, f"output {node.output[0]}")
+                where = places.node(path, position, f"output {node.output[0]}")
                 reader = f"the index of {access.node} ({access.op_type}) is made of it"
                 yield diagnostic("GI321", message, where, detail=(reader,), severity=severity)
 
