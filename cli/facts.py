@@ -52,6 +52,14 @@ def facts_options(function: Function) -> Function:
     )  # fmt: skip
 
 
+def ranges_option(function: Function) -> Function:
+    """--range, as `ranges`."""
+    return option(
+        "--range", "ranges", section="Facts", multiple=True, metavar="NAME=LOW..HIGH",
+        help="Elements of an integer input: ids=0..30521, last=0..seq-1.",
+    )(function)  # fmt: skip
+
+
 def assume_option(function: Function) -> Function:
     """--no-assume, as `no_assume`."""
     return option(

@@ -21,6 +21,7 @@ from .rule_files import is_rule_file
 
 COMMANDS = (
     "check",
+    "contract",
     "convert",
     "explain",
     "fold",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -106,6 +107,17 @@ def write_and_print(
     if target is not None and refused:
         console.message("nothing written")
     return written
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write files whole or not at all. Raises ModelWriteError."""
+    from gather_infer.model.staging import Staging
+
+    with Staging() as staging:
+        for path, text in texts.items():
+            with staging.create(path) as file:
+                file.write(text.encode())
+        staging.commit()
 
 
 def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool) -> int:

@@ -16,8 +16,10 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.checks import CheckResult, check, check_many
+    from gather_infer.contract import Contract, Violation
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
+        ContractViolated,
         ConversionRefused,
         GatherInferError,
         ModelReadError,
@@ -34,15 +36,17 @@ if TYPE_CHECKING:
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+    from gather_infer.validate.contract import ContractResult, contract_of
 
 __version__ = "0.1.0"
 
 _HOME = {
     "checks": ("CheckResult", "check", "check_many"),
+    "contract": ("Contract", "Violation"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
-        "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
-        "SpecViolation", "UsageError",
+        "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
+        "ModelWriteError", "SpecViolation", "UsageError",
     ),
     "explanation": ("Explanation", "explain"),
     "inference": ("Access", "Inference", "infer"),
@@ -52,11 +56,15 @@ _HOME = {
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+    "validate.contract": ("ContractResult", "contract_of"),
 }  # fmt: skip
 
 __all__ = [
     "Access",
     "CheckResult",
+    "Contract",
+    "ContractResult",
+    "ContractViolated",
     "ConversionRefused",
     "ConversionResult",
     "DType",
@@ -85,8 +93,10 @@ __all__ = [
     "SpecViolation",
     "SymbolicTensor",
     "UsageError",
+    "Violation",
     "check",
     "check_many",
+    "contract_of",
     "convert",
     "explain",
     "fold",

@@ -114,6 +114,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
     # contracts
     "GI501": (Severity.ERROR, "what is declared of an input reaches outside what the model demands of it"),
+    "GI502": (Severity.ERROR, "a line of the contract is not proved by what is declared"),
 }
 
 # beginning of the number -> what these codes are about
@@ -171,6 +172,7 @@ ADVICE: dict[str, str] = {
     "GI322": "Declare the size, if it is meant; else inputs of the node may be swapped, or of the wrong axis.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
     "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
+    "GI502": "Declare it with `--range` or `--dim`, if the callers of the model keep to it; else check each request.",
 }  # fmt: skip
 
 

@@ -61,14 +61,20 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx", "onnxruntime"},  # onnxruntime where it is installed, inside a function
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
-    "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
+    "validate": (
+        {
+            "access", "contract", "diagnostic", "inference", "model", "places", "rules", "spans", "symbolic", "tensor",
+        },
+        {"onnx"},
+    ),
     "verification": (
         {"errors", "inference", "lazy", "model", "symbolic", "tensor", "validate"}, {"numpy", "onnx", "onnxruntime"}
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules", "spans",
-            "symbolic", "tensor", "validate",
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "rules", "spans", "symbolic",
+            "tensor", "validate",
         },
         {"onnx"},
     ),
@@ -81,7 +87,11 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "report": (
-        {"catalog", "checks", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic", "tensor"}, {"numpy"}
+        {
+            "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic",
+            "tensor",
+        },
+        {"numpy"},
     ),
 }  # fmt: skip
 CIRCLES = {

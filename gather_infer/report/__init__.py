@@ -10,26 +10,40 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.report.contract import contract_json, contract_text
     from gather_infer.report.convert import conversion_json, conversion_text, unmended
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-    from gather_infer.report.forms import PLAIN, ExplanationReport, Form, InferenceReport, RewriteReport, View
+    from gather_infer.report.forms import (
+        PLAIN,
+        ContractReport,
+        ExplanationReport,
+        Form,
+        InferenceReport,
+        RewriteReport,
+        View,
+    )
     from gather_infer.report.freeze import freeze_json, freeze_text
+    from gather_infer.report.guard import guard_source
     from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
+    from gather_infer.report.requests import request_schema
     from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
     from gather_infer.report.text import inference_text, summaries_text
     from gather_infer.report.verification import verification_json, verification_members, verification_text
 
 _HOME = {
+    "contract": ("contract_json", "contract_text"),
     "convert": ("conversion_json", "conversion_text", "unmended"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
-    "forms": ("PLAIN", "ExplanationReport", "RewriteReport", "Form", "InferenceReport", "View"),
+    "forms": ("PLAIN", "ContractReport", "ExplanationReport", "RewriteReport", "Form", "InferenceReport", "View"),
     "freeze": ("freeze_json", "freeze_text"),
+    "guard": ("guard_source",),
     "interface": ("interface_text",),
     "json": ("SCHEMA", "inference_json", "summaries_json", "summary_json"),
     "operators": ("operator_text", "operators_json", "operators_markdown", "operators_text"),
+    "requests": ("request_schema",),
     "rewriting": ("rewriting_json", "rewriting_text"),
     "summary": ("ExternalFile", "ModelSummary", "summarize"),
     "text": ("inference_text", "summaries_text"),
@@ -39,6 +53,7 @@ _HOME = {
 __all__ = [
     "PLAIN",
     "SCHEMA",
+    "ContractReport",
     "ExplanationReport",
     "ExternalFile",
     "Form",
@@ -48,12 +63,15 @@ __all__ = [
     "View",
     "code_json",
     "code_text",
+    "contract_json",
+    "contract_text",
     "conversion_json",
     "conversion_text",
     "explanation_json",
     "explanation_text",
     "freeze_json",
     "freeze_text",
+    "guard_source",
     "inference_json",
     "inference_text",
     "interface_text",
@@ -61,6 +79,7 @@ __all__ = [
     "operators_json",
     "operators_markdown",
     "operators_text",
+    "request_schema",
     "rewriting_json",
     "rewriting_text",
     "summaries_json",

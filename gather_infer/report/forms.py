@@ -18,6 +18,8 @@ from gather_infer.diagnostic import Severity
 if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.checks.result import CheckResult
+    from gather_infer.contract import Contract
+    from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference
@@ -145,6 +147,14 @@ class CheckReport:
     outdated: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ContractReport:
+    """A contract, and what came up while it was made."""
+
+    contract: Contract
+    diagnostics: Sequence[Diagnostic]
+
+
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
     {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json"},
 )
@@ -171,6 +181,9 @@ VERIFICATION: ResultKind[Verification] = ResultKind(
 )
 FREEZE: ResultKind[FreezeResult] = ResultKind(
     {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
+)
+CONTRACT: ResultKind[ContractReport] = ResultKind(
+    {Form.TEXT: "contract:contract_text", Form.JSON: "contract:contract_json"},
 )
 CONVERSION: ResultKind[ConversionResult] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},

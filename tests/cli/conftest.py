@@ -14,7 +14,7 @@ from tests.cli.cli_models import MODELS
 
 Run = Callable[..., Result]
 
-READERS = ("infer", "inspect", "explain", "fold", "freeze", "convert")
+READERS = ("infer", "inspect", "explain", "fold", "freeze", "convert", "contract")
 """The commands that read a model."""
 
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]

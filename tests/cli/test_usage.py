@@ -124,7 +124,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, contract, convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 
@@ -141,7 +141,7 @@ def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
         assert "- is standard input" in run(command, "--help").stdout
-    for command in ("infer", "fold", "freeze", "convert"):
+    for command in ("infer", "fold", "freeze", "convert", "contract"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
 
 

@@ -210,7 +210,10 @@ def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
     axis = op.attr("axis")
     if axis is None:
         raise SpecViolation("attribute axis is missing", "GI106")
-    return [concat_from_sequence(op, sequence(op, 0), axis=axis, is_new_axis=op.attr("new_axis", 0) != 0)]
+    members = sequence(op, 0)
+    if members.length is not None:
+        op.imply(members.length - 1)  # a Concat has an input
+    return [concat_from_sequence(op, members, axis=axis, is_new_axis=op.attr("new_axis", 0) != 0)]
 
 
 def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new_axis: bool) -> SymbolicTensor:

@@ -1,0 +1,93 @@
+"""`gather-infer contract`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from gather_infer.report.forms import CONTRACT, ContractReport
+
+from .console import Console
+from .facts import Facts, facts_options, ranges_option
+from .options import Command, common_options, option
+from .saving import Target, output_options, write_and_print, write_texts
+
+
+@click.command(
+    "contract", cls=Command, example="gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150"
+)
+@click.argument("model")
+@facts_options
+@ranges_option
+@option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of the model in OUT.")
+@output_options("Where to write the model with its contract, with --embed.")
+@option(
+    "--python",
+    "guard",
+    section="Output",
+    metavar="FILE.py",
+    help="Write a module that checks feeds; it needs numpy only.",
+)
+@option(
+    "--json-schema",
+    "schema",
+    section="Output",
+    metavar="FILE",
+    help="Write a JSON Schema of requests: nested arrays by input.",
+)
+@option(
+    "--require-proved",
+    section="Report",
+    is_flag=True,
+    help="Exit with 1 when a line is not proved by --dim and --range.",
+)
+@common_options(CONTRACT, verbose="Print all nodes of every line, and its reason.")
+def command(
+    model: str,
+    facts: Facts,
+    ranges: tuple[str, ...],
+    embed: bool,
+    target: Target | None,
+    guard: str | None,
+    schema: str | None,
+    require_proved: bool,
+    console: Console,
+) -> int:
+    """Print what the inputs have to be, so that no run fails.
+
+    No index is out of bounds then, and no shapes clash.
+
+    MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error, or when
+    --dim or --range reach outside what it takes.
+    """
+    if embed and target is None:
+        raise click.UsageError("--embed needs -o or --in-place")
+    if target is not None and not embed:
+        raise click.UsageError("a model is written with --embed only")
+
+    from gather_infer.diagnostic import Severity
+    from gather_infer.report.guard import guard_source
+    from gather_infer.report.requests import request_schema
+    from gather_infer.validate.contract import contract_of
+
+    result = contract_of(model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules())
+    findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
+    lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings))
+    refused = any(finding.severity is Severity.ERROR for finding in findings)
+    texts: dict[Path, str] = {}
+    if guard is not None:
+        texts[Path(guard)] = guard_source(result.contract)
+    if schema is not None:
+        texts[Path(schema)] = json.dumps(request_schema(result.contract), indent=1) + "\n"
+    if not refused:
+        write_texts(texts)
+    written = write_and_print(lines, result.save, target, console, refused=refused)
+    if refused and texts and target is None:
+        console.message("nothing written")
+    for path in () if refused else texts:
+        console.message(f"wrote {path}")
+    if written is not None:
+        console.wrote(written)
+    return 1 if refused else 0

@@ -1,0 +1,109 @@
+"""`gather-infer contract`: the model that it writes, the guard, the schema, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import gather_infer
+from gather_infer import Contract
+from gather_infer.contract import KEY
+from gather_infer.report import ContractReport, View, contract_text
+from tests.cli.cli_models import MODELS
+from tests.cli.conftest import Run
+from tests.contract.contracts import BERT, MIXED
+
+
+def without_contract(model: onnx.ModelProto) -> bytes:
+    kept = [entry for entry in model.metadata_props if entry.key != KEY]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    return model.SerializeToString(deterministic=True)
+
+
+def test_embedding_changes_nothing_else(run: Run) -> None:
+    model = MODELS["embedding.onnx"]()
+    onnx.helper.set_model_props(model, {"author": "me"})
+    onnx.save(model, "mine.onnx")
+    assert run("contract", "mine.onnx", "--embed", "-o", "out.onnx", "--dim", "batch=2").exit_code == 0
+    written = onnx.load("out.onnx")
+    contract = Contract.load("out.onnx")
+    assert contract == gather_infer.contract_of("mine.onnx", dims=["batch=2"]).contract
+    assert contract.inputs[0].shape is not None
+    assert contract.inputs[0].shape[0] == 2
+    assert without_contract(written) == model.SerializeToString(deterministic=True)
+
+
+def test_embedding_again_takes_the_place_of_the_old_one(run: Run) -> None:
+    run("contract", "embedding.onnx", "--embed", "-o", "out.onnx")
+    assert run("contract", "out.onnx", "--range", "ids=0..9", "--embed", "--in-place").exit_code == 0
+    assert [entry.key for entry in onnx.load("out.onnx").metadata_props].count(KEY) == 1
+    assert [line.text for line in Contract.load("out.onnx").lines] == ["seq <= 16"]
+
+
+def test_external_data_stays_where_it_is(run: Run) -> None:
+    onnx.save(
+        MODELS["embedding.onnx"](), "far.onnx", save_as_external_data=True, location="far.data", size_threshold=0,
+        convert_attribute=False,
+    )  # fmt: skip
+    data = Path("far.data").read_bytes()
+    result = run("contract", "far.onnx", "--embed", "-o", "out.onnx")
+    assert (result.exit_code, Path("far.data").read_bytes()) == (0, data)
+    assert not list(Path().glob("out.onnx.data"))
+    assert len(Contract.load("out.onnx").lines) == 2
+    assert onnx.load("out.onnx").SerializeToString() != b""
+
+
+def test_the_json_is_read_back(run: Run) -> None:
+    Path("c.json").write_text(run("contract", "embedding.onnx", "--format", "json").stdout)
+    assert Contract.load("c.json") == gather_infer.contract_of("embedding.onnx").contract
+
+
+def test_standard_streams(run: Run) -> None:
+    model = Path("embedding.onnx").read_bytes()
+    result = run("contract", "-", "--embed", "-o", "-", input=model)
+    assert result.exit_code == 0
+    Path("out.onnx").write_bytes(result.stdout_bytes)
+    assert len(Contract.load("out.onnx").lines) == 2
+
+
+def test_the_guard_and_the_schema_that_are_written(run: Run) -> None:
+    run("contract", "embedding.onnx", "--python", "guard.py", "--json-schema", "request.json", "-q")
+    check = runpy.run_path("guard.py")["check"]
+    ids = np.full((1, 17), 100)
+    assert check({"ids": ids, "scale": np.ones((), np.float32)}) == [
+        "seq = 17: must be seq <= 16 (/place/Gather)",
+        "ids[0, 0] = 100: must be -100 <= ids < 100 (/word/Gather)",
+    ]
+    assert json.loads(Path("request.json").read_text())["properties"]["ids"]["items"]["maxItems"] == 16
+
+
+@pytest.mark.parametrize(
+    "more", ["--range ids=0..100", "--dim seq=17", "--require-proved", "--dim seq=1..17"], ids=lambda text: text[2:]
+)
+def test_what_is_refused_writes_nothing(more: str, run: Run) -> None:
+    before = {path.name for path in Path().iterdir()}
+    written = "--embed -o out.onnx --python guard.py --json-schema request.json"
+    assert run("contract", "embedding.onnx", *more.split(), *written.split()).exit_code == 1
+    assert {path.name for path in Path().iterdir()} == before
+
+
+def test_a_file_that_cannot_be_written(run: Run) -> None:
+    result = run("contract", "embedding.onnx", "--python", "nowhere/guard.py")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "nowhere/guard.py: No such file or directory" in result.stderr
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("contract", [BERT, MIXED], ids=["bert", "mixed"])
+def test_lines_keep_to_the_width(contract: Contract, width: int) -> None:
+    lines = contract_text(ContractReport(contract, ()), View(width=width))
+    rows = [line for line in lines if line.endswith((")", "Gather", "Add_1", "more nodes"))]
+    longest = max(len(line.text) for line in contract.lines) + 2
+    assert all(len(line) <= max(width, longest) for line in rows)
+    assert sum("tight" in line for line in lines) >= len(contract.lines)
