@@ -15,7 +15,7 @@ from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport
 
 from .configuration import Configuration, find_configuration
 from .console import Console
-from .facts import Facts, facts_options
+from .facts import Facts, facts_options, ranges_option
 from .options import Command, common_options, option
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
 @click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
 @click.argument("models", nargs=-1, required=True)
 @facts_options
-@option(
-    "--range",
-    "ranges",
-    section="Facts",
-    multiple=True,
-    metavar="INPUT=LOW..HIGH",
-    help="Elements of an integer input: input_ids=0..30521.",
-)
+@ranges_option
 @option("--select", section="Findings", multiple=True, metavar="CODE,...", help="Only these codes: GI301, GI3.")
 @option("--ignore", section="Findings", multiple=True, metavar="CODE,...", help="All but these codes.")
 @option(

@@ -23,7 +23,7 @@ def assert_model_ok(
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
-    ranges: Mapping[str, tuple[int | None, int | None]] | Iterable[str] = (),
+    ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     fail_on: Severity | str = Severity.ERROR,
     select: Iterable[str] = (),

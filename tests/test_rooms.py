@@ -77,8 +77,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules", "spans",
-            "symbolic", "tensor", "validate",
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "rules", "spans", "symbolic",
+            "tensor", "validate",
         },
         {"onnx"},
     ),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from gather_infer.checks.checker import checker_findings
 from gather_infer.checks.declared import declared_findings
-from gather_infer.checks.limits import Limits, read_ranges
 from gather_infer.checks.operators import is_of_onnx, operator_findings
 from gather_infer.checks.order import order_findings
+from gather_infer.checks.pinned import pinned_findings
 from gather_infer.checks.places import Places
 from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
 from gather_infer.checks.said import NOTHING, Said, applicable
@@ -25,9 +25,8 @@ from gather_infer.inference import Inference, infer
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
-from gather_infer.symbolic import free_symbols
-from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import Kind, Verdict, verdicts
+from gather_infer.validate.contract import contract
 
 if TYPE_CHECKING:
     from gather_infer.model.given import GivenModel
@@ -38,7 +37,7 @@ def check(
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
-    ranges: Mapping[str, tuple[int | None, int | None]] | Iterable[str] = (),
+    ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> CheckResult:
     """Everything that would hurt when a model is deployed; `gather_infer.check`.
@@ -46,7 +45,7 @@ def check(
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     what is known of the inputs' dims, as for `infer`
     inputs   shapes of inputs that the model leaves open, as for `infer`
-    ranges   what the elements of integer inputs are between: `["input_ids=0..30521"]`, or a mapping to pairs
+    ranges   bounds of the elements of integer inputs, as for `infer`: `["input_ids=0..30521"]`
     rules    rule sets of the caller
 
     Raises ModelReadError when it cannot be read as a model, and UsageError as `infer` does.
@@ -56,17 +55,16 @@ def check(
     weights = list(weight_findings(file))
     if weights:
         file = replace(file, base_dir=None)  # what is not there cannot be read; the rest is checked without it
-    inference = infer(file, dims=dims, inputs=inputs, rules=rules)
-    limits = Limits(inference.declared, read_ranges(ranges, inference.inputs))
-    judged = [limits.settled(verdict) for verdict in verdicts(inference)]
+    inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
+    judged = verdicts(inference)
+    agreed = contract(inference, found=judged, rules=rules)
     places = Places(file.proto)
     found = [
         *weights,
         *_inferred(inference),
         *_judged(judged, inference.diagnostics),
-        *(breach for verdict in judged for breach in limits.broken(verdict)),
-        *limits.beyond(inference.constraints, places),
-        *limits.pinned(inference.constraints, _symbols(inference), places),
+        *_breaches(agreed.diagnostics, inference, places),
+        *pinned_findings(inference, places),
         *version_findings(file.proto),
         *operator_findings(file.proto, inference.diagnostics, places),
         *declared_findings(inference, places),
@@ -80,7 +78,7 @@ def check(
         file.name,
         ordered(found),
         Counter(str(verdict.kind) for verdict in judged),
-        _contract(judged),
+        tuple((line.text, ", ".join(line.nodes)) for line in agreed.contract.lines),
         seconds=time.monotonic() - started,
     )
 
@@ -127,10 +125,17 @@ def _inferred(inference: Inference) -> Iterator[Diagnostic]:
             yield finding
 
 
-def _symbols(inference: Inference) -> frozenset[str]:
-    """Those in the shapes of the inputs."""
-    shapes = (value.shape for name in inference.inputs if isinstance(value := inference[name], SymbolicTensor))
-    return frozenset(name for shape in shapes for dim in shape or () for name in free_symbols(dim))
+def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: Places) -> Iterator[Diagnostic]:
+    """What is declared and reaches outside the contract, at the node that demands the line."""
+    at = [access.node for access in inference.accesses]
+    at += [constraint.node for constraint in inference.constraints]
+    at += [demand.node for demand in inference.demands]
+    nodes = {f"node {place}": place for place in at}
+    for finding in diagnostics:
+        if finding.code == "GI501":
+            node = nodes.get(finding.location.graph)
+            where = None if node is None else places.node(node.graph, node.position)
+            yield finding if where is None else replace(finding, location=where)
 
 
 def _judged(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -148,12 +153,3 @@ def _new(findings: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> Iterator
     for finding in findings:
         if not (finding.code == "GI103" and "GI114" in codes) and not (finding.code == "GI113" and "GI113" in codes):
             yield finding
-
-
-def _contract(judged: Iterable[Verdict]) -> tuple[tuple[str, str], ...]:
-    """What the conditional accesses demand, each line with its nodes."""
-    lines: dict[str, dict[str, None]] = {}
-    for verdict in judged:
-        if verdict.kind is Kind.CONDITIONAL:
-            lines.setdefault(verdict.condition, {})[str(verdict.access.node)] = None
-    return tuple((text, ", ".join(nodes)) for text, nodes in lines.items())

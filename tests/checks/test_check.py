@@ -33,7 +33,7 @@ def test_conditional_accesses_are_notes_and_lines_of_the_contract() -> None:
     result = check(BERT)
     assert (result.accesses, codes(result)) == ({"proved": 16, "conditional": 2}, [])
     assert [d.code for d in result.notes] == ["GI302", "GI302"]
-    assert [text for text, _ in result.contract] == ["-151 <= input_ids < 151", "-2 <= token_type_ids < 2"]
+    assert [text for text, _ in result.contract] == ["-151 <= input_ids < 151", "-2 <= token_type_ids < 2", "seq <= 64"]
     assert (result.exit_code(), result.exit_code(Severity.NOTE)) == (0, 1)
 
 
