@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.contract import Contract, Violation
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
+        ContractViolated,
         ConversionRefused,
         GatherInferError,
         ModelReadError,
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+    from gather_infer.validate.contract import ContractResult, contract_of
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "contract": ("Contract", "Violation"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
-        "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
+        "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
         "SpecViolation", "UsageError",
     ),
     "explanation": ("Explanation", "explain"),
@@ -50,10 +54,14 @@ _HOME = {
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+    "validate.contract": ("ContractResult", "contract_of"),
 }  # fmt: skip
 
 __all__ = [
     "Access",
+    "Contract",
+    "ContractResult",
+    "ContractViolated",
     "ConversionRefused",
     "ConversionResult",
     "DType",
@@ -82,6 +90,8 @@ __all__ = [
     "SpecViolation",
     "SymbolicTensor",
     "UsageError",
+    "Violation",
+    "contract_of",
     "convert",
     "explain",
     "fold",

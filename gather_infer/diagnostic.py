@@ -99,6 +99,9 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
     "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
     "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
+    # contracts
+    "GI501": (Severity.ERROR, "what is declared of an input reaches outside what the model demands of it"),
+    "GI502": (Severity.ERROR, "a line of the contract is not proved by what is declared"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
 }
@@ -110,6 +113,7 @@ GROUPS: dict[str, str] = {
     "21": "Operators",
     "3": "Axes, ranks and indices",
     "4": "Edits",
+    "5": "Contracts",
 }
 
 # code -> what to do about it
@@ -144,6 +148,8 @@ ADVICE: dict[str, str] = {
     "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
+    "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
+    "GI502": "Declare it with `--range` or `--dim`, if the callers of the model keep to it; else check each request.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
 }  # fmt: skip
 

@@ -44,6 +44,16 @@ class ConversionRefused(GatherInferError):
     exit_code = 1
 
 
+class ContractViolated(GatherInferError):
+    """Feeds break the contract of a model; `violations` tells how, a line each."""
+
+    exit_code = 1
+
+    def __init__(self, violations: list[str]) -> None:
+        super().__init__("; ".join(violations))
+        self.violations = violations
+
+
 class SpecViolation(Exception):
     """A rule found that its node breaks the operator's specification.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from gather_infer.places import NodePath
-from gather_infer.symbolic import Dim, Scope, known_le
+from gather_infer.symbolic import Dim, Scope, free_symbols, known_le
 
 _T = TypeVar("_T")
 Mark: TypeAlias = int
@@ -28,6 +28,25 @@ class Constraint:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One of `any_of`, each (left, relation, right), holds in every legal run: `node` fails where none does.
+
+    It may be implied, and known from then on, or more than one constraint can say: `a == b or a == 1 or b == 1`.
+    """
+
+    any_of: tuple[tuple[Dim, str, Dim], ...]
+    node: NodePath = field(compare=False)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """Those of all its dims."""
+        return frozenset().union(*(free_symbols(left) | free_symbols(right) for left, _, right in self.any_of))
+
+    def __str__(self) -> str:
+        return " or ".join(f"{left} {relation} {right}" for left, relation, right in self.any_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +119,9 @@ class Record:
 
     def constrain(self, constraint: Constraint) -> None:
         self._add_once(constraint, constraint)
+
+    def demand(self, demand: Demand) -> None:
+        self._add_once(demand, demand)
 
     def assume(self, assumption: Assumption) -> None:
         self._add_once(assumption.claim, assumption)

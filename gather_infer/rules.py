@@ -15,7 +15,7 @@ from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.places import MAIN, NodePath
-from gather_infer.record import Assumption, Cause, Constraint, Record
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Record
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -155,6 +155,14 @@ class Context:
         left, right = reduced(left, relation, right)
         self.record.constrain(Constraint(left, relation, right, self.node))
 
+    def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
+        """Record that one of (left, relation, right) holds in every legal run, with the first node that demands it."""
+        stated: list[tuple[Dim, str, Dim]] = []
+        for left, relation, right in any_of:
+            left, right = reduced(left, relation, right)
+            stated.append((left, relation, right))
+        self.record.demand(Demand(tuple(stated), self.node))
+
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """The one dim that two dims which have to agree stand for; `what` names them in the message.
 
@@ -266,8 +274,20 @@ class OpCall:
         return self.context.derived(operation, *operands, reason=reason, equals=equals)
 
     def imply(self, dim: Dim) -> None:
-        """See Context.imply: `dim >= 0` in every legal run."""
+        """Learn `dim >= 0`, and record that this node demands it; see Context.imply.
+
+        Of a size that depends on data it is mostly no demand but true: NonZero does not find more than there is.
+        """
+        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
+            if not any(
+                name in self.context.causes and self.context.causes[name].data_dependent for name in dim.symbols
+            ):
+                self.context.demand((0, "<=", dim))
         self.context.imply(dim)
+
+    def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
+        """See Context.demand."""
+        self.context.demand(*any_of)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
         """See Context.constrain."""

@@ -22,7 +22,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import DType, Shape
+from gather_infer.tensor import DType, Shape, Span
 
 MAX_SIZE: Final = 2**63 - 1
 """The largest size that a model file can state."""
@@ -289,6 +289,61 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
             raise UsageError(f"input {name!r}: no element type {match[1]!r}{suggestion(match[1], _DTYPES)}")
         found[name] = InputSpec(_DTYPES[match[1]] if match[1] else None, _shape(name, match[2]))
     return found
+
+
+def read_ranges(
+    specs: Mapping[str, object] | Iterable[str], inputs: Iterable[str], known: Iterable[str]
+) -> dict[str, Span]:
+    """Parse `ranges=`: `ids=0..30521`, `last=0..seq-1`, or a mapping of an input to a text or a pair; both inclusive.
+
+    inputs   names of the model's inputs
+    known    their symbols
+    Raises UsageError for an unknown name, a malformed entry, or a range that has no number in it.
+    """
+    names, symbols = list(inputs), set(known)
+    found: dict[str, Span] = {}
+    for name, text in _range_entries(specs):
+        if name not in names:
+            raise UsageError(f"no input {name!r}{suggestion(name, names)}")
+        if name in found:
+            raise UsageError(f"the range of {name!r} is given twice")
+        low, dots, high = (part.strip() for part in text.partition(".."))
+        if not dots or not (low or high):
+            raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, found {text!r}")
+        lo, hi = (_range_end(name, end, symbols) if end else None for end in (low, high))
+        if isinstance(lo, int) and isinstance(hi, int) and lo > hi:
+            raise UsageError(f"range of {name!r}: no number is in {text}")
+        found[name] = Span(lo, hi)
+    return found
+
+
+def _range_entries(specs: Mapping[str, object] | Iterable[str]) -> Iterable[tuple[str, str]]:
+    if isinstance(specs, str):
+        raise UsageError(f"ranges must be a list of texts or a mapping, is the text {specs!r}")
+    if isinstance(specs, Mapping):
+        for name, value in specs.items():
+            if isinstance(value, (tuple, list)) and len(value) == 2:
+                low, high = ("" if v is None else str(v) for v in value)
+                yield name, f"{low}..{high}"
+            else:
+                yield name, str(value)
+        return
+    for text in specs:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"a range must read NAME=LOW..HIGH, found {text!r}")
+        yield name.strip(), value.strip()
+
+
+def _range_end(name: str, text: str, symbols: set[str]) -> Dim:
+    try:
+        end = parse_dim(text)
+    except DimSyntaxError as error:
+        raise UsageError(f"range of {name!r}: an end must be a number or an expression in dims: {error}") from error
+    for other in free_symbols(end):
+        if other not in symbols:
+            raise UsageError(f"range of {name!r}: no input dim {other!r}{suggestion(other, symbols)}")
+    return end
 
 
 def _split(text: str) -> tuple[str, str]:

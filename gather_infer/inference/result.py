@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.places import MAIN, GraphPath, NodePath
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.record import Assumption, Cause, Constraint, Demand
 from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -123,7 +123,8 @@ class Inference(Mapping[str, Value]):
     `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
-    the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches.
+    the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
+    that with the nodes, and what no single constraint can say.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class Inference(Mapping[str, Value]):
         known: Scope | None = None,
         declared: Scope | None = None,
         given: Given | None = None,
+        demands: tuple[Demand, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -158,6 +160,7 @@ class Inference(Mapping[str, Value]):
         self.known = Scope() if known is None else known
         self.declared = Scope() if declared is None else declared
         self.given = given
+        self.demands = demands
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]

@@ -19,7 +19,7 @@ from gather_infer.inference.naming import kept_names, mentions_generated, names_
 from gather_infer.inference.options import InputSpec, bound_dim, scope_of
 from gather_infer.inference.proto.types import DimReader, from_type
 from gather_infer.inference.result import Access, Belief, Inference
-from gather_infer.inference.said import read_given, shaped_dims
+from gather_infer.inference.said import Given, read_given, shaped_dims
 from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
@@ -27,8 +27,9 @@ from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.record import Assumption
+from gather_infer.record import Assumption, Demand
 from gather_infer.rules import Context, RuleSet
+from gather_infer.spans import type_span
 from gather_infer.symbolic import (
     Dim,
     Expr,
@@ -39,7 +40,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, Shape, Span, SymbolicTensor, Value
 
 MAX_PASSES: Final = 3
 """Walks at most: a fact that a late node implies may answer a question that an early one asked."""
@@ -50,6 +51,7 @@ def infer(
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
+    ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     assume: bool = True,
 ) -> Inference:
@@ -59,13 +61,28 @@ def infer(
     dims     what is known of the inputs' dims: `["seq=1..512", "batch=4", "total=past+seq"]`, or a mapping of a name to
              a size, a text or a pair of bounds. An input dim without a name is called `input.axis`, as in `ids.1`
     inputs   shapes of inputs that the model leaves open: `["ids=int64[batch, seq]"]`, or a mapping
+    ranges   bounds of the elements of integer inputs, both inclusive: `["ids=0..30521", "last=0..seq-1"]`, or a mapping
+             of a name to a text or a pair
     rules    rule sets of the caller, asked before the package's own
     assume   False never assumes that a dim is at least 1: the answer is exact or unknown
 
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
-    model, and UsageError for unknown names and malformed entries in `dims` and `inputs`.
+    model, and UsageError for unknown names and malformed entries in `dims`, `inputs` and `ranges`.
     """
-    return _Run(_readable(model), dims, inputs, rules, assume).run()
+    return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges).run()
+
+
+def infer_again(inference: Inference, shapes: Mapping[str, Shape], rules: Sequence[RuleSet]) -> Inference:
+    """The model of an inference under what that was given, with other shapes for some inputs.
+
+    A name in them that the inputs do not have is one more symbol. `rules` are those that the inference was given.
+    """
+    run = _Run(inference.model, (), (), rules, True)
+    given = inference.given if inference.given is not None else run.given
+    names = frozenset(name for shape in shapes.values() for dim in shape for name in free_symbols(dim))
+    specs = {name: InputSpec(None, shape) for name, shape in shapes.items()}
+    run.adopt(replace(given, known=given.known | names, inputs={**given.inputs, **specs}))
+    return run.run()
 
 
 def infer_like_onnx(model: ModelFile, *, check_types: bool) -> Inference:
@@ -95,6 +112,7 @@ class _Run:
         *,
         fixed_defaults: bool = False,
         check_types: bool = True,
+        ranges: Mapping[str, object] | Iterable[str] = (),
     ) -> None:
         self.model = model
         self.graph = model.proto.graph
@@ -109,8 +127,13 @@ class _Run:
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
         overridable = model.proto.ir_version >= 4 and not fixed_defaults
         self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
-        self.given, self.doubts = read_given(model.proto, self.inputs, dims, inputs)
-        self.known, self.dim_specs, self.input_specs = self.given.known, self.given.dims, self.given.inputs
+        given, self.doubts = read_given(model.proto, self.inputs, dims, inputs, ranges)
+        self.adopt(given)
+
+    def adopt(self, given: Given) -> None:
+        """Take this for what is known of the inputs."""
+        self.given = given
+        self.known, self.dim_specs, self.input_specs = given.known, given.dims, given.inputs
 
     def run(self) -> Inference:
         proto = self.model.proto
@@ -128,6 +151,7 @@ class _Run:
         """The result; None when a declared dim and a generated symbol have the same name."""
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
+        demanded: dict[Demand, None] = {}
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
             walker, outputs = self._walk(scope, assume=self.assume)
@@ -137,6 +161,8 @@ class _Run:
             if context.is_ambiguous:
                 return None
             assumed |= dict.fromkeys(context.assumptions)
+            settled = Settling(context)
+            demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
             open_questions = (
                 any(not c.data_dependent for c in context.causes.values())
                 or bool(context.assumptions)
@@ -146,6 +172,8 @@ class _Run:
             # may be taken along that rests on an assumption about one.
             if not all(free_symbols(a.dim) <= self.known for a in assumed):
                 break
+            # what a pass demands the next one knows, and does not demand again
+            demanded |= dict.fromkeys(d for d in demands if d.symbols <= self.known)
             start, before = scope.about(self.known), start
             if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
                 break
@@ -155,7 +183,8 @@ class _Run:
         accesses = list(walker.record.all(Access))
         if number:
             accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
-        return self._result(walker, outputs, accesses, self._independent(assumed, declared, scope), declared)
+        independent = self._independent(assumed, declared, scope)
+        return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands))
 
     def _independent(self, assumed: Collection[Assumption], declared: Scope, learnt: Scope) -> tuple[Assumption, ...]:
         """The assumptions that neither the nodes nor those before them prove.
@@ -229,10 +258,21 @@ class _Run:
             declared = UNKNOWN
         if spec is not None:
             declared = _refined(value.name, declared, spec, self.dim_specs.bound)
+        span = self.given.ranges.get(value.name)
+        if span is not None and isinstance(declared, SymbolicTensor):
+            declared = declared.with_(span=self._bounded(value.name, declared, span))
         if isinstance(declared, SymbolicTensor):
             for size in declared.shape or ():
                 context.imply(size)  # `N - 5` is a size only where N >= 5
         return declared
+
+    def _bounded(self, name: str, declared: SymbolicTensor, span: Span) -> Span:
+        """What `--range` says of the elements, in the symbols that are left. Raises UsageError where it does not fit."""
+        if declared.dtype is None or not declared.dtype.is_integer:
+            raise UsageError(f"range of {name!r}: only integers have one, the input is {declared}")
+        lo, hi = (None if end is None else bound_dim(end, self.dim_specs.bound) for end in (span.lo, span.hi))
+        natural = type_span(declared.dtype)
+        return Span(natural.lo if lo is None else lo, natural.hi if hi is None else hi)
 
     def _result(
         self,
@@ -241,6 +281,7 @@ class _Run:
         accesses: Iterable[Access],
         assumptions: Iterable[Assumption],
         declared: Scope,
+        demands: tuple[Demand, ...],
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
@@ -274,6 +315,7 @@ class _Run:
             known=context.scope,
             declared=declared,
             given=self.given,
+            demands=demands,
         )
 
     def _declared_outputs(

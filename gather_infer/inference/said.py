@@ -18,13 +18,14 @@ from gather_infer.inference.options import (
     equate,
     read_dims,
     read_inputs,
+    read_ranges,
     scope_of,
     state,
 )
 from gather_infer.inference.proto.types import DimReader, expression_of
 from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts
 from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq
-from gather_infer.tensor import Shape
+from gather_infer.tensor import Shape, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Given:
     dims       what is known of the symbols
     inputs     what `--input` says, by input
     changed    what takes the place of a symbol in the types of the file: a number, or what `--input` calls it
+    ranges     bounds of the elements, by input
     """
 
     is_said: bool
@@ -47,6 +49,7 @@ class Given:
     dims: DimSpecs
     inputs: Mapping[str, InputSpec]
     changed: Mapping[str, Dim]
+    ranges: Mapping[str, Span]
 
 
 def read_given(
@@ -54,6 +57,7 @@ def read_given(
     values: Sequence[ValueInfoProto],
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
+    ranges: Mapping[str, object] | Iterable[str] = (),
 ) -> tuple[Given, list[Diagnostic]]:
     """What is known of the inputs `values` of a model, and what is wrong with what the file records.
 
@@ -70,7 +74,8 @@ def read_given(
     for statement in recorded:
         state(found, statement, stands_for)
     changed = {name: dim for name, dim in found.bound.items() if isinstance(dim, int) or name in by_input}
-    return Given(is_said, tuple(recorded), known, unnamed, found, specs, changed), doubts
+    spans = read_ranges(ranges, [v.name for v in values], known)
+    return Given(is_said, tuple(recorded), known, unnamed, found, specs, changed, spans), doubts
 
 
 def _recorded(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gather_infer.inference.join import symbols_of
 from gather_infer.inference.result import Access
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.record import Assumption, Cause, Constraint, Demand
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
@@ -67,6 +67,10 @@ class Settling:
 
     def constraint(self, constraint: Constraint) -> Constraint:
         return replace(constraint, left=self.written(constraint.left), right=self.written(constraint.right))
+
+    def demand(self, demand: Demand) -> Demand:
+        stated = tuple((self.written(left), relation, self.written(right)) for left, relation, right in demand.any_of)
+        return replace(demand, any_of=stated)
 
     def assumption(self, assumption: Assumption) -> Assumption:
         return replace(assumption, dim=self.written(assumption.dim))

@@ -19,7 +19,7 @@ from gather_infer.inference.limits import Budget
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.record import Constraint, Mark
+from gather_infer.record import Constraint, Demand, Mark
 from gather_infer.rules import Context, RuleSet
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
@@ -146,13 +146,13 @@ class State:
         self.record.rollback(mark)
 
     def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
-        """Forget the constraints since `mark`, made by nodes that not every run reaches.
+        """Forget the constraints and demands since `mark`, made by nodes that not every run reaches.
 
         Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays.
         """
 
         def is_kept(entry: object) -> bool:
-            if isinstance(entry, Constraint):
+            if isinstance(entry, (Constraint, Demand)):
                 return False
             if not is_dead:
                 return True

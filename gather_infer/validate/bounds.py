@@ -28,7 +28,7 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import Span, SymbolicTensor
-from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, joined
+from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
@@ -79,8 +79,9 @@ def combined(found: Sequence[Verdict]) -> Verdict:
     worst = min(found, key=lambda each: order.index(each.kind))
     if worst.kind is not Kind.CONDITIONAL:
         return worst
-    conditions = tuple(dict.fromkeys(c for each in found for c in each.conditions))
-    return replace(worst, conditions=conditions)
+    scopes = {each.access.evidence.scope for each in found if each.access.evidence is not None}
+    scope = scopes.pop() if len(scopes) == 1 else Scope()
+    return replace(worst, conditions=minimal((c for each in found for c in each.conditions), scope))
 
 
 def _where_nonempty(evidence: Evidence) -> Evidence:
@@ -169,7 +170,7 @@ def _ends(dim: Dim, name: str, trips: Dim, scope: Scope) -> tuple[Dim, Dim] | No
 class _Finding:
     """What one part of an index does on one axis.
 
-    conditions  exactly when it is in bounds, if conditional; if undecided surely then, None when nothing can be told
+    conditions  when it is in bounds: exactly then as far as they are tight; None when nothing can be told
     """
 
     kind: Kind
@@ -287,9 +288,14 @@ class _Judge:
         if unknown and is_exact:
             because = f"it depends on sizes that are not known: {unknown[0].reason} (node {unknown[0].node})"
             return _Finding(Kind.UNDECIDED, None, f"{because}; {self.facts()}")
-        if unknown or not is_exact:
-            return _Finding(Kind.UNDECIDED, None if unknown else tuple(conditions), self.open_reason())
-        return _Finding(Kind.CONDITIONAL if conditions else Kind.PROVED, tuple(conditions), reason)
+        if unknown:
+            return _Finding(Kind.UNDECIDED, None, self.open_reason())
+        if not conditions:
+            return _Finding(Kind.PROVED)
+        if is_exact:
+            return _Finding(Kind.CONDITIONAL, tuple(conditions), reason)
+        loose = tuple(replace(condition, tight=False) for condition in conditions)
+        return _Finding(Kind.CONDITIONAL, loose, self.open_reason())
 
     def open_reason(self) -> str:
         return f"indices are computed from data; {self.facts()}"
@@ -326,17 +332,15 @@ def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verd
         if finding.kind is Kind.VIOLATED:
             witness = () if finding.index is None else (("index", finding.index),)
             return Verdict(access, Kind.VIOLATED, witness=witness, reason=finding.reason)
-    conditions: list[Condition] | None = []
-    for finding in found:
-        if conditions is not None:
-            conditions = None if finding.conditions is None else [*conditions, *finding.conditions]
-    stated = None if conditions is None else tuple(dict.fromkeys(conditions))
+    conditions: list[Condition] = []
     for finding in found:
         if finding.kind is Kind.UNDECIDED:
-            surely = f"; surely in bounds for {joined(stated)}" if stated else ""
-            return Verdict(access, Kind.UNDECIDED, reason=f"{finding.reason}{surely}")
-    assert stated is not None, "only what is undecided lacks conditions"
+            return Verdict(access, Kind.UNDECIDED, reason=finding.reason)
+        assert finding.conditions is not None, "only what is undecided lacks conditions"
+        conditions += finding.conditions
+    stated = minimal(conditions, evidence.scope)
     if not stated:
         return Verdict(access, Kind.PROVED)
-    reason = next(f.reason for f in found if f.conditions)
+    loose = next((f.reason for f in found if f.conditions and not all(c.tight for c in f.conditions)), "")
+    reason = loose or next(f.reason for f in found if f.conditions)
     return Verdict(access, Kind.CONDITIONAL, stated, counterexample(stated, evidence.scope), reason)

@@ -9,6 +9,7 @@ from typing import Final
 
 from gather_infer.symbolic import (
     Dim,
+    DimTooLarge,
     Expr,
     Scope,
     evaluate,
@@ -43,11 +44,15 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`left relation right`, the relation one of `<=`, `>=` and `<`; about elements, for each that is read."""
+    """`left relation right`, the relation one of `<=`, `>=` and `<`; about elements, for each that is read.
+
+    tight   an access is out of bounds wherever it does not hold; False when it is enough, and less may be
+    """
 
     left: Dim | Elements
     relation: str
     right: Dim
+    tight: bool = True
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
@@ -117,6 +122,43 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
         yield Condition(right, ">=", -constant)
     else:
         yield Condition(left, "<=", right + constant)
+
+
+def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, ...]:
+    """The conditions without those that follow from the scope and the others: `seq <= 64` of that and `seq <= 191`.
+
+    A tight one stays where it follows only together with one that is not: what is left must not claim less.
+    """
+    left = list(dict.fromkeys(conditions))
+    for condition in sorted(left, key=lambda c: c.tight):
+        others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
+        if follows(condition, others, scope):
+            left = [c for c in left if c is not condition]
+    return tuple(left)
+
+
+def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> bool:
+    """Whether a condition holds wherever the scope and the others do."""
+    try:
+        if isinstance(condition.left, Elements):
+            return any(_covers(other, condition, scope) for other in others)
+        where = scope.child()
+        for other in others:
+            if not isinstance(other.left, Elements):
+                where.require(difference(other))
+        return known_le(0, difference(condition), where) is True
+    except DimTooLarge:
+        return False
+
+
+def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
+    """Whether a condition on elements says of the same elements, or of more, all that `condition` says."""
+    a, b = other.left, condition.left
+    if not (isinstance(a, Elements) and isinstance(b, Elements)) or other.relation != condition.relation:
+        return False
+    is_same = a.input == b.input and a.column in (None, b.column) and (a.whole or not b.whole)
+    low, high = (condition, other) if condition.relation == ">=" else (other, condition)
+    return is_same and known_le(low.right, high.right, scope) is True
 
 
 def difference(condition: Condition) -> Dim:
@@ -189,4 +231,14 @@ def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)
 
 
-__all__ = ["NEVER", "Condition", "Elements", "at_least_zero", "counterexample", "joined"]
+__all__ = [
+    "NEVER",
+    "Condition",
+    "Elements",
+    "at_least_zero",
+    "counterexample",
+    "difference",
+    "follows",
+    "joined",
+    "minimal",
+]

@@ -41,9 +41,10 @@ class Verdict:
 
     kind        proved: in every run that reaches the node, whatever the inputs hold
                 violated: in no run in which the index is not empty
-                conditional: exactly when all the conditions hold (of what is empty nothing is demanded)
+                conditional: when all the conditions hold, and only then as far as they are tight (of what is empty
+                nothing is demanded)
                 undecided: it depends on data, or on what is not known
-    conditions  of a conditional access
+    conditions  of a conditional access, minimal
     witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
     reason      of a violated or an undecided access; of a conditional one, what the conditions come from
     outside     what an index out of bounds does
@@ -55,6 +56,11 @@ class Verdict:
     witness: tuple[tuple[str, Dim], ...] = ()
     reason: str = ""
     outside: Outside = Outside.FAILS
+
+    @property
+    def tight(self) -> bool:
+        """Whether an index is out of bounds wherever one of the conditions does not hold."""
+        return all(condition.tight for condition in self.conditions)
 
     @property
     def condition(self) -> str:
@@ -79,8 +85,9 @@ class Verdict:
                 severity = Severity.ERROR if self.outside is Outside.FAILS else Severity.WARNING
                 return diagnostic("GI301", self.reason, where, detail=(place, *goes_on), severity=severity)
             case Kind.CONDITIONAL:
-                past = (f"{self.example} is past the end",) if self.witness else ()
-                message = f"in bounds only for {self.condition}: {self.reason}"
+                past = (f"{self.example} is past the end",) if self.witness and self.tight else ()
+                how = "in bounds only" if self.tight else "surely in bounds"
+                message = f"{how} for {self.condition}: {self.reason}"
                 return diagnostic("GI302", message, where, detail=(place, *past, *goes_on))
             case Kind.UNDECIDED:
                 message = f"it is not known whether every index is in bounds: {self.reason}"

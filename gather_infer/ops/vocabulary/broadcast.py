@@ -100,11 +100,14 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
         if _implies_one(op, x, y):
             if _implies_not_one(op, x, y):
                 _constrain_equal(op, x, y)
+            else:
+                op.demand((y, "==", 1), (y, "==", x))
             return x
     parts = {*_parts(op, a), *_parts(op, b)}
     for x in (a, b):
         if len(_parts(op, x)) == len(parts):
             return x
+    op.demand((a, "==", b), (a, "==", 1), (b, "==", 1))
     if len(parts) > MAX_PARTS:
         parts = {a, b}
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
@@ -143,6 +146,9 @@ def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
         op.imply(b - 1)  # 0 broadcasts with 0 and 1 only
         if known_le(b, a, op.scope) is not True:
             op.constrain(b, "<=", a)
+        op.demand((b, "==", 1), (b, "==", a))
+    else:
+        op.demand((b, "==", 1), (b, "==", a))
 
 
 def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:

@@ -1,0 +1,169 @@
+"""What the inputs of a model have to be, so that it does not fail; held against feeds with numpy alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gather_infer.contract.checking import Checker, Violation
+from gather_infer.contract.lines import DimsLine, ElementsLine, InputSpec, Line, Open, Relation
+from gather_infer.contract.stored import read_object
+from gather_infer.errors import ContractViolated, UsageError
+from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
+
+VERSION: Final = 1
+"""Of the JSON form."""
+
+_RELATIONS: Final = ("==", "<=", ">=")
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the inputs of a model have to be: within it no access by index and no shape makes the model fail.
+
+    model     what the file is called
+    inputs    their types; names of dims tell which sizes agree
+    lines     what the nodes demand, minimal, elements first
+    nonempty  dims that must not be 0
+    declared  what the caller promised when the contract was made (`--dim`, `--range`): the lines rest on it
+    open      what it cannot say
+
+        >>> contract = Contract.load("bert.contract.json")
+        >>> contract.check({"input_ids": ids, "token_type_ids": types})
+        [Violation(text='input_ids[3, 17] = 30522: must be ...')]
+    """
+
+    model: str
+    inputs: tuple[InputSpec, ...]
+    lines: tuple[Line, ...]
+    nonempty: tuple[DimsLine, ...] = ()
+    declared: tuple[Line, ...] = ()
+    open: tuple[Open, ...] = ()
+    _checker: Checker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_checker", Checker(self.inputs, self.demands))
+
+    @property
+    def demands(self) -> tuple[Line, ...]:
+        """All that `check` looks at: what was declared, the dims that must not be 0, the lines."""
+        return (*self.declared, *self.nonempty, *self.lines)
+
+    def check(self, feeds: Mapping[str, object]) -> list[Violation]:
+        """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it."""
+        return self._checker.run(feeds)
+
+    def require(self, feeds: Mapping[str, object]) -> None:
+        """Raises ContractViolated, which has the violations, unless `feeds` keep to the contract."""
+        found = self._checker.run(feeds)
+        if found:
+            raise ContractViolated([violation.text for violation in found])
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str]) -> Contract:
+        """The contract in `source`: JSON text, or a path to a JSON file or to a model with a contract in its metadata.
+
+        Raises ModelReadError when the file cannot be read, UsageError when it holds no contract.
+        """
+        return cls.from_json(read_object(source))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Contract:
+        """The contract that `to_json` gave. Raises UsageError for anything else."""
+        version = data.get("version")
+        if version != VERSION:
+            raise UsageError(f"a contract of version {version!r} cannot be read, only of version {VERSION}")
+        try:
+            return cls(
+                str(data["model"]["name"]),
+                tuple(map(_input, data["model"]["inputs"])),
+                tuple(map(_line, data["lines"])),
+                tuple(map(_dims_line, data["nonempty"])),
+                tuple(map(_line, data["declared"])),
+                tuple(Open(str(o["node"]), str(o["reason"])) for o in data["open"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"not a contract of version {VERSION}: {error!r}") from error
+        except DimSyntaxError as error:
+            raise UsageError(f"not a contract of version {VERSION}: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract as a JSON object; docs/contract.md describes it."""
+        return {
+            "version": VERSION,
+            "model": {
+                "name": self.model,
+                "inputs": [
+                    {
+                        "name": i.name,
+                        "dtype": i.dtype,
+                        "shape": None if i.shape is None else [d if isinstance(d, int) else str(d) for d in i.shape],
+                        "optional": i.optional,
+                    }
+                    for i in self.inputs
+                ],
+            },
+            "lines": [_line_json(line) for line in self.lines],
+            "nonempty": [_line_json(line) for line in self.nonempty],
+            "declared": [_line_json(line) for line in self.declared],
+            "open": [{"node": o.node, "reason": o.reason} for o in self.open],
+        }
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    common = {"tight": line.tight, "nodes": list(line.nodes), "text": line.text, "reason": line.reason}
+    if isinstance(line, ElementsLine):
+        return {
+            "kind": "elements",
+            "input": line.input,
+            "column": line.column,
+            "low": None if line.low is None else str(line.low),
+            "high": None if line.high is None else str(line.high),
+            "whole": line.whole,
+            **common,
+        }
+    relations = [{"left": str(r.left), "relation": r.relation, "right": str(r.right)} for r in line.relations]
+    return (
+        {"kind": "dims", **relations[0], **common}
+        if len(relations) == 1
+        else {"kind": "any", "any": relations} | common
+    )
+
+
+def _input(data: Mapping[str, Any]) -> InputSpec:
+    shape = data["shape"]
+    dims = None if shape is None else tuple(d if isinstance(d, int) else _dim(d) for d in shape)
+    dtype = data["dtype"]
+    return InputSpec(str(data["name"]), None if dtype is None else str(dtype), dims, bool(data["optional"]))
+
+
+def _line(data: Mapping[str, Any]) -> Line:
+    if data["kind"] != "elements":
+        return _dims_line(data)
+    column = data["column"]
+    ends = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
+    return ElementsLine(
+        str(data["input"]), None if column is None else int(column), *ends, bool(data["whole"]), *_common(data)
+    )
+
+
+def _dims_line(data: Mapping[str, Any]) -> DimsLine:
+    if data["kind"] not in ("dims", "any"):
+        raise UsageError(f"a contract has no lines of the kind {data['kind']!r}")
+    return DimsLine(tuple(map(_relation, data["any"] if data["kind"] == "any" else [data])), *_common(data))
+
+
+def _relation(data: Mapping[str, Any]) -> Relation:
+    if data["relation"] not in _RELATIONS:
+        raise UsageError(f"a contract has no relation {data['relation']!r}; there are {', '.join(_RELATIONS)}")
+    return Relation(_dim(data["left"]), data["relation"], _dim(data["right"]))
+
+
+def _common(data: Mapping[str, Any]) -> tuple[bool, tuple[str, ...], str]:
+    return bool(data["tight"]), tuple(map(str, data["nodes"])), str(data["reason"])
+
+
+def _dim(text: object) -> Dim:
+    return parse_dim(str(text))

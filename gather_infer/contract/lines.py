@@ -1,0 +1,129 @@
+"""What a contract is made of: lines about elements and dims of the inputs, and the inputs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gather_infer.symbolic import Dim, evaluate, free_symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`left relation right`, the relation one of `==`, `<=` and `>=`."""
+
+    left: Dim
+    relation: str
+    right: Dim
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return free_symbols(self.left) | free_symbols(self.right)
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it is true at these sizes. Raises KeyError for a symbol without a size, and ZeroDivisionError."""
+        left, right = evaluate(self.left, sizes), evaluate(self.right, sizes)
+        if self.relation == "<=":
+            return left <= right
+        return left == right if self.relation == "==" else left >= right
+
+
+@dataclass(frozen=True, slots=True)
+class ElementsLine:
+    """`low <= x <= high` for each element x of an integer input.
+
+    column   only of those at this index of the last axis; None for all
+    low, high  both inclusive, None for an open end
+    whole    False when the model may read some of the elements only, nobody knows which
+    tight    the first element outside makes the model fail; False when the line is enough, and less may be
+    nodes    the labels of those that demand it; none for what a caller declared
+    reason   what it comes from
+    """
+
+    input: str
+    column: int | None
+    low: Dim | None
+    high: Dim | None
+    whole: bool = True
+    tight: bool = True
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def elements(self) -> str:
+        """`ids`, or `boxes[..., 2]`."""
+        return self.input if self.column is None else f"{self.input}[..., {self.column}]"
+
+    @property
+    def text(self) -> str:
+        """`-30522 <= input_ids < 30522`, `position_ids < max_position`, `mask >= 0`."""
+        above = "" if self.high is None else f"{self.elements} < {self.high + 1}"
+        if self.low is None:
+            return above
+        return f"{self.low} <= {above}" if above else f"{self.elements} >= {self.low}"
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        ends = (end for end in (self.low, self.high) if end is not None)
+        return frozenset().union(*map(free_symbols, ends))
+
+
+@dataclass(frozen=True, slots=True)
+class DimsLine:
+    """One of the relations holds; mostly there is one only.
+
+    tight    sizes that are outside only just make the model fail, unless what is addressed or computed there is empty;
+             False when the line is enough, and less may be
+    nodes, reason   as of ElementsLine
+    """
+
+    relations: tuple[Relation, ...]
+    tight: bool = True
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """`past + seq <= 1024`, `a == b or a == 1`."""
+        return " or ".join(map(str, self.relations))
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return frozenset().union(*(relation.symbols for relation in self.relations))
+
+
+Line: TypeAlias = "ElementsLine | DimsLine"
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """An input of the model.
+
+    dtype     `int64`; None where nothing is checked: it is not known, or the input is no tensor
+    shape     dims by axis, None when it is not known
+    optional  it may be left out: there is a default, or its type is an optional
+    """
+
+    name: str
+    dtype: str | None
+    shape: tuple[Dim, ...] | None
+    optional: bool = False
+
+    def axis(self, axis: int) -> str:
+        """What the size of an axis is called where it has no name of its own: `mask.1`."""
+        return f"{self.name}.{axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Something that a contract cannot say: within it, `node` may fail all the same."""
+
+    node: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.reason}"

@@ -1,0 +1,257 @@
+"""What the nodes of a model demand of sizes, each said once and in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gather_infer.contract import Relation
+from gather_infer.inference import Inference
+from gather_infer.model.paths import graph_at
+from gather_infer.places import NodePath
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    Scope,
+    known_eq,
+    known_le,
+    least_of,
+    reduced,
+)
+from gather_infer.validate.condition import Elements, at_least_zero
+from gather_infer.validate.verdict import Kind, Outside, Verdict
+
+MAX_OPERANDS: Final = 2
+"""Inputs of a node that are named as the reason of what it demands."""
+
+MAX_PROOFS: Final = 4000
+"""Questions whether one claim follows from others; past it claims stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One of the relations has to hold.
+
+    tight    the model fails where none does
+    nodes    that demand it
+    """
+
+    relations: tuple[Relation, ...]
+    tight: bool
+    nodes: tuple[str, ...]
+    reason: str = ""
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return frozenset().union(*(relation.symbols for relation in self.relations))
+
+    @property
+    def only(self) -> Relation | None:
+        """The relation, when there is just one."""
+        return self.relations[0] if len(self.relations) == 1 else None
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.relations))
+
+
+def is_always_reached(verdict: Verdict) -> bool:
+    """Whether every run reaches the node, and fails there when an index is out of bounds."""
+    access = verdict.access
+    inside = any(step.attribute is not None for step in access.node.graph.steps)
+    evidence = access.evidence
+    return not inside and verdict.outside is Outside.FAILS and evidence is not None and evidence.is_always_reached
+
+
+def claims_of(inference: Inference, found: Iterable[Verdict], known: frozenset[str]) -> list[Claim]:
+    """All that nodes demand of the sizes of inputs, in the order of the nodes.
+
+    known   the symbols of the inputs
+    """
+    claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
+    split = (part for _, claim in claims for part in _split(claim, inference.declared))
+    return merged(claim for claim in split if claim.symbols and claim.symbols <= known)
+
+
+def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
+    for verdict in found:
+        node = verdict.access.node
+        for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
+            if not isinstance(condition.left, Elements):
+                relation = _plain(condition.left, condition.relation, condition.right)
+                tight = condition.tight and is_always_reached(verdict)
+                yield node, Claim((relation,), tight, (str(node),), verdict.reason)
+    for constraint in inference.constraints:
+        relation = _plain(constraint.left, constraint.relation, constraint.right)
+        reason = operands(inference, constraint.node)
+        yield constraint.node, Claim((relation,), True, (str(constraint.node),), reason)
+    for demand in inference.demands:
+        relations = tuple(_plain(*relation) for relation in demand.any_of)
+        yield demand.node, Claim(relations, True, (str(demand.node),), operands(inference, demand.node))
+    for assumption in inference.assumptions:
+        for relation, end in ((">=", assumption.least), ("<=", assumption.most)):
+            if end is not None:
+                stated = (Relation(assumption.dim, relation, end),)
+                yield assumption.node, Claim(stated, False, (str(assumption.node),), assumption.reason)
+
+
+def operands(inference: Inference, node: NodePath) -> str:
+    """`Add of float32[batch, seq, 64] and float32[1, min(64, seq), 64]`; empty for a node that is not in a graph."""
+    facts = inference.scopes.get(node.graph, {})
+    proto = graph_at(inference.model.proto, node.graph).node[node.position]
+    shown = " and ".join(str(facts[name]) for name in proto.input[:MAX_OPERANDS] if name in facts)
+    return f"{proto.op_type} of {shown}" if shown else proto.op_type
+
+
+def _order(node: NodePath) -> tuple[int, ...]:
+    return (*(step.node for step in node.graph.steps), node.position)
+
+
+def _plain(left: Dim, relation: str, right: Dim) -> Relation:
+    """The relation without `<`."""
+    return Relation(left + 1, "<=", right) if relation == "<" else Relation(left, relation, right)
+
+
+def gap(relation: Relation) -> Dim:
+    """The dim that is >= 0 exactly where a relation that is no equation holds. Raises DimTooLarge."""
+    return relation.left - relation.right if relation.relation == ">=" else relation.right - relation.left
+
+
+def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
+    """The claims that together say the same, each in the words of a person."""
+    only = claim.only
+    if only is None or only.relation == "==":
+        yield claim
+        return
+    try:
+        conditions = list(at_least_zero(gap(only), scope))
+    except DimTooLarge:
+        yield claim
+        return
+    for condition in conditions:
+        if isinstance(condition.left, Elements) or isinstance(condition.left, int):
+            yield claim  # it never holds
+            continue
+        for relation in _factors(_plain(condition.left, condition.relation, condition.right), scope):
+            yield replace(claim, relations=(relation,))
+
+
+def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
+    """`batch >= 1` and `seq >= 1` for `batch*seq >= 1`."""
+    left = relation.left
+    if relation.relation != ">=" or not isinstance(left, Expr) or not isinstance(relation.right, int):
+        yield relation
+        return
+    dim, least = least_of(left, relation.right)
+    monomial = dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else ()
+    if least == 1 and len(monomial) > 1 and all(known_le(0, atom, scope) is True for atom in monomial):
+        for atom in dict.fromkeys(monomial):
+            yield from _factors(Relation(atom, ">=", 1), scope)
+    elif (least == 0 and known_le(0, dim, scope) is True) is False:
+        yield Relation(dim, ">=", least)
+
+
+def merged(claims: Iterable[Claim]) -> list[Claim]:
+    """Those that say the same as one, with the nodes of all; tight when one of them is, whose nodes it names then."""
+    found: dict[tuple[Relation, ...], Claim] = {}
+    for claim in claims:
+        key = tuple(_canonical(relation) for relation in claim.relations)
+        before = found.get(key)
+        if before is None or (claim.tight and not before.tight):
+            found[key] = claim
+        elif claim.tight == before.tight:
+            nodes = tuple(dict.fromkeys((*before.nodes, *claim.nodes)))
+            found[key] = replace(before, nodes=nodes, reason=before.reason or claim.reason)
+    return list(found.values())
+
+
+def _canonical(relation: Relation) -> Relation:
+    return Relation(*_sides(relation))
+
+
+def _sides(relation: Relation) -> tuple[Dim, str, Dim]:
+    if relation.relation == "==":
+        left, right = reduced(relation.left, "==", relation.right)
+        return (left, "==", right) if str(left) <= str(right) else (right, "==", left)
+    try:
+        return 0, "<=", gap(relation)
+    except DimTooLarge:
+        return relation.left, relation.relation, relation.right
+
+
+def require(scope: Scope, relation: Relation) -> None:
+    """Learn a relation; one that is too large to be written is left out."""
+    try:
+        if relation.relation != ">=":
+            scope.require(relation.right - relation.left)
+        if relation.relation != "<=":
+            scope.require(relation.left - relation.right)
+    except DimTooLarge:
+        return
+
+
+def scope_with(scope: Scope, claims: Iterable[Claim]) -> Scope:
+    """What is known where the claims hold as well; of those with more than one relation nothing is learnt."""
+    where = scope.child()
+    for claim in claims:
+        if claim.only is not None:
+            require(where, claim.only)
+    return where
+
+
+def known(relation: Relation, scope: Scope) -> bool | None:
+    """Whether a relation holds."""
+    left, right = relation.left, relation.right
+    if relation.relation == "==":
+        return known_eq(left, right, scope)
+    return known_le(left, right, scope) if relation.relation == "<=" else known_le(right, left, scope)
+
+
+def minimal_claims(claims: Iterable[Claim], scope: Scope) -> list[Claim]:
+    """The claims without those that follow from the scope and from others.
+
+    Each step leaves what all of them say together as it is. A tight claim goes only where it follows from tight ones.
+    """
+    left = [_narrowed(claim, scope) for claim in claims]
+    left = _without_following(merged(c for c in left if c is not None), scope)
+    singles = [claim for claim in left if claim.only is not None]
+    narrowed = [
+        claim if claim.only is not None else _narrowed(claim, scope_with(scope, _support(claim, singles)))
+        for claim in left
+    ]
+    if narrowed == left:
+        return left
+    return _without_following(merged(c for c in narrowed if c is not None), scope)
+
+
+def _support(claim: Claim, others: Sequence[Claim]) -> list[Claim]:
+    return [other for other in others if other is not claim and (other.tight or not claim.tight)]
+
+
+def _narrowed(claim: Claim, scope: Scope) -> Claim | None:
+    """The claim without relations that never hold; None when one always does."""
+    answers = [known(relation, scope) for relation in claim.relations]
+    if True in answers:
+        return None
+    kept = tuple(r for r, answer in zip(claim.relations, answers, strict=True) if answer is None)
+    return replace(claim, relations=kept) if kept else claim
+
+
+def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
+    left = list(claims)
+    if len(left) * len(left) > MAX_PROOFS:
+        return left
+    for claim in sorted(left, key=lambda c: (c.tight, -len(c.relations), -len(str(c)))):
+        where = scope_with(scope, _support(claim, left))
+        if any(known(relation, where) is True for relation in claim.relations) and not where.is_contradictory:
+            left = [other for other in left if other is not claim]
+    return left
+
+
+def is_emptiness(claim: Claim) -> bool:
+    """Whether a claim only says that a dim is not 0."""
+    only = claim.only
+    if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
+        return False
+    return all(coefficient > 0 and monomial for monomial, coefficient in only.left.terms)

@@ -1,0 +1,325 @@
+"""The contract of a model, from what its nodes demand: conditional accesses, and shapes that not every binding fits."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from onnx import ModelProto
+
+from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSpec, Line, Open, Relation
+from gather_infer.contract.checking import compound_axes, solvings
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.inference import Inference, infer
+from gather_infer.inference.run import infer_again
+from gather_infer.model import ModelFile, SaveReport, save
+from gather_infer.model.given import GivenModel
+from gather_infer.rules import RuleSet
+from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
+from gather_infer.tensor import OptionalType, Span, SymbolicTensor
+from gather_infer.validate.bounds import verdicts
+from gather_infer.validate.claims import (
+    Claim,
+    claims_of,
+    is_always_reached,
+    is_emptiness,
+    known,
+    minimal_claims,
+    scope_with,
+)
+from gather_infer.validate.condition import Condition, Elements, follows
+from gather_infer.validate.verdict import Kind, Outside, Verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContractResult:
+    """A contract, and what came up while it was made.
+
+    diagnostics  errors of the model, accesses that are out of bounds whatever the inputs are, and what was declared that
+                 the model does not take
+    """
+
+    contract: Contract
+    diagnostics: tuple[Diagnostic, ...]
+    source: ModelFile
+
+    @property
+    def undischarged(self) -> tuple[Diagnostic, ...]:
+        """The lines and what is open, as errors: nothing that was declared proves them."""
+        stated = (*self.contract.nonempty, *self.contract.lines)
+        lines = (
+            diagnostic("GI502", f"not proved: {line.text}", _place(line.nodes), detail=_detail(line)) for line in stated
+        )
+        rest = (diagnostic("GI502", f"not proved: {o.reason}", Location(value=o.node)) for o in self.contract.open)
+        return (*lines, *rest)
+
+    def embedded(self) -> ModelProto:
+        """The model with the contract in its metadata, and nothing else changed."""
+        proto = ModelProto()
+        proto.CopyFrom(self.source.proto)
+        text = json.dumps(self.contract.to_json())
+        for position in reversed([i for i, entry in enumerate(proto.metadata_props) if entry.key == KEY]):
+            del proto.metadata_props[position]
+        proto.metadata_props.add(key=KEY, value=text)
+        return proto
+
+    def save(
+        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+    ) -> SaveReport:
+        """Write the model with the contract in its metadata, whole or not at all; raises as `gather_infer.model.save`."""
+        return save(self.source, self.embedded(), path, external_data=external_data, in_place=in_place)
+
+
+def contract_of(
+    model: GivenModel,
+    *,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
+    ranges: Mapping[str, object] | Iterable[str] = (),
+    rules: Sequence[RuleSet] = (),
+) -> ContractResult:
+    """What the inputs of a model have to be, so that it does not fail; `gather_infer.contract_of`.
+
+    model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
+    dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
+
+    Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
+    """
+    return contract(infer(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules), rules=rules)
+
+
+def contract(
+    inference: Inference, *, found: Sequence[Verdict] | None = None, rules: Sequence[RuleSet] = ()
+) -> ContractResult:
+    """The contract of an inferred model.
+
+    found   the verdicts on its accesses, if there are any yet
+    rules   those that the inference was given; the model may be inferred once more
+    """
+    return _Making(inference, verdicts(inference) if found is None else found, rules).result()
+
+
+class _Making:
+    def __init__(self, inference: Inference, found: Sequence[Verdict], rules: Sequence[RuleSet]) -> None:
+        self.inference = inference
+        self.found = found
+        self.rules = rules
+        self.inputs = tuple(_inputs(inference))
+        self.declared = inference.declared
+        self.symbols = frozenset(name for spec in self.inputs for dim in spec.shape or () for name in free_symbols(dim))
+
+    def result(self) -> ContractResult:
+        stated, spelt = self._compound()
+        claims = minimal_claims([*claims_of(self.inference, self.found, self.symbols), *stated], self.declared)
+        elements = list(self._elements(scope_with(self.declared, claims)))
+        dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not is_emptiness(c)]
+        nonempty = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if is_emptiness(c)]
+        made = Contract(
+            self.inference.model.name,
+            self.inputs,
+            (*elements, *dims),
+            tuple(nonempty),
+            (*self._declared(), *spelt),
+            tuple(self._open()),
+        )
+        return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model)
+
+    # elements
+
+    def _elements(self, scope: Scope) -> Iterator[ElementsLine]:
+        demands = [
+            (replace(condition, tight=condition.tight and is_always_reached(verdict)), verdict)
+            for verdict in self.found
+            if verdict.kind is Kind.CONDITIONAL
+            for condition in verdict.conditions
+            if isinstance(condition.left, Elements)
+        ]
+        kept = _without_following([condition for condition, _ in demands], scope)
+        groups: dict[tuple[Elements, bool], list[Condition]] = {}
+        for condition in kept:
+            assert isinstance(condition.left, Elements), "these were picked"
+            groups.setdefault((condition.left, condition.tight and condition.left.whole), []).append(condition)
+        order = {name: position for position, name in enumerate(self.inference.inputs)}
+        for (elements, tight), conditions in sorted(groups.items(), key=lambda item: order[item[0][0].input]):
+            lows = [c for c in conditions if c.relation == ">="]
+            highs = [c for c in conditions if c.relation != ">="]
+            for low, high in zip_longest(lows, highs):
+                makers = [v for c, v in demands if (low is not None and c == low) or (high is not None and c == high)]
+                yield ElementsLine(
+                    elements.input,
+                    elements.column,
+                    None if low is None else low.right,
+                    None if high is None else high.right - (high.relation == "<"),
+                    elements.whole,
+                    tight,
+                    tuple(dict.fromkeys(str(v.access.node) for v in makers)),
+                    _reason(makers[0]),
+                )
+
+    # dims that the file states as expressions
+
+    def _compound(self) -> tuple[list[Claim], list[DimsLine]]:
+        """What says that `mask.1 == past + seq`: what the file says, as claims, and what the caller does."""
+        solved = {solving.size for solving in solvings(self.inputs)}
+        axes = [(spec, axis, dim) for spec, axis, dim in compound_axes(self.inputs) if spec.axis(axis) not in solved]
+        stated = [each for each in axes if not self._is_of_caller(each[0].name, each[1])]
+        said = [
+            DimsLine((Relation(symbol(spec.axis(axis)), "==", dim),), False, (), "declared")
+            for spec, axis, dim in axes
+            if self._is_of_caller(spec.name, axis)
+        ]
+        if not stated:
+            return [], said
+        shapes: dict[str, list[Dim]] = {}
+        for spec, axis, _ in stated:
+            shapes.setdefault(spec.name, list(spec.shape or ()))[axis] = symbol(spec.axis(axis))
+        freed = infer_again(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
+        names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
+        demands = claims_of(freed, verdicts(freed), self.symbols | names)
+        where = scope_with(freed.declared, [claim for claim in demands if claim.tight])
+        return [_equal(spec, axis, dim, demands, where) for spec, axis, dim in stated], said
+
+    def _is_of_caller(self, name: str, axis: int) -> bool:
+        """Whether it is the caller who makes the dim of an input an expression."""
+        given = self.inference.given
+        assert given is not None, "a run has read what it was given"
+        if name in given.inputs:
+            return True
+        text = next(v for v in self.inference.model.proto.graph.input if v.name == name)
+        return text.type.tensor_type.shape.dim[axis].dim_param in (*given.dims.bound, "")
+
+    # what was declared, and what cannot be said
+
+    def _declared(self) -> Iterator[Line]:
+        given = self.inference.given
+        assert given is not None, "a run has read what it was given"
+        for name in given.ranges:
+            value = self.inference[name]
+            if isinstance(value, SymbolicTensor) and value.span is not None:
+                yield ElementsLine(name, None, value.span.lo, value.span.hi, True, False, (), "declared")
+        dims = given.dims
+        for name, bounds in dims.bounds.items():
+            yield from _bounds(dims.bound.get(name, symbol(name)), bounds)
+        for statement in dims.required:
+            if isinstance(statement.value, Interval):
+                yield from _bounds(statement.dim, statement.value)
+            else:
+                yield DimsLine((Relation(statement.dim, "==", statement.value),), False, (), "declared")
+
+    def _open(self) -> Iterator[Open]:
+        for verdict in self.found:
+            if verdict.kind is Kind.UNDECIDED:
+                yield Open(str(verdict.access.node), verdict.reason)
+        for constraint in self.inference.constraints:
+            if not free_symbols(constraint.left) | free_symbols(constraint.right) <= self.symbols:
+                yield Open(str(constraint.node), f"{constraint} depends on data, or on what is not known")
+        for demand in self.inference.demands:
+            if len(demand.any_of) > 1 and not demand.symbols <= self.symbols:
+                yield Open(str(demand.node), f"{demand} depends on data, or on what is not known")
+
+    # what is wrong
+
+    def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
+        yield from self.inference.errors
+        for verdict in self.found:
+            if verdict.kind is Kind.VIOLATED and (finding := verdict.diagnostic()) is not None:
+                yield finding
+        for line in (*made.nonempty, *made.lines):
+            for said in self._contradictions(line):
+                how = "the model fails there" if line.tight else "whether the model fails there is not known"
+                severity = Severity.ERROR if line.tight else Severity.WARNING
+                message = f"{said} is declared, which reaches outside {line.text}: {how}"
+                yield diagnostic("GI501", message, _place(line.nodes), detail=_detail(line), severity=severity)
+
+    def _contradictions(self, line: Line) -> Iterator[str]:
+        """What was declared that the line does not allow, as it was written."""
+        given = self.inference.given
+        assert given is not None, "a run has read what it was given"
+        if isinstance(line, ElementsLine):
+            span = given.ranges.get(line.input)
+            value = self.inference[line.input]
+            if span is None or not isinstance(value, SymbolicTensor) or value.span is None:
+                return
+            low, high = (value.span.lo if span.lo is not None else None, value.span.hi if span.hi is not None else None)
+            is_below = low is not None and line.low is not None and known_lt(low, line.low, self.declared) is True
+            is_above = high is not None and line.high is not None and known_lt(line.high, high, self.declared) is True
+            if is_below or is_above:
+                yield f"{line.input}={_range(span)}"
+            return
+        only = line.relations[0] if len(line.relations) == 1 else None
+        for name in sorted(line.symbols) if only is not None else ():
+            bounds = given.dims.bounds.get(name)
+            for end in () if bounds is None else (bounds.lo or None, bounds.hi):
+                where = self.declared.child()
+                if end is not None:
+                    where.declare(name, Interval(end, end))
+                    if only is not None and bounds is not None and known(only, where) is False:
+                        yield f"{name}={bounds.lo or 0}..{'' if bounds.hi is None else bounds.hi}"
+                        break
+
+
+def _inputs(inference: Inference) -> Iterator[InputSpec]:
+    defaults = {tensor.name for tensor in inference.model.proto.graph.initializer}
+    for name in inference.inputs:
+        value = inference[name]
+        if isinstance(value, SymbolicTensor):
+            shape = value.shape
+            is_known = shape is not None and not any(inference.is_generated(dim) for dim in shape)
+            yield InputSpec(
+                name, None if value.dtype is None else str(value.dtype), shape if is_known else None, name in defaults
+            )
+        else:
+            yield InputSpec(name, None, None, isinstance(value, OptionalType) or name in defaults)
+
+
+def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], where: Scope) -> Claim:
+    """That an axis has the size that the file says; tight where the model fails at every other."""
+    relation = Relation(symbol(spec.axis(axis)), "==", dim)
+    makers = [c for c in demands if spec.axis(axis) in c.symbols]
+    nodes = tuple(dict.fromkeys(node for c in makers for node in c.nodes))
+    tight = known(relation, where) is True
+    if tight:
+        return Claim((relation,), True, nodes, "the file declares it, and the nodes demand it")
+    least = "; ".join(dict.fromkeys(map(str, makers)))
+    return Claim((relation,), False, nodes, f"the file declares it; the nodes demand {least or 'nothing of it'}")
+
+
+def _without_following(conditions: Iterable[Condition], scope: Scope) -> list[Condition]:
+    """As `minimal`, where a condition on all elements is tight as well as enough."""
+    left = list(dict.fromkeys(conditions))
+    for condition in sorted(left, key=lambda c: c.tight):
+        others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
+        if follows(condition, others, scope):
+            left = [c for c in left if c is not condition]
+    return left
+
+
+def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:
+    if isinstance(dim, int):
+        return
+    if bounds.lo is not None and bounds.lo > 0:
+        yield DimsLine((Relation(dim, ">=", bounds.lo),), False, (), "declared")
+    if bounds.hi is not None:
+        yield DimsLine((Relation(dim, "<=", bounds.hi),), False, (), "declared")
+
+
+def _range(span: Span) -> str:
+    return f"{'' if span.lo is None else span.lo}..{'' if span.hi is None else span.hi}"
+
+
+def _reason(verdict: Verdict) -> str:
+    return verdict.reason if verdict.outside is Outside.FAILS else f"{verdict.reason}; outside {verdict.outside}"
+
+
+def _place(nodes: Sequence[str]) -> Location:
+    return Location(value="", graph=f"node {nodes[0]}" if nodes else "")
+
+
+def _detail(line: Line) -> tuple[str, ...]:
+    return (line.reason,) if line.reason else ()
+
+
+__all__ = ["ContractResult", "contract", "contract_of"]
