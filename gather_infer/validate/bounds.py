@@ -27,7 +27,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import SequenceType, Span, SymbolicTensor
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
@@ -65,8 +65,8 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
         used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
         parts = (_swept(part, axis.size, evidence) for part in _parts(evidence, axis))
         judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
-        # where no element of any part is in bounds it does not matter which of them there are
-        is_hopeless = all(judge.is_all_out() for judge in judges)
+        # where no element of any part is in bounds it does not matter which of them there are, if they are read
+        is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
@@ -110,8 +110,8 @@ def _outside(indexing: Indexing) -> Outside:
 
 def _why_nothing_is_addressed(access: Access) -> str:
     data = access.data_type
-    if access.op_type == "GatherTree":
-        return "GatherTree follows indices that its inputs hold"
+    if isinstance(data, SequenceType):
+        return "the length of the sequence is not known"
     if not isinstance(data, SymbolicTensor) or data.shape is None:
         return "the rank of data is not known"
     return "the axes that are addressed are not known, or the node breaks its specification"
@@ -119,8 +119,14 @@ def _why_nothing_is_addressed(access: Access) -> str:
 
 def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     """What the elements of the index that address this axis are."""
+    for part in _all_parts(evidence, axis):
+        yield replace(part, exact=False, needs=None, whole=False) if axis.some else part
+
+
+def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     for element in axis.elements:
-        yield Part(Span(element, element), exact=True)
+        if element != axis.indexing.ignored:
+            yield Part(Span(element, element), exact=True)
     if axis.complete:
         return
     indices, trace = evidence.indices, evidence.trace
@@ -189,19 +195,31 @@ class _Judge:
     def run(self) -> _Finding:
         size, part = self.axis.size, self.part
         scope, indexing = self.evidence.scope, self.axis.indexing
-        defined = -size if indexing.from_end and not indexing.negative_note else 0  # in bounds from here on
+        defined = 0 if indexing.negative_note else indexing.first(size)  # in bounds from here on
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
         is_below = hi is not None and known_lt(hi, size, scope) is True
         if is_above and is_below:
             return _Finding(Kind.PROVED)
-        if part.is_certain and self.is_out():
+        if part.is_certain and self.is_out() and not self.may_ignore():
             return self.violated()
         if part.input:
             return self.of_input(defined, is_above, is_below)
         if part.exact and indexing.negative_note and lo is not None and known_lt(lo, 0, scope) is True:
             return _Finding(Kind.UNDECIDED, None, f"index {lo} is negative, {indexing.negative_note}")
         return self.of_sizes(defined, is_above, is_below)
+
+    def may_ignore(self) -> bool:
+        """Whether an element of the part may be the index that addresses nothing, where it would be out of bounds."""
+        ignored, scope, size = self.axis.indexing.ignored, self.evidence.scope, self.axis.size
+        if ignored is None:
+            return False
+        lo, hi = self.part.span.lo, self.part.span.hi
+        is_past = (lo is not None and known_lt(ignored, lo, scope) is True) or (
+            hi is not None and known_lt(hi, ignored, scope) is True
+        )
+        least = self.axis.indexing.least(size)
+        return not is_past and not (known_le(least, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
         """True when an element of the part is out of bounds in every run that has one."""
@@ -232,7 +250,7 @@ class _Judge:
             if self.may_be_empty:
                 return "every index is out of bounds where indices is not empty: the axis it addresses has length 0"
             return "indices is not empty, the axis it addresses has length 0"
-        allowed = f"[{-size if self.axis.indexing.from_end else 0}, {size - 1}]"
+        allowed = f"[{self.axis.indexing.first(size)}, {size - 1}]"
         if lo is not None and lo == hi:
             return f"index {lo} is outside {allowed}"
         return f"indices in {_shown(self.part.span)} are outside {allowed}"
@@ -246,11 +264,12 @@ class _Judge:
         elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
         conditions = list(_sizes(needed.gaps, scope))
         if needed.first is not None:
-            conditions.append(Condition(elements, ">=", simplify(needed.first, scope)))
+            is_wrong = not self.axis.indexing.negative_note  # else it is not defined, and may well be in bounds
+            conditions.append(Condition(elements, ">=", simplify(needed.first, scope), is_wrong))
         if needed.last is not None:
             conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
         shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
-        is_exact = needed.is_exact and self.is_needed(needed.gaps)
+        is_exact = needed.is_exact and self.is_needed(needed.gaps) and not self.may_ignore()
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
@@ -263,7 +282,8 @@ class _Judge:
             gaps.append(lo - defined)
         if hi is not None and not is_below:
             gaps.append(self.axis.size - 1 - hi)
-        is_exact = self.part.exact and self.is_needed(gaps)
+        is_low_exact = is_above or not self.axis.indexing.negative_note
+        is_exact = self.part.exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)
 
     def is_needed(self, gaps: Iterable[Dim]) -> bool:
