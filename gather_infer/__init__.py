@@ -43,8 +43,8 @@ _HOME = {
     "contract": ("Contract", "Violation"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
-        "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError",
-        "SpecViolation", "UsageError",
+        "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
+        "ModelWriteError", "SpecViolation", "UsageError",
     ),
     "explanation": ("Explanation", "explain"),
     "inference": ("Access", "Inference", "infer"),

@@ -278,12 +278,13 @@ class OpCall:
 
         Of a size that depends on data it is mostly no demand but true: NonZero does not find more than there is.
         """
-        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
-            if not any(
-                name in self.context.causes and self.context.causes[name].data_dependent for name in dim.symbols
-            ):
-                self.context.demand((0, "<=", dim))
+        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None and not self._depends_on_data(dim):
+            self.context.demand((0, "<=", dim))
         self.context.imply(dim)
+
+    def _depends_on_data(self, dim: Expr) -> bool:
+        causes = (self.context.causes.get(name) for name in dim.symbols)
+        return any(cause is not None and cause.data_dependent for cause in causes)
 
     def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
         """See Context.demand."""

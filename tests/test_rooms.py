@@ -63,7 +63,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
-    "validate": ({"access", "diagnostic", "inference", "spans", "symbolic", "tensor"}, set()),
+    "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
+    "validate": (
+        {
+            "access", "contract", "diagnostic", "inference", "model", "places", "rules", "spans", "symbolic", "tensor",
+        },
+        {"onnx"},
+    ),
     "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
     "verification": (
         {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}

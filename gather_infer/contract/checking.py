@@ -15,7 +15,22 @@ from gather_infer.symbolic import Dim, Expr, evaluate, substitute, symbol
 Array = npt.NDArray[Any]
 
 _NATIVE: Final = frozenset(
-    ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"]
+    [
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "complex64",
+        "complex128",
+    ]
 )
 _SHOWN_NODES: Final = 2
 

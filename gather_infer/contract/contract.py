@@ -143,9 +143,9 @@ def _line(data: Mapping[str, Any]) -> Line:
     if data["kind"] != "elements":
         return _dims_line(data)
     column = data["column"]
-    ends = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
+    low, high = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
     return ElementsLine(
-        str(data["input"]), None if column is None else int(column), *ends, bool(data["whole"]), *_common(data)
+        str(data["input"]), None if column is None else int(column), low, high, bool(data["whole"]), *_common(data)
     )
 
 

@@ -267,7 +267,7 @@ class _Run:
         return declared
 
     def _bounded(self, name: str, declared: SymbolicTensor, span: Span) -> Span:
-        """What `--range` says of the elements, in the symbols that are left. Raises UsageError where it does not fit."""
+        """What `--range` says of the elements, in the symbols that are left. Raises UsageError for no integers."""
         if declared.dtype is None or not declared.dtype.is_integer:
             raise UsageError(f"range of {name!r}: only integers have one, the input is {declared}")
         lo, hi = (None if end is None else bound_dim(end, self.dim_specs.bound) for end in (span.lo, span.hi))

@@ -90,9 +90,9 @@ def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
         relations = tuple(_plain(*relation) for relation in demand.any_of)
         yield demand.node, Claim(relations, True, (str(demand.node),), operands(inference, demand.node))
     for assumption in inference.assumptions:
-        for relation, end in ((">=", assumption.least), ("<=", assumption.most)):
+        for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):
             if end is not None:
-                stated = (Relation(assumption.dim, relation, end),)
+                stated = (Relation(assumption.dim, symbol, end),)
                 yield assumption.node, Claim(stated, False, (str(assumption.node),), assumption.reason)
 
 
@@ -130,7 +130,7 @@ def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
         yield claim
         return
     for condition in conditions:
-        if isinstance(condition.left, Elements) or isinstance(condition.left, int):
+        if isinstance(condition.left, (Elements, int)):
             yield claim  # it never holds
             continue
         for relation in _factors(_plain(condition.left, condition.relation, condition.right), scope):
@@ -213,16 +213,15 @@ def minimal_claims(claims: Iterable[Claim], scope: Scope) -> list[Claim]:
 
     Each step leaves what all of them say together as it is. A tight claim goes only where it follows from tight ones.
     """
-    left = [_narrowed(claim, scope) for claim in claims]
-    left = _without_following(merged(c for c in left if c is not None), scope)
+    open_ = [narrowed for claim in claims if (narrowed := _narrowed(claim, scope)) is not None]
+    left = _without_following(merged(open_), scope)
     singles = [claim for claim in left if claim.only is not None]
-    narrowed = [
-        claim if claim.only is not None else _narrowed(claim, scope_with(scope, _support(claim, singles)))
-        for claim in left
-    ]
-    if narrowed == left:
-        return left
-    return _without_following(merged(c for c in narrowed if c is not None), scope)
+    narrower: list[Claim] = []
+    for claim in left:
+        where = scope if claim.only is not None else scope_with(scope, _support(claim, singles))
+        found = _narrowed(claim, where)
+        narrower += [] if found is None else [found]
+    return left if narrower == left else _without_following(merged(narrower), scope)
 
 
 def _support(claim: Claim, others: Sequence[Claim]) -> list[Claim]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 
 from onnx import ModelProto
 
@@ -38,8 +39,8 @@ from gather_infer.validate.verdict import Kind, Outside, Verdict
 class ContractResult:
     """A contract, and what came up while it was made.
 
-    diagnostics  errors of the model, accesses that are out of bounds whatever the inputs are, and what was declared that
-                 the model does not take
+    diagnostics  errors of the model, accesses that are out of bounds whatever the inputs are, and what was declared
+                 that the model does not take
     """
 
     contract: Contract
@@ -69,7 +70,7 @@ class ContractResult:
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
     ) -> SaveReport:
-        """Write the model with the contract in its metadata, whole or not at all; raises as `gather_infer.model.save`."""
+        """Write the model with the contract in its metadata, whole or not at all; see `gather_infer.model.save`."""
         return save(self.source, self.embedded(), path, external_data=external_data, in_place=in_place)
 
 
@@ -118,7 +119,7 @@ class _Making:
         dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not is_emptiness(c)]
         nonempty = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if is_emptiness(c)]
         made = Contract(
-            self.inference.model.name,
+            Path(self.inference.model.name).name,
             self.inputs,
             (*elements, *dims),
             tuple(nonempty),

@@ -209,15 +209,19 @@ STATIC: Mapping[str, Sequence[Source]] = {
     "proved": (_constant, _clipped, _modulo, _modulo_rows, _limited),
     "violated": (_outside, _clipped_past),
     "conditional": (_positions, _positions_after, _bytes, _size),
-    "undecided": (_squared, _argmax_of_another, _count, _floats),
+    "undecided": (_squared, _count, _floats),
+    "enough": (_argmax_of_another,),
 }
 EITHER: Mapping[str, Sequence[Source]] = {
     "proved": (_argmax, _range_of_rows, _wrapped_argmax, _non_zero, _top_k),
     "violated": (_one_past, _argmax_past),
     "conditional": (_any, _shifted, _from_zero, _wrapped),
-    "undecided": (_squared, _argmax_of_another),
+    "undecided": (_squared,),
+    "enough": (_argmax_of_another,),
 }
-SYMBOLIC: Mapping[str, Sequence[Source]] = {"proved": (), "violated": (), "conditional": (_fixed,), "undecided": ()}
+SYMBOLIC: Mapping[str, Sequence[Source]] = {
+    "proved": (), "violated": (), "conditional": (_fixed,), "undecided": (), "enough": ()
+}  # fmt: skip
 
 
 def _move(b: Builder, index: str, may_add: bool) -> str:

@@ -8,7 +8,9 @@ import onnx
 import pytest
 
 import gather_infer
-from gather_infer.validate import Elements, Kind, Outside, Verdict, verdict, verdicts
+from gather_infer.symbolic import Scope, symbol
+from gather_infer.validate import Condition, Elements, Kind, Outside, Verdict, verdict, verdicts
+from gather_infer.validate.condition import minimal
 from tests.validate.access_models import by_node
 
 COMPUTED = {
@@ -441,12 +443,6 @@ UNDECIDED = {
         "",
         "indices are computed from data; indices in [..., ...], the axis has 9 rows",
     ),
-    "ArgMax of another axis": (
-        "float[W] s, float[9] t",
-        "i = ArgMax <axis = 0> (s) y = Gather (t, i)",
-        "",
-        "indices are computed from data; indices in [0, W - 1], the axis has 9 rows; surely in bounds for W <= 9",
-    ),
     "as many as are not 0": (
         "float[N] x, float[9] t",
         "n = NonZero (x) s = Shape <start = 1> (n) y = Gather (t, s)",
@@ -462,6 +458,41 @@ def test_undecided(case: str) -> None:
     *model, reason = UNDECIDED[case]
     found = last(*model)
     assert (found.kind, found.reason) == (Kind.UNDECIDED, reason)
+
+
+def test_what_is_enough_is_a_condition_that_is_not_tight() -> None:
+    found = last("float[W] s, float[9] t", "i = ArgMax <axis = 0> (s) y = Gather (t, i)")
+    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, "W <= 9", False)
+    assert found.reason == "indices are computed from data; indices in [0, W - 1], the axis has 9 rows"
+
+
+POSITIONS_OF_N = "s = Shape (n) d = Gather (s, zero) r = Range (zero, d, one) y = Gather (x, r)"
+REDUCED = {
+    # id: (inputs, body, condition, dims)
+    "the nearer end": ("float[9] x, float[5] t, int64[N] i", "y = Gather (x, i) z = Gather (t, i)", "-5 <= i < 5", ()),
+    "what is declared": ("float[9] x, float[N] n", POSITIONS_OF_N, "", ("N=0..9",)),
+    "of sizes": ("float[9] x, float[N] n", POSITIONS_OF_N, "N <= 9", ("N=0..10",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REDUCED)
+def test_conditions_are_reduced(case: str) -> None:
+    inputs, body, condition, dims = REDUCED[case]
+    found = last(inputs, body, f"{ZERO}, {ONE}", dims=dims)
+    assert found.condition == condition
+
+
+def test_conditions_of_two_parts_are_reduced() -> None:
+    """Two clamps of one table: `seq <= 191 and seq <= 64` is `seq <= 64`."""
+    scope = Scope()
+    n = symbol("n")
+    wide, narrow, loose = Condition(n, "<=", 191), Condition(n, "<=", 64), Condition(n, "<=", 32, tight=False)
+    assert minimal([wide, narrow], scope) == (narrow,)
+    assert minimal([wide, narrow, loose], scope) == (narrow, loose)
+    assert minimal([loose, Condition(n, "<=", 64, tight=False)], scope) == (loose,)
+    some = Elements("ids", whole=False)
+    rows = [Condition(some, "<", 5), Condition(Elements("ids"), "<", 5), Condition(Elements("ids", 1), "<", 9)]
+    assert minimal(rows, scope) == (rows[1],)
 
 
 def test_before_opset_11_a_negative_index_is_not_defined() -> None:

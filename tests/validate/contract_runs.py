@@ -1,0 +1,183 @@
+"""Feeds drawn inside a contract and one step outside its lines, for onnxruntime to judge."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from gather_infer import Contract
+from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line, Relation
+from gather_infer.contract.checking import compound_axes
+from gather_infer.symbolic import Expr, evaluate, free_symbols
+
+Sizes = dict[str, int]
+Feeds = dict[str, np.ndarray[Any, Any]]
+SIZES = (1, 2, 3, 5, 7, 1, 2, 4, 8, 13, 16, 24, 31, 48, 64, 0)
+
+onnxruntime.set_default_logger_severity(4)
+
+
+class Runtime:
+    """onnxruntime without its optimiser."""
+
+    def __init__(self, model: onnx.ModelProto | str) -> None:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        serialized = model if isinstance(model, str) else model.SerializeToString()
+        self.session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
+
+    def error(self, feeds: Feeds) -> str:
+        """What the run fails with; empty when it does not."""
+        try:
+            self.session.run(None, feeds)
+        except Exception as error:  # noqa: BLE001 - each failure of the runtime has a class of its own
+            return str(error) or "it fails"
+        return ""
+
+
+class NoElement(Exception):
+    """No element of an input is inside at the sizes."""
+
+
+class Drawer:
+    """Feeds for the inputs of a contract, by what that says alone."""
+
+    def __init__(self, contract: Contract, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> None:
+        self.contract = contract
+        self.numbers = np.random.default_rng(seed)
+        self.sizes = sizes
+        self.compound = {spec.axis(axis): dim for spec, axis, dim in compound_axes(contract.inputs)}
+        names = {name for spec in contract.inputs for dim in spec.shape or () for name in free_symbols(dim)}
+        self.names = sorted(names)
+
+    def whole(self, sizes: Sizes) -> Sizes:
+        """The sizes with those of dims that are expressions."""
+        return {**{axis: evaluate(dim, sizes) for axis, dim in self.compound.items()}, **sizes}
+
+    def holds(self, line: Line, sizes: Sizes) -> bool:
+        return isinstance(line, ElementsLine) or any(relation.holds(sizes) for relation in line.relations)
+
+    def inside(self, *, but: Line | None = None) -> Sizes | None:
+        """Sizes for which every line holds but one, of which nothing is known; None when none are found."""
+        for _ in range(4000):
+            drawn = {name: int(self.numbers.choice(self.sizes)) for name in self.names}
+            sizes = self.whole(drawn)
+            lines = [line for line in self.contract.demands if line is not but]
+            if min([0, *sizes.values()]) == 0 and all(self.holds(line, sizes) for line in lines):
+                return sizes
+        return None
+
+    def outside(self, line: DimsLine) -> Iterator[Sizes]:
+        """Sizes that break a line by one, and no other line; none is 0."""
+        (relation,) = line.relations
+        step = {"<=": 1, ">=": -1}
+        found = 0
+        for _ in range(40):
+            drawn = {name: max(1, int(self.numbers.choice(self.sizes))) for name in self.names}
+            for name in sorted(relation.symbols & drawn.keys()):
+                for size in range(1, 200) if relation.right != 1 else (0,):
+                    sizes = self.whole({**drawn, name: size})
+                    gap = evaluate(relation.left, sizes) - evaluate(relation.right, sizes)
+                    is_next = gap == step[relation.relation] if relation.relation in step else abs(gap) == 1
+                    others = (other for other in self.contract.demands if other is not line)
+                    if is_next and all(self.holds(other, sizes) for other in others):
+                        yield sizes
+                        found += 1
+                        break
+            if found >= 3:
+                return
+
+    def feeds(self, sizes: Sizes) -> Feeds:
+        return {
+            spec.name: self.array(spec, tuple(evaluate(dim, sizes) for dim in spec.shape or ()), sizes)
+            for spec in self.contract.inputs
+        }
+
+    def array(self, spec: InputSpec, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray[Any, Any]:
+        assert spec.dtype is not None
+        dtype = np.dtype(spec.dtype)
+        if dtype.kind == "f":
+            return self.numbers.normal(size=shape).astype(dtype)
+        if dtype.kind == "b":
+            return np.asarray(self.numbers.random(shape) < 0.5)
+        low, high = (-5, 300) if dtype.kind == "i" else (0, 250)
+        drawn = self.numbers.integers(low, high, shape)
+        for line in self.contract.demands:
+            if isinstance(line, ElementsLine) and line.input == spec.name:
+                least, most = self.ends(line, sizes, low, high)
+                columns = ... if line.column is None else (..., line.column)
+                part = drawn[columns]
+                if least > most:
+                    if part.size:
+                        raise NoElement
+                    continue
+                pool = [least, most, *self.numbers.integers(least, most, 8, endpoint=True)]
+                drawn[columns] = self.numbers.choice(pool, part.shape)
+        return drawn.astype(dtype)
+
+    def ends(self, line: ElementsLine, sizes: Sizes, low: int, high: int) -> tuple[int, int]:
+        least = None if line.low is None else evaluate(line.low, sizes)
+        most = None if line.high is None else evaluate(line.high, sizes)
+        if least is None:
+            least = min(low, low if most is None else most)
+        return least, max(high, least) if most is None else most
+
+    def broken(self, line: ElementsLine, feeds: Feeds, sizes: Sizes) -> Iterator[Feeds]:
+        """The feeds with one element just outside a line."""
+        for end, step in ((line.low, -1), (line.high, 1)):
+            array = feeds[line.input].copy()
+            if end is None or not array.size:
+                continue
+            index = [int(self.numbers.integers(n)) for n in array.shape]
+            if line.column is not None:
+                index[-1] = line.column
+            value = evaluate(end, sizes) + step
+            info = np.iinfo(array.dtype)
+            if info.min <= value <= info.max:
+                array[tuple(index)] = value
+                yield {**feeds, line.input: array}
+
+
+def judge(contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0) -> tuple[int, int]:
+    """Runs inside and just outside; raises AssertionError where onnxruntime contradicts. How many there were of each."""
+    drawer = Drawer(contract, seed)
+    inside = outside = 0
+    for _ in range(draws):
+        sizes = drawer.inside()
+        assert sizes is not None, "no sizes are inside the contract"
+        try:
+            feeds = drawer.feeds(sizes)
+        except NoElement:
+            continue
+        assert contract.check(feeds) == [], (sizes, contract.check(feeds))
+        assert not (error := runtime.error(feeds)), (sizes, error)
+        inside += 1
+        for line in contract.lines:
+            if isinstance(line, ElementsLine):
+                for wrong in drawer.broken(line, feeds, sizes):
+                    found = contract.check(wrong)
+                    assert [v.line for v in found] == [line], (line, found)
+                    if line.tight and 0 not in sizes.values():
+                        assert runtime.error(wrong), (line.text, sizes)
+                        outside += 1
+    for line in itertools.chain(contract.lines, contract.nonempty):
+        if isinstance(line, DimsLine) and len(line.relations) == 1 and line.tight:
+            for sizes in drawer.outside(line):
+                feeds = drawer.feeds(sizes)
+                assert line in [v.line for v in contract.check(feeds)], (line, sizes)
+                assert runtime.error(feeds), (line.text, sizes)
+                outside += 1
+    return inside, outside
+
+
+def relations(contract: Contract) -> list[str]:
+    """The lines as texts."""
+    return [line.text for line in contract.lines]
+
+
+__all__ = ["Drawer", "Expr", "Feeds", "Mapping", "Relation", "Runtime", "judge", "relations"]
