@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gather_infer.access import Addressing, Indexing
 from gather_infer.inference import Access, Inference
@@ -31,6 +32,9 @@ from gather_infer.tensor import SequenceType, Span, SymbolicTensor
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
+
+MAX_WRITING: Final = 8
+"""How often a symbol is written as an expression, whose symbols may stand for expressions themselves."""
 
 
 def verdicts(inference: Inference) -> tuple[Verdict, ...]:
@@ -262,14 +266,15 @@ class _Judge:
         if needed is None:
             return _Finding(Kind.UNDECIDED, None, self.open_reason())
         elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
-        conditions = list(_sizes(needed.gaps, scope))
+        conditions = list(_sizes(map(self.written, needed.gaps), scope))
         if needed.first is not None:
             is_wrong = not self.axis.indexing.negative_note  # else it is not defined, and may well be in bounds
             conditions.append(Condition(elements, ">=", simplify(needed.first, scope), is_wrong))
         if needed.last is not None:
             conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
         shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
-        is_exact = needed.is_exact and self.is_needed(needed.gaps) and not self.may_ignore()
+        gaps = [self.written(gap) for gap in needed.gaps]
+        is_exact = needed.is_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
@@ -279,12 +284,26 @@ class _Judge:
             return _Finding(Kind.UNDECIDED, None, self.open_reason())
         gaps: list[Dim] = []
         if lo is not None and not is_above:
-            gaps.append(lo - defined)
+            gaps.append(self.written(lo - defined))
         if hi is not None and not is_below:
-            gaps.append(self.axis.size - 1 - hi)
+            gaps.append(self.written(self.axis.size - 1 - hi))
         is_low_exact = is_above or not self.axis.indexing.negative_note
         is_exact = self.part.exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)
+
+    def written(self, dim: Dim) -> Dim:
+        """The dim without the symbols that equal an expression in others: a verdict is told in those of the inputs."""
+        causes = self.evidence.causes
+        for _ in range(MAX_WRITING):
+            found = ((name, causes[name].equals) for name in free_symbols(dim) if name in causes)
+            meanings = {name: equal for name, equal in found if equal is not None}
+            if not meanings:
+                break
+            try:
+                dim = substitute(dim, meanings)
+            except ZeroDivisionError:
+                break
+        return dim
 
     def is_needed(self, gaps: Iterable[Dim]) -> bool:
         """True when no gap is negative in the runs where the part has no elements, and so demands nothing."""

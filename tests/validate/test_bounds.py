@@ -14,8 +14,7 @@ from gather_infer.validate.condition import minimal
 from tests.validate.access_models import by_node
 
 COMPUTED = {
-    # fixture: the nodes whose indices are computed from data: sums of a mask, or the graph of each node
-    "gnn-torchscript": ["/ScatterElements_6"],
+    # fixture: the nodes whose indices are computed from data: sums of a mask
     "wav2vec2-dynamo": ["node_ScatterND_107"],
     "wav2vec2-torchscript": ["/wav2vec2/wav2vec2/ScatterND"],
 }
