@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gather_infer.access import Addressing, Indexing
-from gather_infer.inference import Access, Inference
+from gather_infer.inference import Access
 from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
 from gather_infer.spans import span_of
@@ -35,14 +35,6 @@ from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 MAX_WRITING: Final = 8
 """How often a symbol is written as an expression, whose symbols may stand for expressions themselves."""
-
-
-def verdicts(inference: Inference) -> tuple[Verdict, ...]:
-    """A verdict for every access by index, in the order of `inference.accesses`.
-
-    They hold under the assumptions that the inference lists.
-    """
-    return tuple(verdict(access) for access in inference.accesses)
 
 
 def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
