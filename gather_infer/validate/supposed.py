@@ -36,8 +36,14 @@ MAX_STEPS: Final = 400
 MAX_INPUTS: Final = 4
 """Inputs that one index is made of."""
 
-SUMS: Final = frozenset({"CumSum", "ReduceSum", "Div", "Mod", "MatMul", "Floor", "Ceil"})
-"""Operators behind which an element no longer counts a number of times that is known."""
+COUNTS: Final = frozenset({"CumSum", "ReduceSum"})
+"""Operators that count the elements of a mask."""
+
+LINEAR: Final = frozenset(
+    {"Add", "Cast", "Concat", "Clip", "Expand", "Flatten", "Gather", "Identity", "Max", "Min", "Reshape", "ScatterND"}
+    | {"Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"}
+)
+"""Operators in whose result an element counts as often as in what they take; only what is tried follows from it."""
 
 FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
 """What integers become floats for, and integers again."""
@@ -69,11 +75,13 @@ def _is_open(access: Access) -> bool:
 class _Origin:
     """What an index is made of.
 
-    times   by integer input how often each element counts, in all its places; None where that is not known
-    beside  how often numbers count that do not come from inputs
+    times    by integer input how often each element counts, in all its places; None where that is not known
+    counted  inputs whose elements are added up, as those of a mask are
+    beside   how often numbers count that do not come from inputs
     """
 
     times: dict[str, set[Dim | None]] = field(default_factory=dict)
+    counted: set[str] = field(default_factory=set)
     beside: set[Dim] = field(default_factory=set)
 
 
@@ -119,26 +127,25 @@ class _Trials:
         assert access.addressing is not None and access.evidence is not None, "such accesses were picked"
         shares = _shares(origin, access.addressing.size, access.evidence.scope)
         symbols = frozenset() if self.inference.given is None else self.inference.given.known
-        if shares is not None and all(free_symbols(n) <= symbols for n in shares.values()):
-            yield {name: Span(0, shares[name] - 1 if name in shares else 1) for name in names}
-        flags = dict.fromkeys(names, Span(0, 1))
-        if shares != {}:
-            yield flags
-        yield dict.fromkeys(names, Span(1, 1))
+        found = {name: Span(0, n - 1) for name, n in (shares or {}).items() if free_symbols(n) <= symbols}
+        found |= dict.fromkeys(origin.counted, Span(0, 1))
+        if found.keys() >= set(names):
+            yield {name: found[name] for name in names}
 
     def origin_of(self, indices: str) -> _Origin:
         origin = _Origin()
-        pending: list[tuple[str, Dim | None]] = [(indices, 1)]
-        seen: set[tuple[str, Dim | None]] = set()
+        pending: list[tuple[str, Dim | None, bool]] = [(indices, 1, False)]
+        seen: set[tuple[str, Dim | None, bool]] = set()
         while pending and len(seen) < MAX_STEPS:
-            name, times = pending.pop()
+            name, times, is_counted = pending.pop()
             fact = self.inference.get(name)
-            if not name or (name, times) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
+            if not name or (name, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
                 continue
-            seen.add((name, times))
+            seen.add((name, times, is_counted))
             if name in self.inference.inputs:
                 if fact.dtype.is_integer:
                     origin.times.setdefault(name, set()).add(times)
+                    origin.counted |= {name} if is_counted else set()
                 continue
             node = self.makers.get(name)
             if node is None or _number(fact) is not None or _is_known(fact):
@@ -146,7 +153,8 @@ class _Trials:
             if not fact.dtype.is_integer and (node.op_type not in FORMULA or not fact.dtype.is_float):
                 continue
             more = list(self.operands(node, times))
-            pending += more
+            is_counted = is_counted or node.op_type in COUNTS
+            pending += [(operand, count, is_counted) for operand, count in more]
             if not any(self.is_open(operand) for operand, _ in more) and times is not None:
                 origin.beside.add(times)
         return origin
@@ -166,7 +174,7 @@ class _Trials:
             yield node.input[1], None
         else:
             for name in node.input:
-                yield name, None if node.op_type in SUMS else times
+                yield name, times if node.op_type in LINEAR else None
 
 
 def _is_known(fact: SymbolicTensor) -> bool:
@@ -195,11 +203,14 @@ def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim] | None:
             if not all(known_le(other, times, scope) is True for other in order[:at]):
                 return None
             order.insert(at, times)
-        shares = {}
+        shares: dict[str, Dim] = {}
         for name, times in known.items():
-            if known_le(1, times, scope) is not True or order.index(times) + 1 == len(order):
+            if known_le(1, times, scope) is not True:
                 return None
-            shares[name] = floordiv(order[order.index(times) + 1], times, scope)
+            is_taken = any(known[other] == times for other in shares)  # two that count alike: one of them is 0
+            at = order.index(times) + 1
+            next_one = times if times == size or is_taken else order[at] if at < len(order) else 0
+            shares[name] = floordiv(next_one, times, scope)
     except DimTooLarge:
         return None
     return shares
