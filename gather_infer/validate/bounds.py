@@ -28,7 +28,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import SequenceType, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
@@ -194,7 +194,7 @@ class _Judge:
         defined = 0 if indexing.negative_note else indexing.first(size)  # in bounds from here on
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
-        is_below = hi is not None and known_lt(hi, size, scope) is True
+        is_below = known_lt(INTEGER_RANGE[DType.INT64][1] if hi is None else hi, size, scope) is True
         if is_above and is_below:
             return _Finding(Kind.PROVED)
         if part.is_certain and self.is_out() and not self.may_ignore():

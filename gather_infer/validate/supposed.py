@@ -39,11 +39,15 @@ MAX_INPUTS: Final = 4
 COUNTS: Final = frozenset({"CumSum", "ReduceSum"})
 """Operators that count the elements of a mask."""
 
-LINEAR: Final = frozenset(
-    {"Add", "Cast", "Concat", "Clip", "Expand", "Flatten", "Gather", "Identity", "Max", "Min", "Reshape", "ScatterND"}
-    | {"Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"}
+MOVING: Final = frozenset(
+    {"Cast", "Expand", "Flatten", "Gather", "GatherElements", "Identity", "Reshape", "Slice", "Squeeze", "Tile"}
+    | {"Transpose", "Unsqueeze"}
 )
-"""Operators in whose result an element counts as often as in what they take; only what is tried follows from it."""
+LINEAR: Final = frozenset({"Add", "Clip", "Concat", "Max", "Min", "Where"})
+"""Operators in whose result an element of the first input, or of each, counts as often as there.
+
+No more than what is tried follows from it: an operator that is missing costs a guess.
+"""
 
 FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
 """What integers become floats for, and integers again."""
@@ -172,6 +176,8 @@ class _Trials:
         elif node.op_type == "Sub" and len(node.input) == 2:
             yield node.input[0], times
             yield node.input[1], None
+        elif node.op_type in MOVING:
+            yield node.input[0], times
         else:
             for name in node.input:
                 yield name, times if node.op_type in LINEAR else None
@@ -205,12 +211,11 @@ def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim] | None:
             order.insert(at, times)
         shares: dict[str, Dim] = {}
         for name, times in known.items():
-            if known_le(1, times, scope) is not True:
-                return None
-            is_taken = any(known[other] == times for other in shares)  # two that count alike: one of them is 0
             at = order.index(times) + 1
-            next_one = times if times == size or is_taken else order[at] if at < len(order) else 0
-            shares[name] = floordiv(next_one, times, scope)
+            is_alike = any(known[other] == times for other in shares) and times != size
+            if known_le(1, times, scope) is not True or is_alike or (at == len(order) and times != size):
+                return None
+            shares[name] = 1 if times == size else floordiv(order[at], times, scope)
     except DimTooLarge:
         return None
     return shares

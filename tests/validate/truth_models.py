@@ -233,7 +233,7 @@ def _counted(b: Builder, t: Target) -> Source:
 
 def _digits(b: Builder, t: Target) -> Source:
     assert isinstance(t.rows, int)
-    k = b.choice.choice([k for k in range(1, t.rows + 1) if t.rows % k == 0])
+    k = b.choice.choice([k for k in range(min(2, t.rows), t.rows + 1) if t.rows % k == 0])
     high = b.node("Mul", b.input("i", I64, ["S"]), b.constant(k))
     name = b.node("Add", high, b.input("j", I64, ["S"]))
     return Source("enough", name, elements={"i": lambda n: (0, t.rows // k - 1), "j": lambda n: (0, k - 1)})

@@ -465,9 +465,17 @@ def _limited(visit: Visit) -> Trace | None:
         if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
             parts.append(_bounded(part, span))
             continue
-        exact = part.exact and span == part.span  # no element is past a limit
-        parts.append(replace(part, span=span, exact=exact, limits=(*part.limits, *limits)))
+        is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
+        span = span if is_cut else part.span
+        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
     return Trace(tuple(parts))
+
+
+def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:
+    """Whether no number of the span is past a limit."""
+    if limit.is_upper:
+        return span.hi is not None and known_le(span.hi, limit.end, scope) is True
+    return span.lo is not None and known_le(limit.end, span.lo, scope) is True
 
 
 def _range(visit: Visit) -> Trace | None:
