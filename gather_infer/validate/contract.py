@@ -32,7 +32,6 @@ from gather_infer.validate.claims import (
 )
 from gather_infer.validate.condition import Condition, Elements, follows
 from gather_infer.validate.supposed import verdicts
-from gather_infer.validate.supposed import verdicts
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 

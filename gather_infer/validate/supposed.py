@@ -143,7 +143,7 @@ class _Trials:
         while pending and len(seen) < MAX_STEPS:
             name, times, is_counted = pending.pop()
             fact = self.inference.get(name)
-            if not name or (name, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
+            if (name, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
                 continue
             seen.add((name, times, is_counted))
             if name in self.inference.inputs:

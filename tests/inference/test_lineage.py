@@ -18,7 +18,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from gather_infer import Inference, OpCall, RuleSet, infer
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import DType, Span, SymbolicTensor
-from gather_infer.validate import Condition, Elements, Kind, Verdict, verdict, verdicts
+from gather_infer.validate import Condition, Elements, Kind, Verdict, bounds, verdicts
 from gather_infer.validate.condition import difference
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime, compare
@@ -492,4 +492,4 @@ def test_columns_that_are_picked_are_not_told_apart(pick: str) -> None:
     with pytest.raises(InvalidArgument, match="invalid index found"):
         Runtime(proto).run({**feeds, "j": np.array([0, 0])})
     for access in infer(proto).accesses[-2:]:
-        assert verdict(access).kind is Kind.UNDECIDED
+        assert bounds.verdict(access).kind is Kind.UNDECIDED

@@ -16,7 +16,7 @@ import gather_infer
 from gather_infer.validate import Kind, Verdict, verdicts
 
 onnxruntime.set_default_logger_severity(4)
-F, L, I = np.float32, np.int64, np.int32
+F, L, S = np.float32, np.int64, np.int32
 FAR = 2**40
 
 
@@ -51,7 +51,7 @@ HEADS = {"num_heads": 1, "kv_num_heads": 1}
 CASES = {
     "a region's image": Case("RoiAlign", (floats(3, 1, 4, 4), floats(2, 4), np.zeros(2, L)), 2, 0, 2),
     "a box's image": Case(
-        "CropAndResize", (floats(3, 1, 4, 4), floats(2, 4), np.zeros(2, I), np.array([2, 2], I)), 2, 0, 2,
+        "CropAndResize", (floats(3, 1, 4, 4), floats(2, 4), np.zeros(2, S), np.array([2, 2], S)), 2, 0, 2,
         domain="com.microsoft",
     ),
     "places in all that is unpooled": Case(
@@ -65,7 +65,8 @@ CASES = {
     "classes": Case("NegativeLogLikelihoodLoss", (floats(2, 3), np.zeros(2, L)), 1, 0, 2, tight=False),
     "classes of scores": Case("SoftmaxCrossEntropyLoss", (floats(2, 3, 4), np.zeros((2, 4), L)), 1, 0, 2, tight=False),
     "classes, one that counts for nothing": Case(
-        "NegativeLogLikelihoodLoss", (floats(2, 3), np.zeros(2, L)), 1, 0, 2, attributes={"ignore_index": 3}, tight=False
+        "NegativeLogLikelihoodLoss", (floats(2, 3), np.zeros(2, L)), 1, 0, 2,
+        attributes={"ignore_index": 3}, tight=False,
     ),
     "positions of a rotation": Case("RotaryEmbedding", (*ROTATED, np.zeros((1, 3), L)), 3, 0, 6, opset=23),
     "positions of a contrib rotation": Case(
@@ -78,22 +79,24 @@ CASES = {
         "MRotaryEmbedding", (floats(1, 2, 2, 8), np.zeros((3, 1, 2), L), floats(7, 4), floats(7, 4)), 1, 0, 6,
         domain="com.microsoft", attributes={"mrope_section": [1, 1, 2]},
     ),
-    "where a cache is written": Case("TensorScatter", (floats(1, 2, 5, 3), floats(1, 2, 2, 3), np.zeros(1, L)), 2, 0, 3, 24),
+    "where a cache is written": Case(
+        "TensorScatter", (floats(1, 2, 5, 3), floats(1, 2, 2, 3), np.zeros(1, L)), 2, 0, 3, 24
+    ),
     "where a circular cache is written": Case(
         "TensorScatter", (floats(1, 2, 5, 3), floats(1, 2, 2, 3), np.zeros(1, L)), 2, 0, FAR, 24,
         attributes={"mode": "circular"},
     ),
     "the last key of a prompt": Case(
-        "GroupQueryAttention", (*[floats(1, 3, 16)] * 3, None, None, np.zeros(1, I), np.array([3], I)), 5, 0, 2,
+        "GroupQueryAttention", (*[floats(1, 3, 16)] * 3, None, None, np.zeros(1, S), np.array([3], S)), 5, 0, 2,
         domain="com.microsoft", attributes=HEADS, outputs=3,
     ),
     "the last key of a cache": Case(
-        "GroupQueryAttention", (*CACHED, np.zeros(1, I), np.array([6], I)), 5, 0, 5,
+        "GroupQueryAttention", (*CACHED, np.zeros(1, S), np.array([6], S)), 5, 0, 5,
         domain="com.microsoft", attributes=HEADS, outputs=3,
     ),
     "positions beside a cache": Case(
         "GroupQueryAttention",
-        (*CACHED, np.array([5], I), np.array([6], I), floats(7, 8), floats(7, 8), np.zeros((1, 1), L)), 9, 0, 6,
+        (*CACHED, np.array([5], S), np.array([6], S), floats(7, 8), floats(7, 8), np.zeros((1, 1), L)), 9, 0, 6,
         domain="com.microsoft", attributes={**HEADS, "do_rotary": 1}, outputs=3,
     ),
     "tokens behind a repeated one": Case(
@@ -208,7 +211,7 @@ def test_positions_in_a_sequence(op: str) -> None:
         if low <= number <= high:
             session.run(None, feeds)
         else:
-            with pytest.raises(Exception, match="index|Index|invalid|Invalid"):
+            with pytest.raises(Exception, match=r"index|Index|invalid|Invalid"):
                 session.run(None, feeds)
 
 

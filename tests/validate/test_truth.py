@@ -44,7 +44,7 @@ def bindings(runner: Runner) -> Iterator[dict[str, int]]:
 
 
 def edges(made: Truth, sizes: dict[str, int]) -> Iterator[tuple[dict[str, int], bool]]:
-    """Numbers that fill the inputs of indices, and whether all of them are in bounds; the first ones outside as well."""
+    """Numbers that fill the inputs of indices, and whether all are in bounds; the first ones outside as well."""
     ranges = {name: ends(sizes) for name, ends in made.source.elements.items()}
     lows, highs = ({name: ends[i] for name, ends in ranges.items()} for i in (0, 1))
     yield lows, True

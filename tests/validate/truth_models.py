@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, helper, numpy_helper
 
-from tests.validate.access_models import F, I32, I64, Builder
+from tests.validate.access_models import I32, I64, Builder, F
 
 OPSETS = 17, 23
 """Of most models, and of those that have RotaryEmbedding: onnxruntime has RoiAlign up to 21 only."""
@@ -232,11 +232,12 @@ def _counted(b: Builder, t: Target) -> Source:
 
 
 def _digits(b: Builder, t: Target) -> Source:
-    assert isinstance(t.rows, int)
-    k = b.choice.choice([k for k in range(min(2, t.rows), t.rows + 1) if t.rows % k == 0])
+    rows = t.fewest
+    assert rows == t.rows, "of symbolic rows there are no factors"
+    k = b.choice.choice([k for k in range(min(2, rows), rows + 1) if rows % k == 0])
     high = b.node("Mul", b.input("i", I64, ["S"]), b.constant(k))
     name = b.node("Add", high, b.input("j", I64, ["S"]))
-    return Source("enough", name, elements={"i": lambda n: (0, t.rows // k - 1), "j": lambda n: (0, k - 1)})
+    return Source("enough", name, elements={"i": lambda n: (0, rows // k - 1), "j": lambda n: (0, k - 1)})
 
 
 STATIC: Mapping[str, tuple[Callable[[Builder, Target], Source], ...]] = {
@@ -311,7 +312,8 @@ def _scatter_elements(b: Builder, index: str, rows: int | str) -> tuple[str, lis
 
 
 def _scatter_nd(b: Builder, index: str, rows: int | str) -> tuple[str, list[int | str]]:
-    return b.node("ScatterND", "table", b.node("Unsqueeze", index, b.constant([-1])), _per_index(b, index, 2)), [rows, 2]
+    tuples = b.node("Unsqueeze", index, b.constant([-1]))
+    return b.node("ScatterND", "table", tuples, _per_index(b, index, 2)), [rows, 2]
 
 
 def _feature(b: Builder, index: str, rows: int | str) -> tuple[str, list[int | str]]:
@@ -359,7 +361,8 @@ def truth(seed: int) -> Truth:
     choice = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
     access = choice.choice(list(ACCESSES))
-    rows = choice.choice([1, 2, 5, 6, 9, "V", "V"])
+    lengths: tuple[int | str, ...] = (1, 2, 5, 6, 9, "V", "V")
+    rows = choice.choice(lengths)
     b = Builder(choice, rows)
     b.inputs["table"] = (F, [])
     target = Target(rows, ACCESSES[access])
@@ -377,6 +380,7 @@ def truth(seed: int) -> Truth:
         [numpy_helper.from_array(v, n) for n, v in b.constants.items()],
     )
     graph.output[0].type.tensor_type.elem_type = F
-    opsets = {"": OPSETS[access is _rotation], "ai.onnx.ml": 3, "com.microsoft": 1}
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in opsets.items()], ir_version=10)
+    versions = {"": OPSETS[access is _rotation], "ai.onnx.ml": 3, "com.microsoft": 1}
+    opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     return Truth(model, source, make.__name__.strip("_"), access.__name__.strip("_"))

@@ -74,9 +74,8 @@ class Visit:
     def numbers(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of a constant, of up to `TABLE_LIMIT`."""
         tensor = self.tensor(index)
-        if tensor.shape is None or not all(isinstance(dim, int) for dim in tensor.shape):
-            return None
-        if product(tensor.shape) > TABLE_LIMIT:  # type: ignore[operator]
+        size = None if tensor.shape is None else product(tensor.shape)
+        if not isinstance(size, int) or size > TABLE_LIMIT:
             return None
         return self.load(self.node.input[index], self.frame)
 
@@ -256,9 +255,8 @@ def _sliced(visit: Visit) -> Trace | None:
 
 def _progression(visit: Visit) -> Trace | None:
     """A slice of a constant that rises, or falls, in equal steps along its axis, as positions do."""
-    start, axis, stride = visit.number(1), visit.number(3) if len(visit.inputs) > 3 else 0, 1
-    if len(visit.inputs) > 4 and visit.inputs[4] is not None:
-        stride = visit.number(4)
+    start, axis = visit.number(1), visit.number(3) if len(visit.inputs) > 3 else 0
+    stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
     shape = visit.result.shape
     if start is None or not isinstance(axis, int) or stride != 1 or not shape or not -len(shape) <= axis < len(shape):
         return None
