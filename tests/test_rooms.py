@@ -64,7 +64,6 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx"},
     ),
     "shape_inference": ({"diagnostic", "errors", "inference", "model", "symbolic"}, {"onnx", "google"}),
-    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
@@ -72,6 +71,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
+    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
     "verification": (
         {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),

@@ -124,7 +124,7 @@ class Inference(Mapping[str, Value]):
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
-    that with the nodes, and what no single constraint can say.
+    that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume.
     """
 
     def __init__(
@@ -145,6 +145,7 @@ class Inference(Mapping[str, Value]):
         declared: Scope | None = None,
         given: Given | None = None,
         demands: tuple[Demand, ...] = (),
+        assume: bool = True,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -161,6 +162,7 @@ class Inference(Mapping[str, Value]):
         self.declared = Scope() if declared is None else declared
         self.given = given
         self.demands = demands
+        self.assume = assume
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]

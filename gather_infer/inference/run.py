@@ -72,16 +72,23 @@ def infer(
     return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges).run()
 
 
-def infer_again(inference: Inference, shapes: Mapping[str, Shape], rules: Sequence[RuleSet]) -> Inference:
-    """The model of an inference under what that was given, with other shapes for some inputs.
+def infer_again(
+    inference: Inference,
+    shapes: Mapping[str, Shape],
+    rules: Sequence[RuleSet],
+    *,
+    ranges: Mapping[str, Span] | None = None,
+) -> Inference:
+    """The model of an inference under what that was given, with other shapes or ranges for some inputs.
 
-    A name in them that the inputs do not have is one more symbol. `rules` are those that the inference was given.
+    A name in the shapes that the inputs do not have is one more symbol. `rules` are those that the inference was given.
     """
-    run = _Run(inference.model, (), (), rules, True)
+    run = _Run(inference.model, (), (), rules, inference.assume)
     given = inference.given if inference.given is not None else run.given
     names = frozenset(name for shape in shapes.values() for dim in shape for name in free_symbols(dim))
     specs = {name: InputSpec(None, shape) for name, shape in shapes.items()}
-    run.adopt(replace(given, known=given.known | names, inputs={**given.inputs, **specs}))
+    spans = {**given.ranges, **(ranges or {})}
+    run.adopt(replace(given, known=given.known | names, inputs={**given.inputs, **specs}, ranges=spans))
     return run.run()
 
 
@@ -316,6 +323,7 @@ class _Run:
             declared=declared,
             given=self.given,
             demands=demands,
+            assume=self.assume,
         )
 
     def _declared_outputs(

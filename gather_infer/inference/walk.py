@@ -180,7 +180,7 @@ class Walker(State):
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
             raise UsageError(f"the rule of {op_type} addresses by index and is not declared so: addresses={{{axes}}}")
         if is_inferred and entry.lineage is not None:
-            follow(node, entry.lineage, inputs, outputs, frame, context)
+            follow(node, entry.lineage, inputs, outputs, frame, context, self.load_constant)
         if is_inferred and entry.op_type in predicates.OPERATORS and entry.domain == "":
             negative = predicates.condition(entry.op_type, names, inputs, frame)
             if negative is not None:

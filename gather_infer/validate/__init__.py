@@ -1,7 +1,8 @@
 """What can go wrong when a model runs, judged from its facts."""
 
-from gather_infer.validate.bounds import combined, verdict, verdicts
+from gather_infer.validate.bounds import combined, verdict
 from gather_infer.validate.condition import Condition, Elements
+from gather_infer.validate.supposed import verdicts
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 __all__ = ["Condition", "Elements", "Kind", "Outside", "Verdict", "combined", "verdict", "verdicts"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gather_infer.access import Addressing, Indexing
-from gather_infer.inference import Access, Inference
+from gather_infer.inference import Access
 from gather_infer.inference.lineage.trace import Part
 from gather_infer.inference.result import Evidence
 from gather_infer.spans import span_of
@@ -27,18 +28,13 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
-
-def verdicts(inference: Inference) -> tuple[Verdict, ...]:
-    """A verdict for every access by index, in the order of `inference.accesses`.
-
-    They hold under the assumptions that the inference lists.
-    """
-    return tuple(verdict(access) for access in inference.accesses)
+MAX_WRITING: Final = 8
+"""How often a symbol is written as an expression, whose symbols may stand for expressions themselves."""
 
 
 def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
@@ -65,8 +61,8 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
         used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
         parts = (_swept(part, axis.size, evidence) for part in _parts(evidence, axis))
         judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
-        # where no element of any part is in bounds it does not matter which of them there are
-        is_hopeless = all(judge.is_all_out() for judge in judges)
+        # where no element of any part is in bounds it does not matter which of them there are, if they are read
+        is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
@@ -110,8 +106,8 @@ def _outside(indexing: Indexing) -> Outside:
 
 def _why_nothing_is_addressed(access: Access) -> str:
     data = access.data_type
-    if access.op_type == "GatherTree":
-        return "GatherTree follows indices that its inputs hold"
+    if isinstance(data, SequenceType):
+        return "the length of the sequence is not known"
     if not isinstance(data, SymbolicTensor) or data.shape is None:
         return "the rank of data is not known"
     return "the axes that are addressed are not known, or the node breaks its specification"
@@ -119,8 +115,14 @@ def _why_nothing_is_addressed(access: Access) -> str:
 
 def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     """What the elements of the index that address this axis are."""
+    for part in _all_parts(evidence, axis):
+        yield replace(part, exact=False, needs=None, whole=False) if axis.some else part
+
+
+def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     for element in axis.elements:
-        yield Part(Span(element, element), exact=True)
+        if element != axis.indexing.ignored:
+            yield Part(Span(element, element), exact=True)
     if axis.complete:
         return
     indices, trace = evidence.indices, evidence.trace
@@ -189,19 +191,31 @@ class _Judge:
     def run(self) -> _Finding:
         size, part = self.axis.size, self.part
         scope, indexing = self.evidence.scope, self.axis.indexing
-        defined = -size if indexing.from_end and not indexing.negative_note else 0  # in bounds from here on
+        defined = 0 if indexing.negative_note else indexing.first(size)  # in bounds from here on
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
-        is_below = hi is not None and known_lt(hi, size, scope) is True
+        is_below = known_lt(INTEGER_RANGE[DType.INT64][1] if hi is None else hi, size, scope) is True
         if is_above and is_below:
             return _Finding(Kind.PROVED)
-        if part.is_certain and self.is_out():
+        if part.is_certain and self.is_out() and not self.may_ignore():
             return self.violated()
         if part.input:
             return self.of_input(defined, is_above, is_below)
         if part.exact and indexing.negative_note and lo is not None and known_lt(lo, 0, scope) is True:
             return _Finding(Kind.UNDECIDED, None, f"index {lo} is negative, {indexing.negative_note}")
         return self.of_sizes(defined, is_above, is_below)
+
+    def may_ignore(self) -> bool:
+        """Whether an element of the part may be the index that addresses nothing, where it would be out of bounds."""
+        ignored, scope, size = self.axis.indexing.ignored, self.evidence.scope, self.axis.size
+        if ignored is None:
+            return False
+        lo, hi = self.part.span.lo, self.part.span.hi
+        is_past = (lo is not None and known_lt(ignored, lo, scope) is True) or (
+            hi is not None and known_lt(hi, ignored, scope) is True
+        )
+        least = self.axis.indexing.least(size)
+        return not is_past and not (known_le(least, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
         """True when an element of the part is out of bounds in every run that has one."""
@@ -232,7 +246,7 @@ class _Judge:
             if self.may_be_empty:
                 return "every index is out of bounds where indices is not empty: the axis it addresses has length 0"
             return "indices is not empty, the axis it addresses has length 0"
-        allowed = f"[{-size if self.axis.indexing.from_end else 0}, {size - 1}]"
+        allowed = f"[{self.axis.indexing.first(size)}, {size - 1}]"
         if lo is not None and lo == hi:
             return f"index {lo} is outside {allowed}"
         return f"indices in {_shown(self.part.span)} are outside {allowed}"
@@ -244,13 +258,15 @@ class _Judge:
         if needed is None:
             return _Finding(Kind.UNDECIDED, None, self.open_reason())
         elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
-        conditions = list(_sizes(needed.gaps, scope))
+        conditions = list(_sizes(map(self.written, needed.gaps), scope))
         if needed.first is not None:
-            conditions.append(Condition(elements, ">=", simplify(needed.first, scope)))
+            is_wrong = not self.axis.indexing.negative_note  # else it is not defined, and may well be in bounds
+            conditions.append(Condition(elements, ">=", simplify(needed.first, scope), is_wrong))
         if needed.last is not None:
             conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
         shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
-        is_exact = needed.is_exact and self.is_needed(needed.gaps)
+        gaps = [self.written(gap) for gap in needed.gaps]
+        is_exact = needed.is_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
@@ -260,13 +276,28 @@ class _Judge:
         if not is_above:
             if lo is None:
                 return _Finding(Kind.UNDECIDED, None, self.open_reason())
-            gaps.append(lo - defined)
+            gaps.append(self.written(lo - defined))
         if not is_below:
             if hi is None:
                 return _Finding(Kind.UNDECIDED, None, self.open_reason())
-            gaps.append(self.axis.size - 1 - hi)
-        is_exact = self.part.exact and self.is_needed(gaps)
+            gaps.append(self.written(self.axis.size - 1 - hi))
+        is_low_exact = is_above or not self.axis.indexing.negative_note
+        is_exact = self.part.exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)
+
+    def written(self, dim: Dim) -> Dim:
+        """The dim without the symbols that equal an expression in others: a verdict is told in those of the inputs."""
+        causes = self.evidence.causes
+        for _ in range(MAX_WRITING):
+            found = ((name, causes[name].equals) for name in free_symbols(dim) if name in causes)
+            meanings = {name: equal for name, equal in found if equal is not None}
+            if not meanings:
+                break
+            try:
+                dim = substitute(dim, meanings)
+            except ZeroDivisionError:
+                break
+        return dim
 
     def is_needed(self, gaps: Iterable[Dim]) -> bool:
         """True when no gap is negative in the runs where the part has no elements, and so demands nothing."""

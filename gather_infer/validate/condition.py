@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Final
 
@@ -47,14 +47,18 @@ class Condition:
     """`left relation right`, the relation one of `<=`, `>=` and `<`; about elements, for each that is read.
 
     tight   an access is out of bounds wherever it does not hold; False when it is enough, and less may be
+    either  the same in simpler words: it holds exactly where one of these does
     """
 
     left: Dim | Elements
     relation: str
     right: Dim
     tight: bool = True
+    either: tuple[Condition, ...] = ()
 
     def __str__(self) -> str:
+        if self.either:
+            return " or ".join(map(str, self.either))
         return f"{self.left} {self.relation} {self.right}"
 
 
@@ -74,7 +78,7 @@ def joined(conditions: Sequence[Condition]) -> str:
             low, high = (first, other) if first.relation == ">=" else (other, first)
             texts.append(f"{low.right} <= {first.left} < {high.right}")
         else:
-            texts.append(str(first))
+            texts.append(f"({first})" if first.either and len(conditions) > 1 else str(first))
     return " and ".join(texts)
 
 
@@ -89,6 +93,10 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
         return
     if known_le(0, simpler, scope) is True or isinstance(simpler, int):
         return
+    threshold = _threshold(simpler, scope)
+    if threshold is not None:
+        yield threshold
+        return
     for monomial, coefficient in simpler.terms:
         if len(monomial) == 1 and isinstance(monomial[0], Extremum):
             extremum = monomial[0]
@@ -98,6 +106,24 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
                 for operand in extremum.args:
                     yield from at_least_zero(operand * coefficient + rest, scope)
                 return
+    factors = _factors(simpler)
+    if factors is not None:
+        for one, other in (factors, factors[::-1]):
+            if known_lt(0, one, scope) is True:  # one*other >= 0  is  other >= 0              one > 0
+                yield from at_least_zero(other, scope)
+                return
+            if known_lt(one, 0, scope) is True:
+                yield from at_least_zero(-other, scope)
+                return
+        for one, other in (factors, factors[::-1]):
+            if known_le(0, one, scope) is True:  # or else it is 0
+                yield replace(_plain(simpler), either=(*at_least_zero(-one, scope), *at_least_zero(other, scope)))
+                return
+    yield _plain(simpler)
+
+
+def _plain(simpler: Expr) -> Condition:
+    """That `simpler >= 0`, with what is subtracted on the other side."""
     constant = 0
     coefficients: list[tuple[Dim, int]] = []
     for monomial, coefficient in simpler.terms:
@@ -119,9 +145,59 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
         else:
             right = right + factor * (coefficient // divisor)
     if left == 0:
-        yield Condition(right, ">=", -constant)
-    else:
-        yield Condition(left, "<=", right + constant)
+        return Condition(right, ">=", -constant)
+    return Condition(left, "<=", right + constant)
+
+
+def _factors(dim: Expr) -> tuple[Dim, Dim] | None:
+    """Two dims whose product has the sign of `dim`, for a*x*y + b*x + c*y + d with a*d == b*c; None for all others."""
+    products = [(monomial, a) for monomial, a in dim.terms if len(monomial) == 2]
+    if len(products) != 1 or any(len(monomial) > 2 for monomial, _ in dim.terms):
+        return None
+    ((first, second), a) = products[0]
+    alone = {monomial: coefficient for monomial, coefficient in dim.terms if len(monomial) < 2}
+    b, c, d = (alone.pop(key, 0) for key in ((first,), (second,), ()))
+    if alone or first == second or a * d != b * c:
+        return None
+    x, y = first * a + c, second * a + b
+    return (x, y) if a > 0 else (-x, y)
+
+
+def _threshold(dim: Expr, scope: Scope) -> Condition | None:
+    """`seq <= 62` or `seq >= 3` for a dim of one symbol that is not linear in it; None where it is no such thing."""
+    names = sorted(dim.symbols)
+    if len(names) != 1 or all(monomial in ((), (symbol(names[0]),)) for monomial, _ in dim.terms):
+        return None
+    name = names[0]
+    bounds = scope.bounds(symbol(name))
+    least = bounds.lo or 0
+    tried = [least + step for step in (*range(4), *(2**power for power in range(2, 24)))]
+    tried = [x for x in tried if bounds.hi is None or x <= bounds.hi]
+    holds = [_holds(dim, name, x) for x in tried]
+    if None in holds or holds[0] == holds[-1]:
+        return None
+    at = holds.index(holds[-1])
+    before, after = tried[at - 1], tried[at]
+    while after - before > 1:
+        middle = (before + after) // 2
+        answer = _holds(dim, name, middle)
+        if answer is None:
+            return None
+        before, after = (middle, after) if answer == holds[0] else (before, middle)
+    below, above = scope.child(), scope.child()
+    below.require(before - symbol(name))
+    above.require(symbol(name) - after)
+    inside, outside = (below, above) if holds[0] else (above, below)
+    if known_le(0, dim, inside) is not True or known_lt(dim, 0, outside) is not True:
+        return None
+    return Condition(symbol(name), "<=", before) if holds[0] else Condition(symbol(name), ">=", after)
+
+
+def _holds(dim: Expr, name: str, size: int) -> bool | None:
+    try:
+        return evaluate(dim, {name: size}) >= 0
+    except ZeroDivisionError:
+        return None
 
 
 def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, ...]:

@@ -21,7 +21,6 @@ from gather_infer.model.given import GivenModel
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, Span, SymbolicTensor
-from gather_infer.validate.bounds import verdicts
 from gather_infer.validate.claims import (
     Claim,
     claims_of,
@@ -32,6 +31,7 @@ from gather_infer.validate.claims import (
     scope_with,
 )
 from gather_infer.validate.condition import Condition, Elements, follows
+from gather_infer.validate.supposed import verdicts
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 
@@ -100,7 +100,7 @@ def contract(
     found   the verdicts on its accesses, if there are any yet
     rules   those that the inference was given; the model may be inferred once more
     """
-    return _Making(inference, verdicts(inference) if found is None else found, rules).result()
+    return _Making(inference, verdicts(inference, rules=rules) if found is None else found, rules).result()
 
 
 class _Making:
@@ -179,7 +179,7 @@ class _Making:
             shapes.setdefault(spec.name, list(spec.shape or ()))[axis] = symbol(spec.axis(axis))
         freed = infer_again(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
         names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
-        demands = claims_of(freed, verdicts(freed), self.symbols | names)
+        demands = claims_of(freed, verdicts(freed, rules=self.rules), self.symbols | names)
         where = scope_with(freed.declared, [claim for claim in demands if claim.tight])
         return [_equal(spec, axis, dim, demands, where) for spec, axis, dim in stated], said
 

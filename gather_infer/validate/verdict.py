@@ -83,7 +83,9 @@ class Verdict:
                 return None
             case Kind.VIOLATED:
                 severity = Severity.ERROR if self.outside is Outside.FAILS else Severity.WARNING
-                return diagnostic("GI301", self.reason, where, detail=(place, *goes_on), severity=severity)
+                reached = access.evidence is None or access.evidence.is_always_reached
+                taken = () if reached else ("when taken: not every run comes to the node",)
+                return diagnostic("GI301", self.reason, where, detail=(place, *taken, *goes_on), severity=severity)
             case Kind.CONDITIONAL:
                 past = (f"{self.example} is past the end",) if self.witness and self.tight else ()
                 how = "in bounds only" if self.tight else "surely in bounds"

@@ -19,7 +19,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from gather_infer import Inference, OpCall, RuleSet, infer
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import DType, Span, SymbolicTensor
-from gather_infer.validate import Condition, Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Condition, Elements, Kind, Verdict, bounds, verdicts
 from gather_infer.validate.condition import difference
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime, compare
@@ -725,8 +725,8 @@ def test_columns_that_are_picked_are_not_told_apart(pick: str) -> None:
     Runtime(proto).run({**feeds, "j": np.array([0, 1])})
     with pytest.raises(InvalidArgument, match="invalid index found"):
         Runtime(proto).run({**feeds, "j": np.array([0, 0])})
-    for verdict in verdicts(infer(proto))[-2:]:
-        assert verdict.kind is Kind.UNDECIDED
+    for access in infer(proto).accesses[-2:]:
+        assert bounds.verdict(access).kind is Kind.UNDECIDED
 
 
 COLUMNS = {
@@ -766,7 +766,7 @@ def test_what_is_demanded_of_a_column(name: str) -> None:
     """All of it is met wherever onnxruntime passes; where no access is undecided it passes wherever all is met."""
     nodes, said = COLUMNS[name]
     proto = model(f"(float[9, 7] table, int64[2, 2] v) => (y) {{ {COLUMNS_HEAD} {nodes} y = GatherND(table, i) }}")
-    found = verdicts(infer(proto))[-2:]
+    found = [bounds.verdict(access) for access in infer(proto).accesses[-2:]]
     assert "; ".join(verdict.condition or str(verdict.kind) for verdict in found) == said
     assert [verdict.access.axis for verdict in found] == [0, 1]
     runtime, seen = Runtime(proto), set()

@@ -14,10 +14,8 @@ from gather_infer.validate.condition import minimal
 from tests.validate.access_models import by_node
 
 COMPUTED = {
-    # fixture: the nodes whose indices are computed from data: sums of a mask, or the graph of each node
-    "gnn-torchscript": ["/ScatterElements_6"],
+    # fixture: the nodes whose indices are computed from data: sums of a mask
     "wav2vec2-dynamo": ["node_ScatterND_107"],
-    "wav2vec2-torchscript": ["/wav2vec2/wav2vec2/ScatterND"],
 }
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*.onnx"))
 DOMAINS = '"": 17, "ai.onnx.ml": 3, "com.microsoft": 1, "openvino.opset8": 1, "openvino.opset7": 1'
@@ -387,24 +385,6 @@ def test_a_declared_bound_proves() -> None:
 
 
 UNDECIDED = {
-    "limited after it may have wrapped": (
-        "float[9] x, int64[N] i",
-        "a = Max (i, zero) b = Cast <to = 6> (a) c = Min (b, m) y = Gather (x, c)",
-        f"{ZERO}, int32 m = {{8}}",
-        "indices are computed from data; indices in [-2147483648, 8], the axis has 9 rows",
-    ),
-    "limited after a sum that may have wrapped": (
-        "float[9] x, int64[N] i",
-        "a = Add (i, one) c = Min (a, m) y = Gather (x, c)",
-        f"{ONE}, int64 m = {{8}}",
-        "indices are computed from data; indices in [..., 8], the axis has 9 rows",
-    ),
-    "uint64 that may have wrapped": (
-        "float[9] x, uint64[N] i",
-        "a = Cast <to = 7> (i) c = Min (a, m) y = Gather (x, c)",
-        "int64 m = {8}",
-        "indices are computed from data; indices in [..., 8], the axis has 9 rows",
-    ),
     "a logarithm of 0": (
         "float[32] x, int64[N] d",
         BUCKETS,
@@ -458,6 +438,42 @@ def test_undecided(case: str) -> None:
     *model, reason = UNDECIDED[case]
     found = last(*model)
     assert (found.kind, found.reason) == (Kind.UNDECIDED, reason)
+
+
+GUESSED = {
+    # id: (inputs, body, constants, condition)
+    "limited after it may have wrapped": (
+        "float[9] x, int64[N] i",
+        "a = Max (i, zero) b = Cast <to = 6> (a) c = Min (b, m) y = Gather (x, c)",
+        f"{ZERO}, int32 m = {{8}}",
+        "0 <= i < 9",
+    ),
+    "limited after a sum that may have wrapped": (
+        "float[9] x, int64[N] i",
+        "a = Add (i, one) c = Min (a, m) y = Gather (x, c)",
+        f"{ONE}, int64 m = {{8}}",
+        "0 <= i < 9",
+    ),
+    "uint64 that may have wrapped": (
+        "float[9] x, uint64[N] i",
+        "a = Cast <to = 7> (i) c = Min (a, m) y = Gather (x, c)",
+        "int64 m = {8}",
+        "0 <= i < 9",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GUESSED)
+def test_what_is_guessed(case: str) -> None:
+    *model, condition = GUESSED[case]
+    found = last(*model)
+    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, condition, False)
+
+
+@pytest.mark.parametrize("body", ["k = Add (i, j)", "k = Add (i, i)", "k = Mul (i, j)", "k = Mul (i, i)"])
+def test_what_has_no_natural_range_stays_open(body: str) -> None:
+    """Which of two inputs that count alike has which share of the axis would be made up."""
+    assert last("float[9] x, int64[N] i, int64[N] j", f"{body} y = Gather (x, k)").kind is Kind.UNDECIDED
 
 
 def test_what_is_enough_is_a_condition_that_is_not_tight() -> None:

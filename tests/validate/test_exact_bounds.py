@@ -589,8 +589,8 @@ DETAILS = {
     ),
     "a tree": (
         "int64[T, B, K] x, int64[T, B, K] i, int64[B] l, int64 e", "y = openvino.GatherTree (x, i, l, e)", ONE, "note",
-        "it is not known whether every index is in bounds: GatherTree follows indices that its inputs hold",
-        ("data x: int64[T, B, K]",),
+        "in bounds only for 0 <= i < K: those of its elements that are read are indices, the axis has K rows",
+        ("data x: int64[T, B, K], axis 2", "i = K is past the end"),
     ),
 }  # fmt: skip
 

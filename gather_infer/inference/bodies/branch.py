@@ -49,8 +49,13 @@ def branch(
             context.scope = scope if taken is branch else scope.child()
             if negative is not None and not isinstance(taken, bool):
                 context.scope.require(-negative - 1 if branch else negative)
-            results[branch], _ = walk_body(walker, body, (), inside(place, call, name), frame)
-        if taken is not branch:
+            results[branch], inner = walk_body(walker, body, (), inside(place, call, name), frame)
+        if taken is branch:
+            for name, output in zip(call.output, body.output, strict=True):
+                trace = inner.trace(output.name)
+                if name and trace is not None:
+                    frame.traces[name] = trace
+        else:
             walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
             note_branch(walker, mark)
     if isinstance(taken, bool):

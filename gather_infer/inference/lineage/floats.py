@@ -147,9 +147,15 @@ def _quotient(span: Span, scope: Scope) -> Quotient | None:
     return Quotient(span, 1, span.hi)
 
 
-def positive(value: Value | None) -> float | None:
-    """The one element of a tensor, when it is a number > 0."""
+def number_of(value: Value | None) -> float | None:
+    """The one element of a tensor, when it is a finite number."""
     number = value.only_element if isinstance(value, SymbolicTensor) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
-    return float(number) if 0 < number < math.inf else None
+    return float(number) if -math.inf < number < math.inf else None
+
+
+def positive(value: Value | None) -> float | None:
+    """The one element of a tensor, when it is a number > 0."""
+    number = number_of(value)
+    return number if number is not None and number > 0 else None

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from onnx import NodeProto
 
 from gather_infer import spans
 from gather_infer.inference.lineage import counts, floats, growth
 from gather_infer.inference.lineage.trace import Limit, Part, Test, Trace, one_element, part_of
 from gather_infer.rules import Context, Traits
-from gather_infer.symbolic import Dim, Scope, known_le
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_eq, known_le, product
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
 if TYPE_CHECKING:
     from gather_infer.inference.frame import Frame
+
+TABLE_LIMIT: Final = 65536
+"""Elements of a constant that is looked at as a whole."""
 
 MAX_PARTS: Final = 8
 """Parts of a trace; a tensor with more is not followed."""
@@ -49,6 +53,7 @@ class Visit:
     frame: Frame
     scope: Scope
     result: SymbolicTensor
+    load: Callable[[str, Frame], np.ndarray[Any, Any] | None]
 
     def tensor(self, index: int) -> SymbolicTensor:
         value = self.inputs[index] if index < len(self.inputs) else None
@@ -65,6 +70,14 @@ class Visit:
     def number(self, index: int) -> Dim | None:
         """The one element of an integer input, None when it is not known."""
         return one_element(self.tensor(index))
+
+    def numbers(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The elements of a constant, of up to `TABLE_LIMIT`."""
+        tensor = self.tensor(index)
+        size = None if tensor.shape is None else product(tensor.shape)
+        if not isinstance(size, int) or size > TABLE_LIMIT:
+            return None
+        return self.load(self.node.input[index], self.frame)
 
     def attribute(self, name: str, default: int) -> int:
         return next((int(a.i) for a in self.node.attribute if a.name == name), default)
@@ -90,6 +103,7 @@ def follow(
     outputs: Sequence[str],
     frame: Frame,
     context: Context,
+    load: Callable[[str, Frame], np.ndarray[Any, Any] | None],
 ) -> None:
     """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
     scope = context.scope
@@ -112,7 +126,7 @@ def follow(
         return
     if result.dtype is DType.BOOL:
         if own in _TESTING:
-            _test(Visit(node, inputs, frame, scope, result))
+            _test(Visit(node, inputs, frame, scope, result, load))
         return
     if own == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
         source = inputs[0]
@@ -121,13 +135,16 @@ def follow(
         if span is not None:
             sharpen(outputs[0], span, frame)
         return
-    visit = Visit(node, inputs, frame, scope, result)
+    visit = Visit(node, inputs, frame, scope, result, load)
     if own == "Split":
         _split(visit, outputs)
         return
     trace_of = _TRACES.get(own)
     if trace_of is not None:
-        found = trace_of(visit)
+        try:
+            found = trace_of(visit)
+        except DimTooLarge:
+            return
     elif moves is None:
         return
     else:
@@ -225,7 +242,9 @@ def _sliced(visit: Visit) -> Trace | None:
     trace = visit.trace(0)
     if visit.tensor(0).shape is not None and visit.tensor(0).shape == visit.result.shape:
         return _moved(visit)  # all of it, in whatever order
-    if trace is None or trace.axis is None:
+    if trace is None:
+        return _progression(visit)
+    if trace.axis is None:
         return _some(trace)
     start, end, axis = visit.number(1), visit.number(2), visit.number(3)
     stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
@@ -237,6 +256,24 @@ def _sliced(visit: Visit) -> Trace | None:
         return replace(trace, parts=tuple(rows))
     parts = trace.parts[start:end]
     return Trace(parts, trace.axis) if parts else None
+
+
+def _progression(visit: Visit) -> Trace | None:
+    """A slice of a constant that rises, or falls, in equal steps along its axis, as positions do."""
+    start, axis = visit.number(1), visit.number(3) if len(visit.inputs) > 3 else 0
+    stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
+    shape = visit.result.shape
+    if start is None or not isinstance(axis, int) or stride != 1 or not shape or not -len(shape) <= axis < len(shape):
+        return None
+    numbers = visit.numbers(0)
+    if numbers is None or numbers.size == 0 or known_le(0, start, visit.scope) is not True:
+        return None
+    rows = np.moveaxis(numbers, axis, -1).reshape(-1, numbers.shape[axis])
+    first, step = int(rows[0, 0]), int(rows[0, 1]) - int(rows[0, 0]) if rows.shape[1] > 1 else 0
+    if max(abs(first), abs(step)) > spans.HUGE or not (rows == first + step * np.arange(rows.shape[1])).all():
+        return None
+    ends = (first + step * start, first + step * (start + shape[axis] - 1))
+    return Trace((Part(Span(*(ends if step >= 0 else ends[::-1])), exact=True),))
 
 
 def _split(visit: Visit, outputs: Sequence[str]) -> None:
@@ -331,6 +368,43 @@ def _added(visit: Visit) -> Trace | None:
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
         return Trace(parts, trace.axis if visit.tensor(x).rank == visit.result.rank else None)
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
+    return _outer(visit)
+
+
+def _outer(visit: Visit) -> Trace | None:
+    """The sum, or difference, of each element of one tensor with each of another: so of their ends as well."""
+    shapes = [visit.tensor(i).shape for i in (0, 1)]
+    parts = [visit.parts(i) for i in (0, 1)]
+    if shapes[0] is None or shapes[1] is None or any(len(own) != 1 or not own[0].exact for own in parts):
+        return None
+    if any(1 not in pair for pair in zip(reversed(shapes[0]), reversed(shapes[1]), strict=False)):
+        return None
+    (x,), (y,) = parts
+    combined = (spans.add if visit.node.op_type == "Add" else spans.sub)(x.span, y.span, visit.scope)
+    span = _fitting(visit, combined)
+    needs = None if x.needs is None or y.needs is None else (*x.needs, *y.needs)
+    return Trace((Part(span, exact=span == combined and _is_closed(span), needs=needs),))
+
+
+def _is_closed(span: Span) -> bool:
+    return span.lo is not None and span.hi is not None
+
+
+def _scaled(visit: Visit) -> Trace | None:
+    """x * d, for the ends of x and a number d >= 0."""
+    for x, d in ((0, 1), (1, 0)):
+        number, parts = visit.number(d), visit.parts(x)
+        if number is None or known_le(0, number, visit.scope) is not True or len(parts) != 1 or not parts[0].exact:
+            continue
+        lo, hi = parts[0].span.lo, parts[0].span.hi
+        if lo is None or hi is None:
+            return None
+        try:
+            scaled = Span(lo * number, hi * number)
+        except DimTooLarge:
+            return None
+        span = _fitting(visit, scaled)
+        return Trace((Part(span, exact=span == scaled, needs=parts[0].needs),))
     return None
 
 
@@ -394,8 +468,17 @@ def _limited(visit: Visit) -> Trace | None:
         if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
             parts.append(_bounded(part, span))
             continue
-        parts.append(replace(part, span=span, limits=(*part.limits, *limits)))
+        is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
+        span = span if is_cut else part.span
+        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
     return Trace(tuple(parts))
+
+
+def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:
+    """Whether no number of the span is past a limit."""
+    if limit.is_upper:
+        return span.hi is not None and known_le(span.hi, limit.end, scope) is True
+    return span.lo is not None and known_le(limit.end, span.lo, scope) is True
 
 
 def _range(visit: Visit) -> Trace | None:
@@ -411,7 +494,9 @@ def _non_zero(visit: Visit) -> Trace | None:
     shape = visit.tensor(0).shape
     if shape is None or not shape or len(shape) > MAX_PARTS:
         return None
-    return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=0)
+    found = visit.result.shape
+    is_all = found is not None and known_eq(found[1], product(shape), visit.scope) is True
+    return Trace(tuple(Part(Span(0, size - 1), exact=is_all) for size in shape), axis=0)
 
 
 def _boxes(visit: Visit) -> Trace | None:
@@ -533,6 +618,7 @@ def _wrapped(visit: Visit, test: Test, below: int, above: int) -> Trace | None:
 _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
     **dict.fromkeys(("Expand", "Tile"), _repeated),
     **dict.fromkeys(("Add", "Sub"), _added),
+    "Mul": _scaled,
     **dict.fromkeys(("Clip", "Min", "Max"), _limited),
     "Identity": _same,
     "Transpose": _transposed,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import NodeProto
 
 from gather_infer import spans
-from gather_infer.inference.lineage.floats import FLOAT_TYPES, positive
+from gather_infer.inference.lineage.floats import FLOAT_TYPES, number_of, positive
 from gather_infer.symbolic import Scope
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
@@ -81,6 +81,9 @@ def _step(
     if op_type in ("Log", "Identity"):
         return Operation(op_type, dtype)
     other = inputs[1 - at] if len(inputs) == 2 else None
+    if op_type == "Add" and dtype in FLOAT_TYPES:
+        term = number_of(other)
+        return None if term is None else Operation(op_type, dtype, term)
     if op_type in ("Mul", "Div"):
         factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
         return None if factor is None else Operation(op_type, dtype, factor)
@@ -130,6 +133,8 @@ def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:
             if lo <= 0 or hi <= 0:
                 return None
             lo, hi = math.log(lo), math.log(hi)
+        case "Add":
+            lo, hi = lo + number, hi + number
     if max(-lo, hi) > _LARGEST_FLOAT:
         return None
     return lo - _ERROR * (1 + abs(lo)), hi + _ERROR * (1 + abs(hi))

@@ -84,7 +84,9 @@ def one_element(tensor: SymbolicTensor) -> Dim | None:
 
 def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:
     """What the facts of a tensor say of all its elements."""
-    return Part(spans.span_of(tensor, scope), exact=one_element(tensor) is not None)
+    values = tensor.values
+    is_known = tensor.dtype is not None and tensor.dtype.is_integer and values is not None and None not in values.flat
+    return Part(spans.span_of(tensor, scope), exact=is_known)
 
 
 def of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Trace:

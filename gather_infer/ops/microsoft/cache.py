@@ -6,6 +6,7 @@ before the step, T the total length after it, E the head size, D a hidden size.
 
 from __future__ import annotations
 
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.attention import (
     UNKNOWN,
@@ -26,6 +27,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_divisible,
     require_rank,
 )
+from gather_infer.ops.vocabulary.indices import address_nothing, check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_le, maximum
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -81,7 +83,7 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
     "q_norm_weight?:T k_norm_weight?:T -> output:T present_key?:C present_value?:C output_qk?:T",
     GROUPED + " causal:int k_quant_type:string kv_cache_bit_width:int local_window_size:int qk_norm_epsilon:float "
     "qk_output:int sliding_window_cache:int smooth_softmax:int softcap:float v_quant_type:string",
-    T=MODEL_FLOATS, C=MODEL_FLOATS | QUANTIZED_CACHE,
+    addresses={5: 3, 9: 7}, T=MODEL_FLOATS, C=MODEL_FLOATS | QUANTIZED_CACHE,
 )  # fmt: skip
 def group_query_attention(op: OpCall) -> Inferred:
     """Attention of groups of query heads over a cache.
@@ -89,9 +91,10 @@ def group_query_attention(op: OpCall) -> Inferred:
     query                  [B, S, Hq*E], or without key and value [B, S, (Hq + 2*Hk)*E]
     key, value             [B, L, Hk*E]
     past_key, past_value   [B, Hk, P, E]; half as wide where a byte holds two numbers
-    seqlens_k              [B]
+    seqlens_k              [B], the place of the last key in the present ones
     total_sequence_length  T, one element
     cos_cache, sin_cache   [positions, E/2 or less], positions >= T
+    position_ids           [B, S], rows of these
     output                 [B, S, Hq*E]
     present_key, _value    [B, Hk, max(P, T), E]; P for T with sliding_window_cache
     output_qk              [B, Hq, S, T]
@@ -111,7 +114,24 @@ def group_query_attention(op: OpCall) -> Inferred:
     width = e if past[3] is None else past[3]
     dtype = cached if has_past else op.tensor(0).dtype
     state = SymbolicTensor(dtype, (b, hk, t if present is None else present, width))
+    if op.attr("sliding_window_cache", 0):
+        address_nothing(op, 5)  # older keys have left the cache: the place is counted from the first of all
+    else:
+        _address(op, 5, present if present is not None else t, describe(state, "present_key"), axis=2)
+    cache = op.optional_tensor(7)
+    if cache is None or not op.attr("do_rotary", 0):
+        address_nothing(op, 9)
+    elif cache.shape is not None:
+        _address(op, 9, cache.shape[0], describe(cache, "cos_cache"), axis=0)
     return [(b, s, hq * e), state, state, (b, hq, s, t)]
+
+
+def _address(op: OpCall, position: int, size: Dim, data: str, *, axis: int) -> None:
+    if op.has(position):
+        check_bounds(
+            op, op.tensor(position), known_numbers(op, position), size, Indexing(from_end=False),
+            axis=axis, data=data, position=position,
+        )  # fmt: skip
 
 
 def _past(op: OpCall, hk: int, b: Dim | None, e: Dim | None) -> tuple[PartialShape, DType | None]:

@@ -7,6 +7,7 @@ from gather_infer.ops.microsoft.signature import ALL_TYPES, FLOATS, IEEE_FLOATS,
 from gather_infer.ops.onnx.expand import arange
 from gather_infer.ops.onnx.pad import pad
 from gather_infer.ops.onnx.reshape import unsqueeze
+from gather_infer.ops.onnx.vision import check_images
 from gather_infer.ops.vocabulary.guards import (
     fill,
     known_value,
@@ -61,10 +62,11 @@ def grid_sample(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "CropAndResize", "X:T1 rois:T1 batch_indices:int32 crop_size:int32 -> Y:T1",
-    "extrapolation_value:float mode:string", T1=IEEE_FLOATS,
+    "extrapolation_value:float mode:string", addresses={2: 0}, T1=IEEE_FLOATS,
 )  # fmt: skip
 def crop_and_resize(op: OpCall) -> Inferred:
-    """X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] -> [R, C, crop_size[0], crop_size[1]]"""
+    """X [N, C, H, W], rois [R, 4], batch_indices [R] below N, crop_size [2] -> [R, C, crop_size[0], crop_size[1]]"""
+    check_images(op, op.tensor(0), 2)
     x, rois = require_rank(op.tensor(0).shape, 4, "X"), require_rank(op.tensor(1).shape, 2, "rois")
     indices = require_rank(op.tensor(2).shape, 1, "batch_indices")
     sizes = elements_of(op.tensor(3), "crop_size")

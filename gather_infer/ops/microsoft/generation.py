@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.attention import agree, dim_at, shape_of
 from gather_infer.ops.microsoft.matmul import size_attribute
 from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, Inferred, contrib
 from gather_infer.ops.vocabulary.elementwise import same_shape
 from gather_infer.ops.vocabulary.guards import fill, known_value, merge_shape, require_rank
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
@@ -119,13 +121,20 @@ def _greedy(op: OpCall) -> Shape:
     return (b, _positive(op, 1, "max_length"))
 
 
-@contrib(rules, "NGramRepeatBlock", "input_ids:int64 scores:float32 -> scores_out:float32", "ngram_size:int!")
+@contrib(
+    rules, "NGramRepeatBlock", "input_ids:int64 scores:float32 -> scores_out:float32", "ngram_size:int!",
+    addresses={0: 1},
+)  # fmt: skip
 def n_gram_repeat_block(op: OpCall) -> Inferred:
-    """input_ids [B, S], scores [B, vocabulary] -> shape of scores"""
+    """input_ids [B, S], those behind a repeated n-gram from 0 below V; scores [B, V] -> shape of scores"""
     size_attribute(op, "ngram_size")
     ids, scores = require_rank(op.tensor(0).shape, 2, "input_ids"), require_rank(op.tensor(1).shape, 2, "scores")
     if scores is None:
         return [None]
+    check_bounds(
+        op, op.tensor(0), known_numbers(op, 0), scores[1], Indexing(from_end=False),
+        axis=1, data=describe(op.tensor(1), "scores"), position=0, some=True,
+    )  # fmt: skip
     b = agree(op, scores[0], dim_at(ids, 0), "the batch of scores and input_ids")
     return [fill(op, (b, scores[1]), "the shape of scores is not known")]
 

@@ -5,6 +5,7 @@ Letters: B the batch, N the heads, S the length, E the head size.
 
 from __future__ import annotations
 
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.attention import agree, dim_at, require_at_most, shape_of
 from gather_infer.ops.microsoft.matmul import size_attribute
@@ -18,6 +19,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_rank,
     require_shape,
 )
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, product
@@ -29,12 +31,12 @@ ROTARY = "interleaved:int is_packed_batching:int num_heads:int rotary_embedding_
 TABLES = "input:T position_ids:int64 cos_cache:T sin_cache:T -> output:T"
 
 
-@contrib(rules, "RotaryEmbedding", TABLES, ROTARY, T=MODEL_FLOATS)
+@contrib(rules, "RotaryEmbedding", TABLES, ROTARY, addresses={1: 2}, T=MODEL_FLOATS)
 def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     """The result has the shape of input.
 
     input                 [B, S, N*E], or [B, N, S, E]
-    position_ids          [B, S], or [1]: the first position
+    position_ids          [B, S], or [1]: the first position; from 0 on, and no position is past the caches
     cos_cache, sin_cache  [positions, E/2 or half of rotary_embedding_dim], positions >= S
     """
     x = _rotated(op)
@@ -42,19 +44,26 @@ def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     if positions is not None and len(positions) not in (0, 1, 2):
         raise SpecViolation(f"position_ids must have a rank of 0 to 2, has rank {len(positions)}")
     if x is None or positions is None or len(positions) < 2:
+        if x is not None and positions == (1,):
+            _address(op, x[-2])
         return [x]
+    _address(op, 1)
     at = len(x) - 2
     b, s = require_shape(op, positions, (x[0], x[at]), "position_ids")
     return [(b, *x[1:at], s, *x[at + 1 :])]
 
 
-@contrib(rules, "MRotaryEmbedding", TABLES, ROTARY + " mrope_layout:int mrope_section:ints!", T=MODEL_FLOATS)
+@contrib(
+    rules, "MRotaryEmbedding", TABLES, ROTARY + " mrope_layout:int mrope_section:ints!", addresses={1: 2},
+    T=MODEL_FLOATS,
+)  # fmt: skip
 def multimodal_rotary_embedding(op: OpCall) -> Inferred:
     """As RotaryEmbedding, with three positions for each element: position_ids [3, B, S]"""
     x = _rotated(op)
     if len(op.attr("mrope_section")) != 3:
         raise SpecViolation(f"mrope_section must have 3 elements, has {len(op.attr('mrope_section'))}")
     positions = require_rank(op.tensor(1).shape, 3, "position_ids")
+    _address(op, 1)
     if x is None or positions is None:
         return [x]
     at = len(x) - 2
@@ -84,6 +93,16 @@ def _rotated(op: OpCall) -> Shape | None:
     if rotated is not None and width is not None:
         op.require_equal(width * 2, rotated, "twice the width of cos_cache and the rotated size")
     return x
+
+
+def _address(op: OpCall, length: Dim) -> None:
+    """Every position, and the `length - 1` behind it, has a row in cos_cache."""
+    cache = op.tensor(2)
+    if cache.shape is not None:
+        check_bounds(
+            op, op.tensor(1), known_numbers(op, 1), cache.shape[0] - length + 1, Indexing(from_end=False),
+            axis=0, data=describe(cache, "cos_cache"),
+        )  # fmt: skip
 
 
 @contrib(

@@ -6,6 +6,9 @@ value, P the length of the past, E and Ev the head sizes of query and key, and o
 
 from __future__ import annotations
 
+from typing import Final
+
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import (
     PartialShape,
@@ -18,11 +21,15 @@ from gather_infer.ops.vocabulary.guards import (
     require_same_dtype,
     require_shape,
 )
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
+
+ANY_PLACE: Final = 2**63
+"""More places than an index can tell apart: in a circle each is one, but none is negative."""
 
 
 def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> PartialShape:
@@ -169,13 +176,13 @@ def _check_update_rule(rule: str, has_decay: bool, has_beta: bool) -> None:
             raise SpecViolation(f"update_rule = {rule!r} takes no {name}", "GI107")
 
 
-@rules.rule("RotaryEmbedding", since=23)
+@rules.rule("RotaryEmbedding", since=23, addresses={3: 1})
 def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__RotaryEmbedding.html
 
     X                     [B, H, S, E], or [B, S, H*E] with num_heads
     cos_cache, sin_cache  [positions, R/2] with position_ids, else [B, S, R/2]; R is rotary_embedding_dim or else E
-    position_ids          [B, S]
+    position_ids          [B, S], from 0 to positions - 1
     result                shape of X
     """
     x, cos, sin, positions = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
@@ -198,16 +205,19 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
         if positions.dtype not in (None, DType.INT64):
             raise SpecViolation(f"position_ids must be int64, is {positions.dtype}", "GI211")
         require_shape(op, positions.shape, (b, s), "position_ids")
+        if cos.shape is not None:
+            check_bounds(op, positions, known_numbers(op, 3), cos.shape[0], Indexing(from_end=False),
+                         axis=0, data=describe(cos, "cos_cache"), position=3)  # fmt: skip
     return [SymbolicTensor(dtype, x.shape)]
 
 
-@rules.rule("TensorScatter", since=24)
+@rules.rule("TensorScatter", since=24, addresses={2: 0})
 def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__TensorScatter.html
 
     past_cache     [B, ..., L, ...], L at axis, which is not 0
     update         [B, ..., S, ...], S at axis, S <= L in mode linear; the other dims as in past_cache
-    write_indices  [B]
+    write_indices  [B], from 0 to L - S in mode linear
     result         shape of past_cache
     """
     cache, update, positions = op.tensor(0), op.tensor(1), op.optional_tensor(2)
@@ -235,4 +245,8 @@ def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
     if positions is not None:
         (b,) = require_shape(op, positions.shape, shape[:1], "write_indices")
         shape = (b, *shape[1:])
+        if update.shape is not None:
+            places = shape[axis] - update.shape[axis] + 1 if mode == "linear" else ANY_PLACE
+            check_bounds(op, positions, known_numbers(op, 2), places, Indexing(from_end=False),
+                         axis=axis, data=describe(cache, "past_cache"), position=2)  # fmt: skip
     return [SymbolicTensor(dtype, shape)]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_same_dtype, require_shape
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor
 
 rules = RuleSet("")
+
+LABELS: Final = Indexing(from_end=False, negative_note="which labels must not be; onnxruntime counts from the end")
 
 
 def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[SymbolicTensor, Shape | None]:
     """The loss, and the shape of the scores with what the labels and weights tell about it.
 
     scores   [N, C, d1, ..., dk]
-    labels   [N, d1, ..., dk]
+    labels   [N, d1, ..., dk], from 0 to C - 1, or the attribute ignore_index
     weights  [C]
     loss     [N, d1, ..., dk] for reduction none, else a scalar
 
@@ -27,6 +34,10 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
         raise SpecViolation(f"reduction = {reduction!r} is not one of none, sum, mean")
     require_min_rank(x.shape, 2, scores)
     require_min_rank(target.shape, 1, labels)
+    if x.shape is not None:
+        ignored = op.attr("ignore_index")
+        check_bounds(op, target, known_numbers(op, 1), x.shape[1], replace(LABELS, ignored=ignored),
+                     axis=1, data=describe(x, scores))  # fmt: skip
     weight_shape = None if weight is None else require_rank(weight.shape, 1, weights)
     shape, each = x.shape, target.shape
     if shape is not None:
@@ -38,13 +49,13 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
     return SymbolicTensor(dtype, each if reduction == "none" else ()), shape
 
 
-@rules.rule("NegativeLogLikelihoodLoss", since=12)
+@rules.rule("NegativeLogLikelihoodLoss", since=12, addresses={1: 0})
 def negative_log_likelihood_loss(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html"""
     return [class_loss(op, "input", "target", "weight")[0]]
 
 
-@rules.rule("SoftmaxCrossEntropyLoss", since=12)
+@rules.rule("SoftmaxCrossEntropyLoss", since=12, addresses={1: 0})
 def softmax_cross_entropy_loss(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__SoftmaxCrossEntropyLoss.html
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_shape, unknown_dims
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.windows import (
     auto_pad,
     count_pool_ceil,
@@ -100,14 +102,25 @@ def global_pool(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))]
 
 
-@rules.rule("MaxUnpool", since=9)
+@rules.rule("MaxUnpool", since=9, addresses={1: 0})
 def max_unpool(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__MaxUnpool.html
 
     X, I          [N, C, D1, ..., Dn]
     output_shape  [n + 2], all dims of the result
     result        [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads without output_shape
+
+    An index counts the elements of the whole result.
     """
+    shape = _unpooled(op)
+    indices = op.tensor(1)
+    check_bounds(op, indices, known_numbers(op, 1), product(shape), Indexing(from_end=False),
+                 axis=None, data=describe(SymbolicTensor(op.tensor(0).dtype, shape), "the result"))  # fmt: skip
+    return [SymbolicTensor(op.tensor(0).dtype, shape)]
+
+
+def _unpooled(op: OpCall) -> Shape:
+    """The shape of what MaxUnpool gives."""
     x, indices, wanted = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     require_min_rank(x.shape, 3, "X")
     kernel = kernel_shape(op, None)
@@ -121,15 +134,15 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
     elif indices.shape is not None:
         shape = require_rank(indices.shape, len(kernel) + 2, "I, as kernel_shape says,")
     if wanted is not None:
-        return [SymbolicTensor(x.dtype, _wanted_shape(op, wanted, len(kernel) + 2, shape))]
+        return _wanted_shape(op, wanted, len(kernel) + 2, shape)
     if shape is None:
-        return [SymbolicTensor(x.dtype, unknown_dims(op, len(kernel) + 2, "the shape of X is not known"))]
+        return tuple(unknown_dims(op, len(kernel) + 2, "the shape of X is not known"))
     spatial: list[Dim] = []
     for size, window in zip(shape[2:], slides, strict=True):
         length = window.stride * (size - 1) + window.extent - window.begin - window.end
         op.imply(length)
         spatial.append(length)
-    return [SymbolicTensor(x.dtype, shape[:2] + tuple(spatial))]
+    return shape[:2] + tuple(spatial)
 
 
 def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None) -> Shape:

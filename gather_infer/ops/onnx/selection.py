@@ -130,13 +130,23 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
         if all(flag is not None for flag in flags):
             places = np.argwhere(~np.array(flags, dtype=bool).reshape(x.values.shape)).T
             return [tensor_of(DType.INT64, places.shape, make_values(places), None)]
-    count = op.fresh(reason)
     try:
+        count = product(x.shape) if _is_nowhere_zero(op, x) else op.fresh(reason)
         op.imply(product(x.shape) - count)
         last: Dim | None = maximum(*x.shape, scope=op.scope) - 1
     except DimTooLarge:
-        last = None
+        count, last = op.fresh(reason), None
     return [SymbolicTensor(DType.INT64, (len(x.shape), count), None, Span(0, last))]
+
+
+def _is_nowhere_zero(op: OpCall, x: SymbolicTensor) -> bool:
+    """Whether every element is known not to be 0."""
+    span = spans.span_of(x, op.scope)
+    if x.dtype is None or not (x.dtype.is_integer or x.dtype is DType.BOOL):
+        return False
+    return (span.lo is not None and known_le(1, span.lo, op.scope) is True) or (
+        span.hi is not None and known_le(span.hi, -1, op.scope) is True
+    )
 
 
 def _is_zero(op: OpCall, element: Element) -> bool | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gather_infer.access import Addressing, Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.concat import concat, split_lengths
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
 from gather_infer.ops.vocabulary.operands import element_type, elements_of, kept_span, moved, replaced
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull
-from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_lt, mod
+from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, known_lt, mod
 from gather_infer.tensor import (
     DType,
     OptionalType,
@@ -132,12 +133,12 @@ def onnx_sequence_empty(op: OpCall) -> list[Value]:
     return [SequenceType(SymbolicTensor(element_type(op.attr("dtype", int(DType.FLOAT32)))), 0)]
 
 
-@rules.rule("SequenceAt", since=11)
+@rules.rule("SequenceAt", since=11, addresses={1: 0})
 def onnx_sequence_at(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceAt.html (position in [-n, n - 1])"""
     found = sequence(op, 0)
     if found.length is not None:
-        _require_position(op, op.tensor(1), found.length, past_end=0)
+        _require_position(op, 1, found.length)
         op.imply(found.length - 1)
     at = known_value(op.tensor(1))
     if found.members is not None and isinstance(at, int):
@@ -145,22 +146,25 @@ def onnx_sequence_at(op: OpCall) -> list[Value]:
     return [member(op, found.element, "which member is taken is not known")]
 
 
-def _require_position(op: OpCall, position: SymbolicTensor, length: Dim, *, past_end: int) -> None:
-    at = known_value(position)
+def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = False) -> None:
+    """Input `index` is the position of a member; when one is inserted it may be behind the last."""
+    indexing, places = Indexing(inserts=inserts), length + 1 if inserts else length
+    at = known_value(op.tensor(index))
+    known = (at,) if at is not None else ()
+    op.address(Addressing(index, None, places, indexing, None, 1, known, complete=at is not None))
     if at is None:
         return
-    if known_lt(at, -length, op.scope) is True or known_lt(length - 1 + past_end, at, op.scope) is True:
-        raise SpecViolation(
-            f"position {at} is outside [{-length}, {length - 1 + past_end}], there are {length} members"
-        )
+    least = indexing.first(places)
+    if known_lt(at, least, op.scope) is True or known_le(places, at, op.scope) is True:
+        raise SpecViolation(f"position {at} is outside [{least}, {places - 1}], there are {length} members")
 
 
-@rules.rule("SequenceInsert", since=11)
+@rules.rule("SequenceInsert", since=11, addresses={2: 0})
 def onnx_sequence_insert(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceInsert.html (position in [-n, n], at the end when absent)"""
     found, tensor = sequence(op, 0), op.tensor(1)
     if found.length is not None and op.has(2):
-        _require_position(op, op.tensor(2), found.length, past_end=1)
+        _require_position(op, 2, found.length, inserts=True)
     _require_same_type(found.element, tensor)
     is_empty = isinstance(found.length, int) and found.length == 0
     element = tensor if is_empty else None if found.element is None else join(op, found.element, tensor)
@@ -174,7 +178,7 @@ def onnx_sequence_insert(op: OpCall) -> list[Value]:
     return [listed(element, None if found.length is None else found.length + 1, members)]
 
 
-@rules.rule("SequenceErase", since=11)
+@rules.rule("SequenceErase", since=11, addresses={1: 0})
 def onnx_sequence_erase(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceErase.html (position in [-n, n - 1], the last when absent)"""
     found = sequence(op, 0)
@@ -183,7 +187,7 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
     if known_eq(found.length, 0, op.scope) is True:
         raise SpecViolation("nothing can be erased, the sequence is empty")
     if op.has(1):
-        _require_position(op, op.tensor(1), found.length, past_end=0)
+        _require_position(op, 1, found.length)
     op.imply(found.length - 1)
     members = None if found.members is None else list(found.members)
     if members is not None:

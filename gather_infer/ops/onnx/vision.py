@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import require_rank, require_same_dtype, require_shape, unknown_dims
+from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.windows import spatial_attribute
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import SymbolicTensor
 
 rules = RuleSet("")
+
+
+def check_images(op: OpCall, x: SymbolicTensor, position: int) -> None:
+    """Input `position` holds for each region which image of X, [N, ...], it is in."""
+    if x.shape:
+        check_bounds(
+            op, op.tensor(position), known_numbers(op, position), x.shape[0], Indexing(from_end=False),
+            axis=0, data=describe(x, "X"), position=position,
+        )  # fmt: skip
 
 
 @rules.rule("MaxRoiPool", since=1)
@@ -27,11 +38,11 @@ def max_roi_pool(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(require_same_dtype("X and rois", x, rois), (r, c, *pooled))]
 
 
-@rules.rule("RoiAlign", since=10)
+@rules.rule("RoiAlign", since=10, addresses={2: 0})
 def roi_align(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__RoiAlign.html (16 adds coordinate_transformation_mode)
 
-    X [N, C, H, W]; rois [R, 4]; batch_indices [R] -> [R, C, output_height, output_width]
+    X [N, C, H, W]; rois [R, 4]; batch_indices [R], from 0 to N - 1 -> [R, C, output_height, output_width]
     """
     x, rois, batch = op.tensor(0), op.tensor(1), op.tensor(2)
     require_rank(x.shape, 4, "X")
@@ -45,6 +56,7 @@ def roi_align(op: OpCall) -> list[SymbolicTensor]:
         (r,) = unknown_dims(op, 1, "the shapes of rois and batch_indices are not known")
     r = require_shape(op, rois.shape, (r, 4), "rois")[0]
     (c,) = unknown_dims(op, 1, "the shape of X is not known") if x.shape is None else x.shape[1:2]
+    check_images(op, x, 2)
     height, width = op.attr("output_height", 1), op.attr("output_width", 1)
     if height < 1 or width < 1:
         raise SpecViolation(f"output_height and output_width must be 1 or more, are {height} and {width}")

@@ -11,7 +11,9 @@ from gather_infer.ops.onnx.gather import agreed_batch, gather, gather_elements, 
 from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank, require_rank
 from gather_infer.ops.vocabulary.indices import (
     INDEX_TYPES,
+    check_bounds,
     check_call,
+    describe,
     integer,
     known_numbers,
     picked_span,
@@ -175,7 +177,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-tree-1.html
 
     step_ids     [time, batch, beam], any numeric type, that of the other inputs too
-    parent_ids   [time, batch, beam]
+    parent_ids   [time, batch, beam], beams: OpenVINO stops at one that it reads and that there is not
     max_seq_len  [batch]
     end_token    a scalar
     result       [time, batch, beam]: step ids, and end tokens
@@ -201,6 +203,10 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     if parents.shape is not None:
         pairs = zip(("time", "batch", "beam"), shape, parents.shape, strict=True)
         shape = tuple(op.require_equal(a, b, f"{name} of step_ids and parent_ids") for name, a, b in pairs)
+    check_bounds(
+        op, parents, known_numbers(op, 1), shape[2], Indexing(from_end=False),
+        axis=2, data=describe(steps, "step_ids"), some=True,
+    )  # fmt: skip
     if lengths.shape is not None:
         batch = op.require_equal(shape[1], lengths.shape[0], "batch of step_ids and max_seq_len")
         shape = (shape[0], batch, shape[2])

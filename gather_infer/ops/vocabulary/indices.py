@@ -102,27 +102,31 @@ def check_bounds(
     size: Dim,
     indexing: Indexing,
     *,
-    axis: int,
+    axis: int | None,
     data: str,
     column: int | None = None,
     columns: int = 1,
     position: int = 1,
+    some: bool = False,
 ) -> None:
     """Say which axis is addressed, report indices that are out of bounds, and learn what every legal run has.
 
     An index i >= 0 needs size > i.
 
-    axis      the addressed axis of the data, from the front; `size` is its length
+    axis      the addressed axis of the data, from the front; `size` is its length. None where it is no axis of it
     data      "data float32[50257, 768]", for messages
     column    the component of an index tuple that addresses this axis, one of `columns`
     position  of the index input
+    some      the operator may leave indices unread: of a bad one nothing is reported, for it may be no error
     """
-    place = f"{data}, axis {axis}"
+    place = data if axis is None else f"{data}, axis {axis}"
     if numbers is not None and column is not None:
         numbers = numbers[..., column]
     distinct = _distinct(numbers)
     complete = numbers is not None and (numbers.dtype != object or all(e is not None for e in numbers.flat))
-    op.address(Addressing(position, axis, size, indexing, column, columns, tuple(distinct), complete))
+    op.address(Addressing(position, axis, size, indexing, column, columns, tuple(distinct), complete, some))
+    if some or indexing.ignored is not None:
+        return
     integers = [e for e in distinct if isinstance(e, int)]
     if not integers and indexing.strict and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)
@@ -137,12 +141,17 @@ def check_bounds(
     if isinstance(size, Expr) and indexing.strict:
         for e in integers:
             if e not in bad:  # what never holds must not become a fact
-                op.imply(size - e - 1 if e >= 0 else size + e)
+                op.imply(size - e - 1 if e >= 0 else e - indexing.least(size))
     negative = [e for e in integers if e < 0 and e not in bad]
     if negative and indexing.negative_note:
         first = _find(numbers, set(negative))[0]
         op.report("GI303", f"index {_at(numbers, first)} is negative, {indexing.negative_note}", place,
                   _element(first, column))  # fmt: skip
+
+
+def address_nothing(op: OpCall, position: int) -> None:
+    """Say that the numbers of an index input are not read here, or may be any."""
+    op.address(Addressing(position, None, 0, Indexing(), None, 1, (), complete=True))
 
 
 def _distinct(numbers: Array | None) -> list[Dim]:
@@ -165,7 +174,7 @@ def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, p
     if size == 0:
         message = f"index {found} is out of bounds, the axis has length 0"
     else:
-        message = f"index {found} is outside [{-size if indexing.from_end else 0}, {size - 1}]"
+        message = f"index {found} is outside [{indexing.first(size)}, {size - 1}]"
     detail = [place, _element(positions[0], column)]
     if len(positions) > 1:
         detail.append(f"{len(positions)} elements are out of bounds")

@@ -1,0 +1,235 @@
+"""What elements of inputs make an index stay in bounds that is computed from them: supposed, and then proved.
+
+A part of a trace says what one element of an input becomes. Of `arange(batch)*seq + last`, of `i*b + j` and of the
+running sum of a mask it says nothing. So ranges are guessed for the inputs that such an index is made of, the model is
+inferred once more under them, and what is then proved holds wherever the elements are in these ranges. That is enough,
+and less may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from onnx import NodeProto
+
+from gather_infer.inference import Access, Inference
+from gather_infer.inference.run import infer_again
+from gather_infer.places import MAIN
+from gather_infer.rules import RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, symbol
+from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.validate.bounds import verdict
+from gather_infer.validate.condition import Condition, Elements, counterexample, minimal
+from gather_infer.validate.verdict import Kind, Verdict
+
+MAX_TRIALS: Final = 6
+"""Times that a model is inferred again, each under other ranges."""
+
+MAX_OPEN: Final = 32
+"""Accesses of one model for which ranges are guessed."""
+
+MAX_STEPS: Final = 400
+"""Tensors that are looked at to find what one index is made of."""
+
+MAX_INPUTS: Final = 4
+"""Inputs that one index is made of."""
+
+COUNTS: Final = frozenset({"CumSum", "ReduceSum"})
+"""Operators that count the elements of a mask."""
+
+MOVING: Final = frozenset(
+    {"Cast", "Expand", "Flatten", "Gather", "GatherElements", "Identity", "Reshape", "Slice", "Squeeze", "Tile"}
+    | {"Transpose", "Unsqueeze"}
+)
+LINEAR: Final = frozenset({"Add", "Clip", "Concat", "Max", "Min", "Where"})
+"""Operators in whose result an element of the first input, or of each, counts as often as there.
+
+No more than what is tried follows from it: an operator that is missing costs a guess.
+"""
+
+FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
+"""What integers become floats for, and integers again."""
+
+Ranges: TypeAlias = Mapping[str, Span]
+
+
+def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Verdict, ...]:
+    """A verdict for every access by index, in the order of `inference.accesses`.
+
+    They hold under the assumptions that the inference lists.
+
+    rules   those that the inference was given: the model may be inferred again where an index is computed from data
+    """
+    found = [verdict(access) for access in inference.accesses]
+    waiting = [v for v in found if v.kind is Kind.UNDECIDED and _is_open(v.access)][:MAX_OPEN]
+    if not waiting:
+        return tuple(found)
+    trials = _Trials(inference, rules)
+    better = {id(v): each for v in waiting if (each := trials.judge(v)) is not None}
+    return tuple(better.get(id(v), v) for v in found)
+
+
+def _is_open(access: Access) -> bool:
+    return access.evidence is not None and access.addressing is not None and access.node.graph == MAIN
+
+
+@dataclass(slots=True)
+class _Origin:
+    """What an index is made of.
+
+    times    by integer input how often each element counts, in all its places; None where that is not known
+    counted  inputs whose elements are added up, as those of a mask are
+    beside   how often numbers count that do not come from inputs
+    """
+
+    times: dict[str, set[Dim | None]] = field(default_factory=dict)
+    counted: set[str] = field(default_factory=set)
+    beside: set[Dim] = field(default_factory=set)
+
+
+class _Trials:
+    def __init__(self, inference: Inference, rules: Sequence[RuleSet]) -> None:
+        self.inference = inference
+        self.rules = rules
+        self.makers: dict[str, NodeProto] = {
+            name: node for node in inference.model.proto.graph.node for name in node.output if name
+        }
+        self.declared = set(inference.given.ranges) if inference.given is not None else set()
+        self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], dict[object, Access]] = {}
+
+    def judge(self, open_one: Verdict) -> Verdict | None:
+        """A conditional verdict in the place of one that is open; None where no range was found that proves it."""
+        for ranges in self.guesses(open_one.access):
+            access = self.tried(ranges).get(open_one.access.key)
+            if access is None or access.evidence is None or access.evidence.scope.is_contradictory:
+                continue
+            again = verdict(access)
+            if again.kind in (Kind.PROVED, Kind.CONDITIONAL):
+                scope = access.evidence.scope
+                return _under(ranges, open_one, again, scope)
+        return None
+
+    def tried(self, ranges: Ranges) -> Mapping[object, Access]:
+        """The accesses of the model under the ranges; none where it was not inferred, or something more is assumed."""
+        key = tuple(sorted((name, span.lo, span.hi) for name, span in ranges.items()))
+        if key not in self.seen:
+            if len(self.seen) == MAX_TRIALS:
+                return {}
+            again = infer_again(self.inference, {}, self.rules, ranges=ranges)
+            is_same = set(again.assumptions) <= set(self.inference.assumptions)
+            self.seen[key] = {access.key: access for access in again.accesses} if is_same else {}
+        return self.seen[key]
+
+    def guesses(self, access: Access) -> Iterator[Ranges]:
+        """Ranges for the elements of the inputs that an index is made of."""
+        origin = self.origin_of(access.indices)
+        names = [name for name in origin.times if name not in self.declared]
+        if not names or len(origin.times) > MAX_INPUTS:
+            return
+        assert access.addressing is not None and access.evidence is not None, "such accesses were picked"
+        shares = _shares(origin, access.addressing.size, access.evidence.scope)
+        symbols = frozenset() if self.inference.given is None else self.inference.given.known
+        found = {name: Span(0, n - 1) for name, n in (shares or {}).items() if free_symbols(n) <= symbols}
+        found |= dict.fromkeys(origin.counted, Span(0, 1))
+        if found.keys() >= set(names):
+            yield {name: found[name] for name in names}
+
+    def origin_of(self, indices: str) -> _Origin:
+        origin = _Origin()
+        pending: list[tuple[str, Dim | None, bool]] = [(indices, 1, False)]
+        seen: set[tuple[str, Dim | None, bool]] = set()
+        while pending and len(seen) < MAX_STEPS:
+            name, times, is_counted = pending.pop()
+            fact = self.inference.get(name)
+            if (name, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
+                continue
+            seen.add((name, times, is_counted))
+            if name in self.inference.inputs:
+                if fact.dtype.is_integer:
+                    origin.times.setdefault(name, set()).add(times)
+                    origin.counted |= {name} if is_counted else set()
+                continue
+            node = self.makers.get(name)
+            if node is None or _number(fact) is not None or _is_known(fact):
+                continue
+            if not fact.dtype.is_integer and (node.op_type not in FORMULA or not fact.dtype.is_float):
+                continue
+            more = list(self.operands(node, times))
+            is_counted = is_counted or node.op_type in COUNTS
+            pending += [(operand, count, is_counted) for operand, count in more]
+            if not any(self.is_open(operand) for operand, _ in more) and times is not None:
+                origin.beside.add(times)
+        return origin
+
+    def is_open(self, name: str) -> bool:
+        fact = self.inference.get(name)
+        return isinstance(fact, SymbolicTensor) and not _is_known(fact)
+
+    def operands(self, node: NodeProto, times: Dim | None) -> Iterator[tuple[str, Dim | None]]:
+        """The inputs of a node, each with how often it counts."""
+        if node.op_type == "Mul" and len(node.input) == 2:
+            numbers = [_number(self.inference.get(name)) for name in node.input]
+            for name, other in zip(node.input, reversed(numbers), strict=True):
+                yield name, None if times is None or other is None else times * other
+        elif node.op_type == "Sub" and len(node.input) == 2:
+            yield node.input[0], times
+            yield node.input[1], None
+        elif node.op_type in MOVING:
+            yield node.input[0], times
+        else:
+            for name in node.input:
+                yield name, times if node.op_type in LINEAR else None
+
+
+def _is_known(fact: SymbolicTensor) -> bool:
+    return fact.values is not None and None not in fact.values.flat
+
+
+def _number(fact: object) -> Dim | None:
+    element = fact.only_element if isinstance(fact, SymbolicTensor) else None
+    return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
+
+
+def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim] | None:
+    """How many numbers an input has for itself, as the digits of a number have; None where there is no such order.
+
+    Of `i*b + j` below `a*b` they are a and b. An input that counts a number of times that is not known has none.
+    """
+    counts = {name: next(iter(times)) for name, times in origin.times.items() if len(times) == 1}
+    known = {name: times for name, times in counts.items() if times is not None}
+    order: list[Dim] = []
+    scope = scope.child()
+    for name in {name for dim in (*known.values(), *origin.beside, size) for name in free_symbols(dim)}:
+        scope.require(symbol(name) - 1)  # this only sorts guesses
+    try:
+        for times in {*known.values(), *origin.beside, size}:
+            at = next((i for i, other in enumerate(order) if known_le(times, other, scope) is True), len(order))
+            if not all(known_le(other, times, scope) is True for other in order[:at]):
+                return None
+            order.insert(at, times)
+        shares: dict[str, Dim] = {}
+        for name, times in known.items():
+            at = order.index(times) + 1
+            is_alike = any(known[other] == times for other in shares) and times != size
+            if known_le(1, times, scope) is not True or is_alike or (at == len(order) and times != size):
+                return None
+            shares[name] = 1 if times == size else floordiv(order[at], times, scope)
+    except DimTooLarge:
+        return None
+    return shares
+
+
+def _under(ranges: Ranges, open_one: Verdict, again: Verdict, scope: Scope) -> Verdict:
+    """What holds under the ranges, with the ranges as conditions; none of it is known to be needed."""
+    conditions = [replace(condition, tight=False) for condition in again.conditions]
+    for name, span in ranges.items():
+        assert span.lo is not None and span.hi is not None, "guesses have both ends"
+        conditions.append(Condition(Elements(name), ">=", span.lo, tight=False))
+        conditions.append(Condition(Elements(name), "<", span.hi + 1, tight=False))
+    stated = minimal(conditions, scope)
+    return replace(
+        open_one, kind=Kind.CONDITIONAL, conditions=stated, witness=counterexample(stated, scope),
+        reason=again.reason if again.conditions else open_one.reason,
+    )  # fmt: skip
