@@ -81,7 +81,8 @@ PATTERNS = {
         "float[seq, 2] x, float[1, 8] table",
         "s = Shape (x) q = Gather (s, zero) r = Range (zero, q, one) a = Unsqueeze (r, second) "
         "b = Unsqueeze (r, first) d = Sub (a, b) e = Add (d, q) m = Mul (q, two) l = Sub (m, one) "
-        "c = Clip (e, zero, l) i = Reshape (c, flat) ii = Unsqueeze (i, first) y = GatherElements <axis = 1> (table, ii)",
+        "c = Clip (e, zero, l) i = Reshape (c, flat) ii = Unsqueeze (i, first) "
+        "y = GatherElements <axis = 1> (table, ii)",
         "seq <= 4", True, (("seq", (1, 2, 4, 5)),),
     ),
     "windows that slide": Pattern(
