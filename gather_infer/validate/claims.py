@@ -20,7 +20,7 @@ from gather_infer.symbolic import (
     least_of,
     reduced,
 )
-from gather_infer.validate.condition import Elements, at_least_zero
+from gather_infer.validate.condition import Condition, Elements, at_least_zero
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 MAX_OPERANDS: Final = 2
@@ -79,9 +79,8 @@ def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
         node = verdict.access.node
         for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
             if not isinstance(condition.left, Elements):
-                relation = _plain(condition.left, condition.relation, condition.right)
                 tight = condition.tight and is_always_reached(verdict)
-                yield node, Claim((relation,), tight, (str(node),), verdict.reason)
+                yield node, Claim(_relations(condition), tight, (str(node),), verdict.reason)
     for constraint in inference.constraints:
         relation = _plain(constraint.left, constraint.relation, constraint.right)
         reason = operands(inference, constraint.node)
@@ -94,6 +93,12 @@ def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
             if end is not None:
                 stated = (Relation(assumption.dim, symbol, end),)
                 yield assumption.node, Claim(stated, False, (str(assumption.node),), assumption.reason)
+
+
+def _relations(condition: Condition) -> tuple[Relation, ...]:
+    """The relations of which one has to hold for a condition on sizes to hold."""
+    stated = condition.either or (condition,)
+    return tuple(_plain(c.left, c.relation, c.right) for c in stated if not isinstance(c.left, Elements))
 
 
 def operands(inference: Inference, node: NodePath) -> str:
@@ -135,6 +140,9 @@ def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
     for condition in conditions:
         if isinstance(condition.left, (Elements, int)):
             yield claim  # it never holds
+            continue
+        if condition.either:
+            yield replace(claim, relations=_relations(condition))
             continue
         for relation in _factors(_plain(condition.left, condition.relation, condition.right), scope):
             yield replace(claim, relations=(relation,))

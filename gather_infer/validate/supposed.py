@@ -8,7 +8,8 @@ and less may be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -18,7 +19,7 @@ from gather_infer.inference import Access, Inference
 from gather_infer.inference.run import infer_again
 from gather_infer.places import MAIN
 from gather_infer.rules import RuleSet
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, symbol
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
 from gather_infer.tensor import Span, SymbolicTensor
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.condition import Condition, Elements, counterexample, minimal
@@ -129,9 +130,12 @@ class _Trials:
         if not names or len(origin.times) > MAX_INPUTS:
             return
         assert access.addressing is not None and access.evidence is not None, "such accesses were picked"
-        shares = _shares(origin, access.addressing.size, access.evidence.scope)
+        try:
+            shares = _shares(origin, access.addressing.size, access.evidence.scope)
+        except DimTooLarge:
+            shares = {}
         symbols = frozenset() if self.inference.given is None else self.inference.given.known
-        found = {name: Span(0, n - 1) for name, n in (shares or {}).items() if free_symbols(n) <= symbols}
+        found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= symbols}
         found |= dict.fromkeys(origin.counted, Span(0, 1))
         if found.keys() >= set(names):
             yield {name: found[name] for name in names}
@@ -192,33 +196,36 @@ def _number(fact: object) -> Dim | None:
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 
-def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim] | None:
-    """How many numbers an input has for itself, as the digits of a number have; None where there is no such order.
+def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
+    """How many numbers an input has for itself, as the digits of a number have; empty where there is no such order.
 
     Of `i*b + j` below `a*b` they are a and b. An input that counts a number of times that is not known has none.
     """
-    counts = {name: next(iter(times)) for name, times in origin.times.items() if len(times) == 1}
-    known = {name: times for name, times in counts.items() if times is not None}
-    order: list[Dim] = []
+    known = {name: {n for n in times if n is not None} for name, times in origin.times.items() if None not in times}
+    counts = [count for times in known.values() for count in times]
     scope = scope.child()
-    for name in {name for dim in (*known.values(), *origin.beside, size) for name in free_symbols(dim)}:
+    for name in {name for dim in (*counts, *origin.beside, size) for name in free_symbols(dim)}:
         scope.require(symbol(name) - 1)  # this only sorts guesses
-    try:
-        for times in {*known.values(), *origin.beside, size}:
-            at = next((i for i, other in enumerate(order) if known_le(times, other, scope) is True), len(order))
-            if not all(known_le(other, times, scope) is True for other in order[:at]):
-                return None
-            order.insert(at, times)
-        shares: dict[str, Dim] = {}
-        for name, times in known.items():
-            at = order.index(times) + 1
-            is_alike = any(known[other] == times for other in shares) and times != size
-            if known_le(1, times, scope) is not True or is_alike or (at == len(order) and times != size):
-                return None
-            shares[name] = 1 if times == size else floordiv(order[at], times, scope)
-    except DimTooLarge:
-        return None
-    return shares
+    order = _sorted({*counts, *origin.beside, size}, scope)
+    is_alike = any(counts.count(count) > 1 and count != size for count in counts)
+    if order is None or is_alike or any(known_le(1, count, scope) is not True for count in counts):
+        return {}
+    digits = {count: floordiv(more, count, scope) for count, more in itertools.pairwise(order)}
+    digits[size] = 1
+    if any(count not in digits for count in counts):
+        return {}
+    return {name: minimum(*(digits[count] for count in times), scope=scope) for name, times in known.items()}
+
+
+def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
+    """The dims in order; None where it is not known."""
+    order: list[Dim] = []
+    for dim in dims:
+        at = next((i for i, other in enumerate(order) if known_le(dim, other, scope) is True), len(order))
+        if not all(known_le(other, dim, scope) is True for other in order[:at]):
+            return None
+        order.insert(at, dim)
+    return order
 
 
 def _under(ranges: Ranges, open_one: Verdict, again: Verdict, scope: Scope) -> Verdict:

@@ -14,6 +14,7 @@ import gather_infer
 from gather_infer.symbolic import evaluate
 from gather_infer.validate import Elements, Kind, Verdict, verdicts
 from gather_infer.validate.condition import difference
+from gather_infer.validate.contract import contract_of
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -163,3 +164,8 @@ def _holds(condition: gather_infer.validate.Condition, sizes: dict[str, int], fe
         return evaluate(difference(condition), sizes) >= 0
     end, numbers = evaluate(condition.right, sizes), feeds[condition.left.input]
     return bool((numbers >= end).all() if condition.relation == ">=" else (numbers < end).all())
+
+
+def test_a_contract_has_the_words_of_the_condition() -> None:
+    model, _ = judged(PATTERNS["strides that were fixed when exported"])
+    assert [(line.text, line.tight) for line in contract_of(model).contract.lines] == [("batch <= 1 or seq >= 4", True)]
