@@ -1,4 +1,4 @@
-"""Seeded random sums, multiples and limits of ranges along two axes: every verdict holds in every run of onnxruntime."""
+"""Seeded random sums, multiples and limits of ranges along two axes: verdicts hold in every run of onnxruntime."""
 
 from __future__ import annotations
 
