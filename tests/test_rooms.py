@@ -67,7 +67,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
-            "access", "contract", "diagnostic", "inference", "model", "places", "rules", "spans", "symbolic", "tensor",
+            "access", "contract", "diagnostic", "inference", "model", "places", "record", "rules", "spans", "symbolic",
+            "tensor",
         },
         {"onnx"},
     ),

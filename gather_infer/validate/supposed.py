@@ -18,6 +18,7 @@ from onnx import NodeProto
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.run import infer_again
 from gather_infer.places import MAIN
+from gather_infer.record import Assumption
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
 from gather_infer.tensor import Span, SymbolicTensor
@@ -90,6 +91,21 @@ class _Origin:
     beside: set[Dim] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The accesses of a model under some ranges, and what was assumed there and is not without them."""
+
+    accesses: Mapping[object, Access]
+    assumed: tuple[Condition, ...]
+
+
+def _assumed(assumption: Assumption) -> Iterator[Condition]:
+    if assumption.least is not None:
+        yield Condition(assumption.dim, ">=", assumption.least, tight=False)
+    if assumption.most is not None:
+        yield Condition(assumption.dim, "<=", assumption.most, tight=False)
+
+
 class _Trials:
     def __init__(self, inference: Inference, rules: Sequence[RuleSet]) -> None:
         self.inference = inference
@@ -98,29 +114,33 @@ class _Trials:
             name: node for node in inference.model.proto.graph.node for name in node.output if name
         }
         self.declared = set(inference.given.ranges) if inference.given is not None else set()
-        self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], dict[object, Access]] = {}
+        self.symbols = frozenset() if inference.given is None else inference.given.known
+        self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
 
     def judge(self, open_one: Verdict) -> Verdict | None:
         """A conditional verdict in the place of one that is open; None where no range was found that proves it."""
         for ranges in self.guesses(open_one.access):
-            access = self.tried(ranges).get(open_one.access.key)
+            trial = self.tried(ranges)
+            access = trial.accesses.get(open_one.access.key)
             if access is None or access.evidence is None or access.evidence.scope.is_contradictory:
                 continue
             again = verdict(access)
             if again.kind in (Kind.PROVED, Kind.CONDITIONAL):
                 scope = access.evidence.scope
-                return _under(ranges, open_one, again, scope)
+                return _under(ranges, trial.assumed, open_one, again, scope)
         return None
 
-    def tried(self, ranges: Ranges) -> Mapping[object, Access]:
-        """The accesses of the model under the ranges; none where it was not inferred, or something more is assumed."""
+    def tried(self, ranges: Ranges) -> _Trial:
+        """The accesses of the model under the ranges; none where it was not inferred."""
         key = tuple(sorted((name, span.lo, span.hi) for name, span in ranges.items()))
         if key not in self.seen:
             if len(self.seen) == MAX_TRIALS:
-                return {}
+                return _Trial({}, ())
             again = infer_again(self.inference, {}, self.rules, ranges=ranges)
-            is_same = set(again.assumptions) <= set(self.inference.assumptions)
-            self.seen[key] = {access.key: access for access in again.accesses} if is_same else {}
+            more = [a for a in again.assumptions if a not in self.inference.assumptions]
+            is_told = all(free_symbols(a.dim) <= self.symbols for a in more)
+            accesses: dict[object, Access] = {access.key: access for access in again.accesses} if is_told else {}
+            self.seen[key] = _Trial(accesses, tuple(c for a in more for c in _assumed(a)))
         return self.seen[key]
 
     def guesses(self, access: Access) -> Iterator[Ranges]:
@@ -134,8 +154,7 @@ class _Trials:
             shares = _shares(origin, access.addressing.size, access.evidence.scope)
         except DimTooLarge:
             shares = {}
-        symbols = frozenset() if self.inference.given is None else self.inference.given.known
-        found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= symbols}
+        found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= self.symbols}
         found |= dict.fromkeys(origin.counted, Span(0, 1))
         if found.keys() >= set(names):
             yield {name: found[name] for name in names}
@@ -228,9 +247,9 @@ def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
     return order
 
 
-def _under(ranges: Ranges, open_one: Verdict, again: Verdict, scope: Scope) -> Verdict:
+def _under(ranges: Ranges, assumed: Sequence[Condition], open_one: Verdict, again: Verdict, scope: Scope) -> Verdict:
     """What holds under the ranges, with the ranges as conditions; none of it is known to be needed."""
-    conditions = [replace(condition, tight=False) for condition in again.conditions]
+    conditions = [*(replace(condition, tight=False) for condition in again.conditions), *assumed]
     for name, span in ranges.items():
         assert span.lo is not None and span.hi is not None, "guesses have both ends"
         conditions.append(Condition(Elements(name), ">=", span.lo, tight=False))

@@ -100,6 +100,14 @@ PATTERNS = {
         "cc = Unsqueeze (qq, first) i = Add (aa, cc) y = Gather (f, i)",
         "batch <= 1 or seq >= 4", True, (("batch", (1, 2, 3)), ("seq", (1, 3, 4, 5, 9))),
     ),
+    "lengths of masks, halved in floats": Pattern(
+        "int64[batch, seq] mask, float[batch, seq, 2] x",
+        "n = ReduceSum <keepdims = 0> (mask, second) three = Constant <value_int = 3> () d = Sub (n, three) "
+        "f = Cast <to = 1> (d) h = Constant <value_float = 2.0> () q = Div (f, h) r = Floor (q) i = Cast <to = 7> (r) "
+        "t = Transpose <perm = [1, 0, 2]> (x) y = Gather (t, i)",
+        "seq >= 2 and seq <= 16777219 and 0 <= mask < 2", False,
+        (("batch", (1, 2)), ("seq", (1, 2, 3, 4, 7))), (0, 1, 40),
+    ),
     "hashed buckets": Pattern(
         "int64[batch, seq] ids, float[5, 2] table",
         "p = Constant <value_int = 31> () k = Constant <value_int = 5> () a = Add (ids, one) m = Mul (a, p) "

@@ -17,7 +17,7 @@ from onnx import NodeProto
 
 from gather_infer import spans
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, Expr, Scope
+from gather_infer.symbolic import Dim, Expr, Scope, floordiv
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ STEPS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Floats that are `n / den`, rounded, for integers n >= 0.
+    """Floats that are `n / den`, rounded, for integers n that are not far below 0: not below -2^24.
 
     span   bounds of n
     most   what the float type has to hold for that
@@ -105,7 +105,10 @@ def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) ->
 
 def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope: Scope) -> Quotient | None:
     if op_type == "Floor":
-        return Quotient(quotient.truncated(scope), 1, quotient.most)
+        lo, hi = quotient.span.lo, quotient.span.hi
+        if lo is None or hi is None:
+            return None
+        return Quotient(Span(floordiv(lo, quotient.den, scope), floordiv(hi, quotient.den, scope)), 1, quotient.most)
     if op_type == "Div":
         if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:
             return None
@@ -142,7 +145,8 @@ def _integers(span: Span, scope: Scope) -> Ends | None:
 
 
 def _quotient(span: Span, scope: Scope) -> Quotient | None:
-    if not isinstance(span.hi, Expr) or not spans.is_never_negative(span, scope):
+    is_small = isinstance(span.lo, int) and span.lo >= -_EXACT
+    if not isinstance(span.hi, Expr) or not (is_small or spans.is_never_negative(span, scope)):
         return None
     return Quotient(span, 1, span.hi)
 
