@@ -400,7 +400,7 @@ TABLE = {
     "ceiling of sizes": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) q = Div(f, five) c = Ceil(q) y = Cast<to = 7>(c)", "", "undecided"),
     "quotient of sizes to int32": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) y = Cast<to = 6>(q)", "0, max(0, (N + 4)//5 - 1)", "undecided"),
     "quotient of sizes to int8": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) q = Div(f, five) c = Cast<to = 3>(q) y = Cast<to = 7>(c)", "-128, 127", "undecided"),
-    "quotient of sizes below zero": ("e = Shape(x) s = Squeeze(e) r = Range(neg, s, one) f = Cast<to = 1>(r) q = Div(f, five) y = Cast<to = 7>(q)", "", "undecided"),
+    "quotient of sizes below zero": ("e = Shape(x) s = Squeeze(e) r = Range(neg, s, one) f = Cast<to = 1>(r) q = Div(f, five) y = Cast<to = 7>(q)", "0, max(0, (N + 4)//5 - 1)", "undecided"),
     "floats to double": ("c = Clip(x, zero, big) f = Cast<to = 1>(c) d = Cast<to = 11>(f) v5 = Cast<to = 11>(five) q = Div(d, v5) y = Cast<to = 7>(q)", "", "undecided (proved)"),
     "floats in double": ("c = Clip(x, zero, big) f = Cast<to = 11>(c) d = Cast<to = 11>(fifth) q = Mul(f, d) g = Ceil(q) y = Cast<to = 7>(g)", "0, 9", "undecided"),
     "grows, to 2^30 in int32": ("m = Constant<value_int = 1073741824>() i = Cast<to = 6>(m) o = Cast<to = 6>(zero) t = GreaterOrEqual(w, o) l = Min(w, i) f = Cast<to = 11>(l) j = Cast<to = 6>(f) e = Add(j, o) y = Where(t, e, o)", "", "undecided"),

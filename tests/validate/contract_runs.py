@@ -17,7 +17,7 @@ from gather_infer.symbolic import evaluate, free_symbols
 
 Sizes = dict[str, int]
 Feeds = dict[str, np.ndarray[Any, Any]]
-SIZES = (1, 2, 3, 5, 7, 1, 2, 4, 8, 13, 16, 24, 31, 48, 64, 0)
+SIZES = (1, 2, 3, 5, 7, 1, 2, 4, 8, 13, 16, 24, 31, 48, 64, 97, 0)
 
 onnxruntime.set_default_logger_severity(4)
 

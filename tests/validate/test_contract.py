@@ -19,8 +19,6 @@ from tests.validate.contract_runs import Drawer, NoElement, Runtime, judge
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SIZES = (0, 1, 2, 3, 5, 7)
 NOT_SAID = {
-    "wav2vec2-dynamo": "the index into the masked frames is computed from data, and open",
-    "wav2vec2-torchscript": "the index into the masked frames is computed from data, and open",
     "lstm-tagger-torchscript": "onnxruntime's LSTM ends the process for a sequence_lens that is negative",
     "openvino-gather": "onnxruntime has no OpenVINO operators",
 }
