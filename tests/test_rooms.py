@@ -38,13 +38,17 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "access": ({"symbolic"}, set()),
     "record": ({"places", "symbolic"}, set()),
     "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, set()),
+    "dialect": (set(), set()),
     "spans": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "spans", "symbolic", "tensor"}, {"numpy"}),
-    "model": ({"diagnostic", "domains", "errors", "lazy", "places"}, {"numpy", "onnx", "google", "onnx_graphsurgeon"}),
+    "model": (
+        {"dialect", "diagnostic", "domains", "errors", "lazy", "places"},
+        {"numpy", "onnx", "google", "onnx_graphsurgeon"},
+    ),
     "inference": (
         {
-            "access", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record", "rules", "spans",
-            "symbolic", "tensor",
+            "access", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record", "rules",
+            "spans", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -86,8 +90,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "domains", "errors", "inference", "model", "passes", "places", "rules", "symbolic", "tensor",
-            "validate",
+            "dialect", "domains", "errors", "inference", "model", "passes", "places", "rules", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),

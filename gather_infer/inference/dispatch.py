@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import onnx
 from onnx import FunctionProto
 
+from gather_infer.dialect import Builder, Dialect
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
 from gather_infer.inference.lineage.follow import Lineage, lineage_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
@@ -27,6 +28,7 @@ class Entry:
     custom     the rule is one of the caller's
     lineage    how it is followed, see `follow`; None when it is not
     overridden   the operator of the same name, where the model defines a function that is called like one
+    builder    makes the body by which a node of a dialect is inferred, where there is no rule
     checked    tuples of input element types that were found legal
     """
 
@@ -41,6 +43,7 @@ class Entry:
     custom: bool
     lineage: Lineage | None
     overridden: Entry | None = None
+    builder: Builder | None = None
     checked: set[tuple[DType | None, ...]] = field(default_factory=set)
 
 
@@ -52,12 +55,14 @@ class Opsets:
         imports: Iterable[onnx.OperatorSetIdProto],
         rule_sets: Sequence[Mapping[str, RuleSet]],
         functions: Mapping[tuple[str, str, str], FunctionProto],
+        dialects: Sequence[Dialect] = (),
     ) -> None:
         self.versions: dict[str, int] = {}
         for entry in imports:
             self.versions.setdefault(plain_domain(entry.domain), entry.version)
         self._rule_sets = rule_sets
         self._functions = functions
+        self._dialects = {dialect.domain: dialect for dialect in dialects}
         self._entries: dict[tuple[str, str, str], Entry] = {}
 
     def entry(self, domain: str, op_type: str, overload: str) -> Entry:
@@ -101,6 +106,7 @@ class Opsets:
             standard = self._rule_sets[-1].get(name) if custom else None
             known = None if standard is None else standard.lookup(op_type, version)
             traits = found.traits if known is None else _completed(found.traits, known.traits)
+        dialect = self._dialects.get(name) if function is None and found is None else None
         return Entry(
             op_type,
             name,
@@ -112,6 +118,7 @@ class Opsets:
             traits=traits,
             custom=custom,
             lineage=None if function is not None or found is None else lineage_of(name, op_type, traits),
+            builder=None if dialect is None else dialect.find(op_type, version),
         )
 
 

@@ -79,7 +79,7 @@ class State:
         self.opened: list[Opened] = []
 
     def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
-        return Opsets(imports, self.rule_sets, self.functions)
+        return Opsets(imports, self.rule_sets, self.functions, self.model.dialects)
 
     def enter(self, frame: Frame) -> None:
         """Keep the facts of a graph that is about to be walked."""

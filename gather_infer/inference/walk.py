@@ -13,10 +13,12 @@ from typing import Final
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import CODES, Location
+from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, UsageError
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
+from gather_infer.inference.bodies.lowered import lowered
 from gather_infer.inference.cache import Key
 from gather_infer.inference.custom import facts_by_caller
 from gather_infer.inference.declared import check_outputs, compared
@@ -222,7 +224,7 @@ class Walker(State):
         effects = self.record.added
         attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
         key = None
-        if entry.rule is not None:
+        if entry.rule is not None or entry.builder is not None:
             key = self.cache.key(entry, attributes, inputs, outputs)
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:
@@ -293,6 +295,8 @@ class Walker(State):
                 lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
             )
             return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
+        if entry.builder is not None:
+            return self.infer_lowered(entry.builder, node, entry, names, inputs, attributes, outputs, frame)
         if schema is not None:
             node = function.resolved(node, frame)
             body = function.schema_body(schema, node, inputs, entry.version, frame.opsets.versions)
@@ -304,6 +308,29 @@ class Walker(State):
         domain = f"{node.domain}." if node.domain else ""
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
         return [None] * len(outputs)
+
+    def infer_lowered(
+        self,
+        builder: Builder,
+        node: NodeProto,
+        entry: Entry,
+        names: list[str],
+        inputs: list[Value | None],
+        attributes: Mapping[str, Attribute],
+        outputs: list[str],
+        frame: Frame,
+    ) -> Sequence[Value | None]:
+        """The facts of a node of a dialect, by its body; unknown, with the reason, where it has none."""
+        call = OpCall(
+            entry.op_type, inputs, attributes, tuple(map(bool, outputs)), entry.version, entry.domain, self.context,
+            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
+        )  # fmt: skip
+        try:
+            body = builder(call)
+        except LoweringRefused as refusal:
+            self.context.report("GI105", f"nothing is known of {entry.op_type}: {refusal}", (), None)
+            return [None] * len(outputs)
+        return lowered(self, body, node, inputs, frame)
 
     def infer_both(
         self,

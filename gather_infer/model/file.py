@@ -17,6 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, numpy_helper
 
+from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, type_name
@@ -52,6 +53,8 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
+    `dialects`  how operators are inferred that are not ONNX's
+    `title`     what messages call a model that was made of another file
     """
 
     proto: ModelProto
@@ -61,6 +64,8 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
+    dialects: tuple[Dialect, ...] = field(default=(), repr=False)
+    title: str = ""
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
@@ -78,6 +83,8 @@ class ModelFile:
     @property
     def name(self) -> str:
         """What messages call the model."""
+        if self.title:
+            return self.title
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnx import ModelProto
 
+from gather_infer.domains import canonical_domain
 from gather_infer.errors import UsageError
 from gather_infer.model.file import ModelFile, open_model
 
@@ -15,15 +18,39 @@ if TYPE_CHECKING:
 
 GivenModel: TypeAlias = "str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph"
 
+READERS: Final = {".xml": ("gather_infer.openvino.ir", "read_model")}
+"""What reads a file that is no ONNX, by its suffix: a module and a function of it."""
+
+DIALECTS: Final = {"openvino": ("gather_infer.openvino.lowerings", "DIALECT")}
+"""How nodes of a domain are inferred that have no rules: a module and a name in it.
+
+Both are looked up when a model needs them: the rooms that have them stand above all that read models.
+"""
+
 
 def to_model_file(model: object) -> ModelFile:
     """Any model that the API accepts as a ModelFile. Raises ModelReadError, UsageError for another kind of object."""
+    file = _to_file(model)
+    if file.dialects:
+        return file
+    domains = {canonical_domain(entry.domain) for entry in file.proto.opset_import} & DIALECTS.keys()
+    return replace(file, dialects=tuple(_found(DIALECTS[domain]) for domain in sorted(domains))) if domains else file
+
+
+def _found(home: tuple[str, str]) -> Any:
+    module, name = home
+    return getattr(import_module(module), name)
+
+
+def _to_file(model: object) -> ModelFile:
     if isinstance(model, ModelFile):
         return model
     if isinstance(model, ModelProto):
         return ModelFile.from_proto(model)
     if isinstance(model, (str, os.PathLike)):
-        return open_model(model)
+        reader = READERS.get(os.path.splitext(os.fspath(model))[1].lower())
+        file: ModelFile = open_model(model) if reader is None else _found(reader)(model)
+        return file
     if type(model).__module__.startswith("onnx_graphsurgeon"):
         import onnx_graphsurgeon
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
 from onnx import ModelProto
 
@@ -13,18 +12,17 @@ from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import infer
 from gather_infer.inference.interface import declare
 from gather_infer.model.apply import apply
-from gather_infer.model.edits import ImportOpset, Journal
+from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
-from gather_infer.openvino.gather import Converted, plan_gathers
+from gather_infer.openvino.plan import Converted, Plan, Policy, plan
 from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
-if TYPE_CHECKING:
-    pass
-
-_OPSET = 13
-"""The ai.onnx opset that a model gets which imports none: the first whose Gather takes every element type."""
+_OPSET = 21
+"""The ai.onnx opset that a model gets which imports none."""
+_MICROSOFT = "com.microsoft"
+_POLICIES = ("guard", "assume-valid", "refuse")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -40,54 +38,66 @@ class ConversionResult(PassResult):
 def convert(
     model: GivenModel,
     *,
-    gather_oob: Literal["refuse", "assume-valid"] = "refuse",
+    gather_oob: Policy = "guard",
+    opset: int | None = None,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> ConversionResult:
-    """The model with OpenVINO-style Gathers as ONNX Gathers; `gather_infer.convert`.
+    """A model of OpenVINO, or one with nodes of its operators, in operators of ONNX; `gather_infer.convert`.
 
-    OpenVINO gives zeros for an index out of bounds where ONNX fails, so a Gather is converted when its indices are
-    proved in bounds.
-
-    model        a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    gather_oob   "assume-valid" also converts a Gather whose indices are not proved in bounds, and lists it
+    model        a path (also of an IR), a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
+    gather_oob   OpenVINO gives zeros for an index out of bounds where ONNX fails. Where the indices are not proved in
+                 bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
+    opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
-    `fold`; UsageError for another `gather_oob` and as `infer`.
+    `fold`; UsageError for another `gather_oob` or `opset` and as `infer`.
     """
-    if gather_oob not in ("refuse", "assume-valid"):
-        raise UsageError(f"gather_oob is 'refuse' or 'assume-valid', not {gather_oob!r}")
+    if gather_oob not in _POLICIES:
+        raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")
     source = to_model_file(model)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
-    opset = imported[0] if imported else _OPSET
-    plan = plan_gathers(inference, assume_valid=gather_oob == "assume-valid", opset=opset)
-    if plan.refused:
-        total = len(plan.refused)
-        nodes = f"{total} nodes" if total > 1 else "1 node"
-        which = f"{plan.unproved} of them" if plan.unproved < total else "them" if total > 1 else "it"
-        hint = f"; --gather-oob assume-valid converts {which}" if plan.unproved else ""
-        raise ConversionRefused("\n  ".join([f"{source.name}: {nodes} cannot be converted{hint}", *plan.refused]))
+    target = opset or (imported[0] if imported else _OPSET)
+    made = plan(inference, gather_oob=gather_oob, opset=target)
+    if made.refused:
+        raise ConversionRefused(_refusal(source.name, made))
     journal = Journal()
-    journal.add(*plan.edits)
-    journal.add(*plan.dead)
-    if plan.converted and not imported:
-        journal.add(ImportOpset(by="openvino", reason="for the converted nodes", domain="", version=opset))
+    journal.add(*made.edits)
+    journal.add(*made.dead)
+    if made.converted:
+        microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
+        wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
+        present = {canonical_domain(o.domain): o.version for o in source.proto.opset_import}
+        for domain, version in wanted.items():
+            if present.get(domain) != version:
+                why = "for the converted nodes"
+                journal.add(ImportOpset(by="openvino", reason=why, domain=domain, version=version))
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
     proto = apply(journal, declared)
-    if plan.converted:
+    if made.converted:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
-        converted=tuple(plan.converted),
+        converted=tuple(made.converted),
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,
         proto=proto,
         interface=interface,
     )
+
+
+def _refusal(name: str, made: Plan) -> str:
+    """One error that names every node that cannot be converted."""
+    total = len(made.refused)
+    nodes = f"{total} nodes" if total > 1 else "1 node"
+    which = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
+    hint = f"; --gather-oob guard converts {which}" if made.unproved else ""
+    lines = [f"{node} ({op}): {reason}" for node, op, reason in made.refused]
+    return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
 
 def _drop_unused_imports(proto: ModelProto) -> None:

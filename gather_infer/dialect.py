@@ -1,0 +1,46 @@
+"""Operators that are inferred by walking a body, made for each node from what is known of its inputs.
+
+A dialect is handed to the inference as rules are, so that the inference knows none by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto
+
+    from gather_infer.rules import OpCall
+
+
+class LoweringRefused(Exception):
+    """A node that has no body; the message tells why, and what would have to be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a node computes, in operators of ONNX.
+
+    function   reads the inputs of the node, in order, and gives its outputs
+    is_alike   it fails where the operator fails, and nowhere else: what its nodes demand of sizes the operator demands.
+               Else whatever they imply, constrain or report says nothing of the operator, only their facts do
+    """
+
+    function: FunctionProto
+    is_alike: bool = False
+
+
+Builder: TypeAlias = "Callable[[OpCall], Body]"
+"""Makes the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
+
+
+class Dialect(Protocol):
+    """The operators of one domain."""
+
+    @property
+    def domain(self) -> str: ...
+
+    def find(self, op_type: str, version: int) -> Builder | None:
+        """What makes the bodies of an operator at `version` of its domain; None for one that is not known."""

@@ -1,0 +1,62 @@
+"""Nodes of a dialect: the body that is made for one, walked with the facts of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto
+
+from gather_infer.dialect import Body
+from gather_infer.errors import SpecViolation
+from gather_infer.inference.frame import MAX_DEPTH, Frame
+from gather_infer.inference.result import Access
+from gather_infer.places import Step
+from gather_infer.tensor import Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.walk import Walker
+
+
+def lowered(
+    walker: Walker, body: Body, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
+) -> list[Value | None]:
+    """The facts of the body's outputs. Nothing else is left of the walk but, of a body that fails where the node does,
+    what it demands of sizes; what its nodes address by index the node does not.
+
+    Nothing is assumed in a body that is not alike: nobody would be told.
+    """
+    if frame.depth >= MAX_DEPTH:
+        raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
+    function, context, record = body.function, walker.context, walker.record
+    place = context.node
+    given = dict(zip(function.input, inputs, strict=False))
+    inner = Frame(
+        walker.opsets(function.opset_import),
+        path=place.graph.below(Step(place.position)),
+        label=place.label,
+        values={name: value for name, value in given.items() if value is not None},
+        absent=frozenset(name for name in function.input if given.get(name) is None),
+        depth=frame.depth + 1,
+    )
+    for name, argument in zip(function.input, node.input, strict=False):
+        trace = frame.trace(argument)
+        if trace is not None:
+            inner.traces[name] = trace
+    mark, opened, may_assume = walker.mark(), len(walker.opened), context.may_assume
+    with context.kept():
+        if not body.is_alike:
+            context.scope = context.scope.child()
+            context.may_assume = False
+        walker.enter(inner)
+        walker.walk_nodes(function.node, inner)
+    context.may_assume = may_assume
+    record.keep_since(mark, lambda entry: body.is_alike and not isinstance(entry, Access))
+    for graph in walker.opened[opened:]:  # nobody asks for the facts of what the model does not have
+        walker.scopes.pop(graph.path, None)
+        walker.labels.pop(graph.path, None)
+    del walker.opened[opened:]
+    for outer, name in zip(node.output, function.output, strict=False):
+        if name in inner.traces:
+            frame.traces[outer] = inner.traces[name]
+    return [inner.values.get(name) for name in function.output]

@@ -1,0 +1,84 @@
+"""All lowerings, and the bodies that are made by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from onnx import FunctionProto, NodeProto, helper
+
+from gather_infer.dialect import Body, Builder, LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings import arithmetic
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Entry, Lowerings
+from gather_infer.rules import OpCall
+
+BODY_OPSET: Final = 21
+"""Of ai.onnx, in bodies that are made to infer a layer."""
+
+LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic,))
+
+
+def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
+    """Writes a layer into a fragment; the name of each output, "" for one that nobody reads.
+
+    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification.
+    """
+    fragment.needs(entry.opset, layer.type)
+    written = entry.lowering(layer, fragment)
+    names = (written,) if isinstance(written, str) else tuple(written)
+    if len(names) < layer.outputs:
+        raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
+    return names[: layer.outputs]
+
+
+class OpenVino:
+    """OpenVINO's operators for the inference; see `gather_infer.dialect`."""
+
+    domain = "openvino"
+
+    def __init__(self, lowerings: Lowerings) -> None:
+        self._lowerings = lowerings
+
+    def find(self, op_type: str, version: int) -> Builder | None:
+        entry = self._lowerings.find(op_type, version)
+        return None if entry is None else lambda call: body_of(entry, call)
+
+
+def body_of(entry: Entry, call: OpCall) -> Body:
+    """What a layer computes, as a function of its inputs. Raises LoweringRefused, SpecViolation."""
+    names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
+    fragment = Fragment(BODY_OPSET)
+    outputs = lower(entry, Layer(call, names), fragment)
+    function = FunctionProto(domain="openvino", name=call.op_type)
+    function.input.extend(name or f"absent_{i}" for i, name in enumerate(names))
+    for name, tensor in fragment.constants.items():
+        function.node.append(helper.make_node("Constant", [], [name], value=tensor))
+    function.node.extend(fragment.nodes)
+    function.output.extend(_results(function, outputs))
+    function.opset_import.extend([helper.make_opsetid("", BODY_OPSET), helper.make_opsetid("com.microsoft", 1)])
+    return Body(function, entry.is_alike)
+
+
+def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
+    """The outputs of a function: an input or a value that is given twice goes through an Identity."""
+    seen = set(function.input)
+    results: list[str] = []
+    for name in outputs:
+        passed = name
+        if not name:
+            passed = f"unread_{len(results)}"
+            function.node.append(helper.make_node("Constant", [], [passed], value_int=0))
+        elif name in seen:
+            passed = f"result_{len(results)}"
+            function.node.append(NodeProto(op_type="Identity", input=[name], output=[passed]))
+        seen.add(passed)
+        results.append(passed)
+    return results
+
+
+DIALECT: Final = OpenVino(LOWERINGS)
+
+__all__ = ["BODY_OPSET", "DIALECT", "LOWERINGS", "LoweringRefused", "OpenVino", "body_of", "lower"]

@@ -1,0 +1,168 @@
+"""A fragment of ONNX under construction: all that a lowering writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.tensor import DType
+
+NUMPY: Final[dict[DType, str]] = {
+    DType.FLOAT32: "<f4", DType.UINT8: "u1", DType.INT8: "i1", DType.UINT16: "<u2", DType.INT16: "<i2",
+    DType.INT32: "<i4", DType.INT64: "<i8", DType.BOOL: "?", DType.FLOAT16: "<f2", DType.FLOAT64: "<f8",
+    DType.UINT32: "<u4", DType.UINT64: "<u8",
+}  # fmt: skip
+"""The element types that numpy has itself."""
+
+
+class Fragment:
+    """`g.Gather(x, i, axis=1)` adds a node and gives the name of its output; `g.i64(1, -1)` gives that of a constant.
+
+    An input that is left out is `""` or None; an attribute that is None is left out. Names are those of the fragment:
+    whoever places it renames them.
+
+    opset      of ai.onnx, for which the nodes are written
+    constants  by name
+    """
+
+    def __init__(self, opset: int, *, around: Fragment | None = None) -> None:
+        self.opset = opset
+        self.nodes: list[NodeProto] = []
+        self.constants: dict[str, TensorProto] = {} if around is None else around.constants
+        self._known: dict[tuple[object, ...], str] = {} if around is None else around._known
+        self._names: Iterator[int] = iter(range(1 << 62)) if around is None else around._names
+
+    # nodes
+
+    def __getattr__(self, op_type: str) -> Callable[..., str]:
+        if not op_type[:1].isupper():
+            raise AttributeError(op_type)
+
+        def add(*inputs: str | None, domain: str = "", **attributes: Any) -> str:
+            return self.node(op_type, inputs, domain=domain, **attributes)[0]
+
+        return add
+
+    def node(
+        self, op_type: str, inputs: Sequence[str | None], outputs: int = 1, *, domain: str = "", **attributes: Any
+    ) -> tuple[str, ...]:
+        """Adds a node; the names of its outputs."""
+        given = [name or "" for name in inputs]
+        while given and not given[-1]:
+            given.pop()
+        names = tuple(f"{op_type}_{next(self._names)}" for _ in range(outputs))
+        node = NodeProto(op_type=op_type, domain=domain, input=given, output=names)
+        for name, value in attributes.items():
+            if value is not None:
+                node.attribute.append(_attribute(name, value))
+        self.nodes.append(node)
+        return names
+
+    def graph(
+        self,
+        name: str,
+        inputs: Sequence[tuple[DType, int | None]],
+        write: Callable[[Fragment, tuple[str, ...]], Sequence[tuple[str, DType]]],
+    ) -> GraphProto:
+        """The body of an If or a Loop, which sees all names of the fragment.
+
+        inputs   element type and rank of each
+        write    writes the nodes, given the names of the inputs, and gives name and element type of each output
+        """
+        body = Fragment(self.opset, around=self)
+        names = tuple(f"{name}_input_{next(self._names)}" for _ in inputs)
+        outputs: list[Any] = []
+        for value, dtype in write(body, names):
+            (passed,) = body.node("Identity", [value])
+            outputs.append(helper.make_tensor_value_info(passed, int(dtype), None))
+        given = [
+            helper.make_tensor_value_info(value, int(dtype), None if rank is None else [None] * rank)
+            for value, (dtype, rank) in zip(names, inputs, strict=True)
+        ]
+        return helper.make_graph(body.nodes, name, given, outputs)
+
+    # constants
+
+    def const(self, value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> str:
+        """A constant of an array."""
+        array = np.asarray(value, dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = f"const_{next(self._names)}"
+            self.constants[found] = numpy_helper.from_array(array, found)
+        return found
+
+    def tensor(self, tensor: TensorProto) -> str:
+        """A constant of any element type; its name becomes one of the fragment."""
+        name = f"const_{next(self._names)}"
+        held = TensorProto()
+        held.CopyFrom(tensor)
+        held.name = name
+        self.constants[name] = held
+        return name
+
+    def i64(self, *elements: int) -> str:
+        """A vector of int64."""
+        return self.const(np.array(elements, np.int64))
+
+    def scalar(self, value: float | bool, dtype: DType) -> str:
+        """A scalar of an element type."""
+        if dtype in NUMPY:
+            return self.const(np.array(value, NUMPY[dtype]))
+        return self.Cast(self.const(np.array(value, np.float32)), to=int(dtype))
+
+    # idioms
+
+    def cast(self, x: str, old: DType, new: DType) -> str:
+        """`x` in another element type."""
+        return x if old == new else self.Cast(x, to=int(new))
+
+    def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
+        """Dims [start, end) of a tensor, a vector of int64."""
+        return self.Shape(x, start=start or None, end=end)
+
+    def dim(self, x: str, axis: int) -> str:
+        """One dim of a tensor, a vector of one int64."""
+        return self.Shape(x, start=axis or None, end=axis + 1 if axis != -1 else None)
+
+    def concat(self, *parts: str, axis: int = 0) -> str:
+        return parts[0] if len(parts) == 1 else self.Concat(*parts, axis=axis)
+
+    def unsqueeze(self, x: str, *axes: int) -> str:
+        return self.Unsqueeze(x, self.i64(*axes)) if axes else x
+
+    def squeeze(self, x: str, *axes: int) -> str:
+        return self.Squeeze(x, self.i64(*axes)) if axes else x
+
+    def transpose(self, x: str, permutation: Sequence[int]) -> str:
+        order = list(permutation)
+        return x if order == sorted(order) else self.Transpose(x, perm=order)
+
+    def as_scalar(self, x: str) -> str:
+        """A tensor of one element as a scalar."""
+        return self.Reshape(x, self.i64())
+
+    def as_vector(self, x: str) -> str:
+        """All elements of a tensor in a row."""
+        return self.Reshape(x, self.i64(-1))
+
+    # the result
+
+    def needs(self, opset: int, why: str) -> None:
+        """Raises LoweringRefused below an opset of ai.onnx."""
+        if self.opset < opset:
+            raise LoweringRefused(f"{why} needs opset {opset}, the result has {self.opset}")
+
+
+def _attribute(name: str, value: Any) -> AttributeProto:
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, DType):
+        value = int(value)
+    return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)

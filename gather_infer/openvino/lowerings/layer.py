@@ -1,0 +1,247 @@
+"""What a lowering sees of a layer: its inputs and what is known of them, its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.rules import OpCall
+from gather_infer.tensor import DType, Shape, SymbolicTensor
+
+_NAMES: Final = {
+    "f32": DType.FLOAT32, "f16": DType.FLOAT16, "f64": DType.FLOAT64, "bf16": DType.BFLOAT16, "boolean": DType.BOOL,
+    "i8": DType.INT8, "i16": DType.INT16, "i32": DType.INT32, "i64": DType.INT64, "u8": DType.UINT8,
+    "u16": DType.UINT16, "u32": DType.UINT32, "u64": DType.UINT64, "string": DType.STRING, "u4": DType.UINT4,
+    "i4": DType.INT4, "u2": DType.UINT2, "f8e4m3": DType.FLOAT8E4M3FN, "f8e5m2": DType.FLOAT8E5M2,
+    "f4e2m1": DType.FLOAT4E2M1, "f8e8m0": DType.FLOAT8E8M0,
+}  # fmt: skip
+_TEXTS: Final = {dtype: name for name, dtype in _NAMES.items()}
+
+MAX_READ: Final = 1 << 20
+"""Elements of a constant that a lowering may read."""
+
+
+def dtype_of(text: str) -> DType | None:
+    """The element type that OpenVINO writes so; None for one that ONNX does not have."""
+    return _NAMES.get(text.lower())
+
+
+class Layer:
+    """One layer. Inputs are told by position, and `x` is the name that stands for one in a fragment.
+
+    names   one for each input, "" for an input that is left out
+    guard   what a gather does about indices out of bounds: "guard" gives zeros as OpenVINO does, "none" needs no care
+            because they are proved in bounds or taken for it
+    """
+
+    def __init__(self, call: OpCall, names: Sequence[str], *, guard: bool = True) -> None:
+        self.call = call
+        self.names = names
+        self.guard = guard
+
+    @property
+    def type(self) -> str:
+        return self.call.op_type
+
+    @property
+    def opset(self) -> int:
+        """That of OpenVINO."""
+        return self.call.version
+
+    # inputs
+
+    @property
+    def inputs(self) -> int:
+        return len(self.names)
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.names) and bool(self.names[index])
+
+    def x(self, index: int) -> str:
+        """The name of an input. Raises SpecViolation when it is left out."""
+        if not self.has(index):
+            raise SpecViolation(f"input {index} is missing", "GI107")
+        return self.names[index]
+
+    def fact(self, index: int) -> SymbolicTensor:
+        return self.call.tensor(index)
+
+    def dtype(self, index: int) -> DType:
+        """The element type of an input, that of its bytes where ONNX does not have it. Raises LoweringRefused."""
+        dtype = self.fact(index).dtype
+        if dtype is None:
+            raise LoweringRefused(f"the element type of input {index} is not known")
+        return dtype
+
+    def element(self, index: int) -> str:
+        """The element type of an input as OpenVINO calls it, `f32`, `nf4`. Raises LoweringRefused."""
+        types = self.call.attr("input_types", ())
+        if index < len(types) and types[index]:
+            return str(types[index])
+        return _TEXTS.get(dtype := self.dtype(index), str(dtype))
+
+    def shape(self, index: int) -> Shape:
+        """The dims of an input. Raises LoweringRefused when its rank is not known."""
+        shape = self.fact(index).shape
+        if shape is None:
+            raise LoweringRefused(f"the rank of input {index} is not known")
+        return shape
+
+    def rank(self, index: int) -> int:
+        return len(self.shape(index))
+
+    def has_rank(self, index: int) -> bool:
+        return self.fact(index).shape is not None
+
+    def size(self, index: int, axis: int) -> int | None:
+        """A dim of an input where it is a number. Raises LoweringRefused when the rank is not known."""
+        dim = self.shape(index)[axis]
+        return dim if isinstance(dim, int) else None
+
+    def sizes(self, index: int) -> tuple[int, ...] | None:
+        """The dims of an input when all are numbers. Raises LoweringRefused when its rank is not known."""
+        shape = self.shape(index)
+        known = tuple(dim for dim in shape if isinstance(dim, int))
+        return known if len(known) == len(shape) else None
+
+    # elements
+
+    def value(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an input that is a constant, or whose elements are known; None for another one.
+
+        Its dtype is that of the input, as numpy has it.
+        """
+        if not self.has(index):
+            return None
+        fact = self.fact(index)
+        if fact.values is not None and fact.dtype is not None and (fact.dtype.is_integer or fact.dtype is DType.BOOL):
+            elements = fact.values.ravel().tolist()
+            if all(isinstance(element, (int, bool)) for element in elements):
+                kind = np.bool_ if fact.dtype is DType.BOOL else np.uint64 if fact.dtype is DType.UINT64 else np.int64
+                return np.array(elements, kind).reshape(fact.values.shape)
+        known = [dim for dim in fact.shape or () if isinstance(dim, int)]
+        if fact.shape is None or len(known) < len(fact.shape) or np.prod(known, dtype=np.float64) > MAX_READ:
+            return None
+        return self.call.constant(index)
+
+    def known(self, index: int) -> npt.NDArray[Any]:
+        """As `value`. Raises LoweringRefused when the elements are not known."""
+        value = self.value(index)
+        if value is None:
+            raise LoweringRefused(f"input {index} has to be a constant")
+        return value
+
+    def ints(self, index: int) -> list[int] | None:
+        """The elements of an integer input in a row; None when they are not known."""
+        value = self.value(index)
+        return None if value is None else [int(element) for element in value.reshape(-1)]
+
+    def known_ints(self, index: int) -> list[int]:
+        """As `ints`. Raises LoweringRefused when they are not known."""
+        return [int(element) for element in self.known(index).reshape(-1)]
+
+    def axes(self, index: int, rank: int) -> list[int]:
+        """Axes that an input lists, counted from the front. Raises LoweringRefused, and SpecViolation out of range."""
+        return [self.axis(axis, rank) for axis in self.known_ints(index)]
+
+    @staticmethod
+    def axis(axis: int, rank: int) -> int:
+        """An axis counted from the front. Raises SpecViolation out of range."""
+        if not -rank <= axis < rank:
+            raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}]", "GI304")
+        return axis % rank
+
+    # attributes: of an IR as text or integers, of a node in an ONNX file in any type
+
+    def _attribute(self, name: str, default: Any) -> Any:
+        value = self.call.attr(name, None)
+        if value is not None:
+            return value
+        if default is None:
+            raise SpecViolation(f"attribute {name} is missing", "GI106")
+        return default
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer attribute. Without a default it is required. Raises SpecViolation."""
+        value = self._attribute(name, default)
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise SpecViolation(f"attribute {name} must be an integer, is {value!r}", "GI106") from None
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A number. Without a default it is required. Raises SpecViolation."""
+        value = self._attribute(name, default)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise SpecViolation(f"attribute {name} must be a number, is {value!r}", "GI106") from None
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """A boolean, `true` or `1` in a file. Without a default it is required. Raises SpecViolation."""
+        value = self._attribute(name, default)
+        text = str(value).strip().lower()
+        if text not in ("true", "false", "0", "1"):
+            raise SpecViolation(f"attribute {name} must be true or false, is {value!r}", "GI106")
+        return text in ("true", "1")
+
+    def text(self, name: str, default: str | None = None, *, among: Sequence[str] = ()) -> str:
+        """A text, in lower case when it has to be one of those `among`. Without a default it is required.
+
+        Raises SpecViolation.
+        """
+        value = str(self._attribute(name, default))
+        if not among:
+            return value
+        if value.lower() not in among:
+            raise SpecViolation(f"attribute {name} must be one of {', '.join(among)}, is {value!r}", "GI106")
+        return value.lower()
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
+        """A list of integers. Without a default it is required. Raises SpecViolation."""
+        return [self._element(name, item, np.int64) for item in self._items(name, default)]
+
+    def numbers(self, name: str, default: Sequence[float] | None = None) -> list[float]:
+        """A list of numbers. Without a default it is required. Raises SpecViolation."""
+        return [self._element(name, item, np.float64) for item in self._items(name, default)]
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """A list of texts. Without a default it is required."""
+        return [str(item) for item in self._items(name, default)]
+
+    def _items(self, name: str, default: Sequence[Any] | None) -> list[Any]:
+        value = self._attribute(name, default)
+        if isinstance(value, str):
+            return [item.strip() for item in value.split(",") if item.strip()]
+        return list(value) if isinstance(value, (tuple, list)) else [value]
+
+    @staticmethod
+    def _element(name: str, item: object, kind: Any) -> Any:
+        try:
+            return kind(item).item()
+        except (TypeError, ValueError, OverflowError):
+            raise SpecViolation(f"attribute {name} must be a list of numbers, has {item!r}", "GI106") from None
+
+    def type_of(self, name: str, default: str | None = None) -> DType:
+        """An element type, `i64` in a file. Raises SpecViolation, and LoweringRefused for one that ONNX lacks."""
+        text = self.text(name, default)
+        dtype = dtype_of(text)
+        if dtype is None:
+            raise LoweringRefused(f"{name} = {text}: ONNX has no such element type")
+        return dtype
+
+    # outputs
+
+    def is_read(self, index: int) -> bool:
+        """Whether anybody may read an output."""
+        return index < len(self.call.outputs) and bool(self.call.outputs[index])
+
+    @property
+    def outputs(self) -> int:
+        return len(self.call.outputs)

@@ -1,0 +1,84 @@
+"""The table of lowerings: what is found for an operator at an opset of OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+
+Lowering: TypeAlias = Callable[[Layer, Fragment], "str | Sequence[str]"]
+"""Writes what a layer computes into a fragment and gives the names of its outputs, "" for one that nobody reads.
+
+A pure function of the layer. Raises LoweringRefused for what it cannot do, by name.
+"""
+
+LOWEST_OPSET = 18
+"""The opset of ai.onnx that lowerings are written for, if they do not say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A lowering and what holds of it.
+
+    since     the opset of OpenVINO that has this version of the operator first
+    is_alike  the fragment fails where OpenVINO fails, and nowhere else; see `Body`
+    opset     the lowest opset of ai.onnx that it writes for
+    """
+
+    since: int
+    lowering: Lowering
+    is_alike: bool
+    opset: int
+
+
+class Lowerings:
+    """Lowerings by the type of a layer, as IR files write it, the newest version first."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[Entry, ...]] = {}
+
+    def lowers(
+        self, *types: str, since: int = 1, alike: bool = False, opset: int = LOWEST_OPSET
+    ) -> Callable[[Lowering], Lowering]:
+        """Decorator: the function lowers layers of these types from an opset of OpenVINO on; for the rest see `Entry`.
+
+        Raises ValueError when there is one for the same type and opset.
+        """
+
+        def add(function: Lowering) -> Lowering:
+            for type_name in types:
+                self._add(type_name, Entry(since, function, alike, opset))
+            return function
+
+        return add
+
+    def _add(self, type_name: str, entry: Entry) -> None:
+        known = self._entries.get(type_name, ())
+        if any(other.since == entry.since for other in known):
+            raise ValueError(f"{type_name} has two lowerings since opset {entry.since}")
+        self._entries[type_name] = tuple(sorted((*known, entry), key=lambda one: -one.since))
+
+    def find(self, type_name: str, version: int) -> Entry | None:
+        """The lowering in force at an opset of OpenVINO, or None."""
+        return next((entry for entry in self._entries.get(type_name, ()) if entry.since <= version), None)
+
+    @property
+    def types(self) -> Iterable[str]:
+        return self._entries.keys()
+
+    def versions(self, type_name: str) -> tuple[Entry, ...]:
+        """Every lowering of a type, the newest first."""
+        return self._entries.get(type_name, ())
+
+    @staticmethod
+    def joined(tables: Iterable[Lowerings]) -> Lowerings:
+        """One table of several. Raises ValueError for what two of them have."""
+        whole = Lowerings()
+        for table in tables:
+            for type_name, entries in table._entries.items():
+                for entry in entries:
+                    whole._add(type_name, entry)
+        return whole

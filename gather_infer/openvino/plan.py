@@ -1,0 +1,242 @@
+"""What becomes of each node of OpenVINO's dialect: edits, or the reason against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy.typing as npt
+from onnx import NodeProto, helper
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
+from gather_infer.errors import SpecViolation
+from gather_infer.inference import Access, Inference
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
+from gather_infer.model.index import Use
+from gather_infer.model.paths import bodies
+from gather_infer.openvino.lowerings import LOWERINGS, lower
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.splice import Splicer
+from gather_infer.passes.dead import find_dead
+from gather_infer.passes.subject import Subject
+from gather_infer.places import MAIN, GraphPath, NodePath, Root
+from gather_infer.rules import OpCall
+from gather_infer.tensor import Value
+from gather_infer.validate import Kind, combined, verdict
+
+_BY: Final = "openvino"
+Bounds: TypeAlias = Literal["", "proved", "assumed", "guarded"]
+Policy: TypeAlias = Literal["guard", "assume-valid", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A node that was rewritten.
+
+    op_type, version   of the operator; the opset of OpenVINO that the node is of
+    made       the operators that stand for it
+    indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": those out of bounds give what
+               OpenVINO gives. "" for a node that addresses nothing by index
+    """
+
+    node: NodePath
+    op_type: str
+    version: int
+    made: tuple[str, ...]
+    indices: Bounds = ""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The edits, and the reasons against them by node; `unproved` of the refusals could be lifted by assuming.
+
+    dead   removals of constants that only rewritten nodes have read
+    """
+
+    converted: list[Converted] = field(default_factory=list)
+    refused: list[tuple[NodePath, str, str]] = field(default_factory=list)
+    unproved: int = 0
+    edits: list[Edit] = field(default_factory=list)
+    dead: list[Edit] = field(default_factory=list)
+
+
+def plan(inference: Inference, *, gather_oob: Policy, opset: int) -> Plan:
+    """How to rewrite every node of OpenVINO's domains.
+
+    inference   without assumptions
+    gather_oob  what is done about an index that is not proved in bounds
+    opset       version of the ai.onnx domain in the result
+
+    Raises ModelStructureError when no rewrite of the model is safe, ModelReadError when external data is missing.
+    """
+    return _Planner(inference, gather_oob, opset).run()
+
+
+class _Planner:
+    def __init__(self, inference: Inference, gather_oob: Policy, opset: int) -> None:
+        self.known = Subject(inference)
+        self.gather_oob = gather_oob
+        self.opset = opset
+        self.plan = Plan()
+        self.splicer = Splicer(self.known.index.fresh)
+        self.accesses: dict[NodePath, list[Access]] = {}
+        for access in inference.accesses:
+            self.accesses.setdefault(access.node, []).append(access)
+        proto = inference.model.proto
+        self.functions = {(f.domain, f.name) for f in proto.functions}
+        self.versions = Opsets(proto.opset_import, (), {})
+
+    def run(self) -> Plan:
+        rewritten: dict[GraphPath, set[int]] = {}
+        for path, body in bodies(self.known.model.proto):
+            for position, node in enumerate(body.node):
+                if not is_openvino(node) or (node.domain, node.op_type) in self.functions:
+                    continue
+                try:
+                    if path.root is not Root.GRAPH:
+                        raise LoweringRefused("it is in a function or a training graph")
+                    self.rewrite(path, position, node)
+                    rewritten.setdefault(path, set()).add(position)
+                except (LoweringRefused, SpecViolation) as refusal:
+                    op = qualified(node.domain, node.op_type)
+                    self.plan.refused.append((self.known.node(path, position), op, str(refusal)))
+        if not self.plan.refused:
+            self.plan.dead += self.unread(rewritten)
+        return self.plan
+
+    def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
+        """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
+        domain = node.domain if plain_domain(node.domain) else "openvino"
+        version = self.versions.version_of(domain) or NEWEST_OPENVINO
+        entry = LOWERINGS.find(node.op_type, version)
+        if entry is None:
+            raise LoweringRefused("it has no lowering")
+        where = self.known.node(path, position)
+        indices = self.indices(where, node, version)
+        call = OpCall(
+            node.op_type,
+            [self.fact(path, name) for name in node.input],
+            attributes_of(node),
+            tuple(self.is_read(path, name) for name in node.output),
+            version,
+            "openvino",
+            load=lambda i: self.load(path, node.input[i]) if i < len(node.input) else None,
+        )
+        fragment = Fragment(self.opset)
+        names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
+        outputs = lower(entry, Layer(call, names, guard=indices == "guarded"), fragment)
+        given = {local: name for local, name in zip(names, node.input, strict=True) if local}
+        results = _results(fragment, outputs, node.output, given)
+        spliced = self.splicer.place(fragment, node.name, given, results)
+        if len(spliced.nodes) == 1:
+            only = spliced.nodes[0]
+            only.name, only.doc_string = node.name, node.doc_string
+            only.metadata_props.extend(node.metadata_props)
+        reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
+        for tensor in spliced.constants:
+            self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
+        self.plan.edits += (
+            InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position),
+            RemoveNode(by=_BY, reason=reason, path=path, node=position),
+        )
+        made = tuple(one.op_type for one in spliced.nodes)
+        self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
+
+    def indices(self, where: NodePath, node: NodeProto, version: int) -> Bounds:
+        """What is done about the indices of a node. Raises LoweringRefused where that is nothing."""
+        accesses = self.accesses.get(where)
+        if not accesses:
+            return ""
+        found = combined([verdict(access, allow_negative=True) for access in accesses])
+        if found.kind is Kind.PROVED:
+            return "proved"
+        match self.gather_oob:
+            case "guard":
+                return "guarded"
+            case "assume-valid":
+                return "assumed"
+            case _:
+                self.plan.unproved += 1
+                known = f"only for {found.condition}" if found.tight else "not in every run"
+                raise LoweringRefused(f"indices are in bounds {known}: {found.reason}")
+
+    def fact(self, path: GraphPath, name: str) -> Value | None:
+        home = self.known.index.home(path, name) if name else None
+        return None if home is None else self.known.facts(home.path).get(name)
+
+    def load(self, path: GraphPath, name: str) -> npt.NDArray[Any] | None:
+        held = self.known.find(path, name)
+        constant = None if held is None else self.known.read(held)
+        return None if constant is None else self.known.model.tensor(constant.to_tensor(name))
+
+    def is_read(self, path: GraphPath, name: str) -> bool:
+        """Whether anybody has use for an output of a node."""
+        if not name:
+            return False
+        index = self.known.index
+        return index.is_output(path, name) or any(True for _ in index.readers(path, name))
+
+    def unread(self, rewritten: Mapping[GraphPath, set[int]]) -> Iterator[Edit]:
+        """Removals of constants that only rewritten nodes have read."""
+        read = {
+            (edit.path, name)
+            for edit in self.plan.edits
+            if isinstance(edit, InsertNodes)
+            for node in edit.nodes
+            for name in _read_by(node)
+        }
+
+        def is_gone(path: GraphPath, use: Use) -> bool:
+            if use.input is None or use.node not in rewritten.get(path, ()):
+                return False
+            return (path, self.known.graphs[path].node[use.node].input[use.input]) not in read
+
+        graphs = self.known.graphs
+        names = [(path, n) for path, at in rewritten.items() for p in sorted(at) for n in graphs[path].node[p].input]
+        return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
+
+
+def _read_by(node: NodeProto) -> Iterator[str]:
+    """The names that a node reads, those in its bodies too."""
+    yield from node.input
+    for attribute in node.attribute:
+        for inner in attribute.g.node if attribute.HasField("g") else ():
+            yield from _read_by(inner)
+
+
+def _results(
+    fragment: Fragment, outputs: Sequence[str], names: Sequence[str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The names that values of a fragment take over; an input, a constant or a value given twice is passed on."""
+    results: dict[str, str] = {}
+    made = {name for node in fragment.nodes for name in node.output}
+    for local, name in zip(outputs, names, strict=True):
+        if not local or not name:
+            continue
+        if local in results or local in given or local not in made:
+            local = fragment.Identity(local)
+        results[local] = name
+    return results
+
+
+def attributes_of(node: NodeProto) -> dict[str, Any]:
+    """The attributes of a node of the dialect, texts decoded."""
+    decoded: dict[str, Any] = {}
+    for attribute in node.attribute:
+        value = helper.get_attribute_value(attribute)
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "backslashreplace")
+        elif isinstance(value, list) and value and isinstance(value[0], bytes):
+            value = [item.decode("utf-8", "backslashreplace") for item in value]
+        decoded[attribute.name] = value
+    return decoded
+
+
+def is_openvino(node: NodeProto) -> bool:
+    """A node of OpenVINO's domains, or a Gather with the axis as an input that stands in the default one."""
+    domain = canonical_domain(node.domain)
+    return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)

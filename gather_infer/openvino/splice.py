@@ -1,0 +1,84 @@
+"""Fragments placed where the layers stand that they were written for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto, TensorProto
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Spliced:
+    """Nodes and constants under names of the model."""
+
+    nodes: tuple[NodeProto, ...]
+    constants: tuple[TensorProto, ...]
+
+
+class Splicer:
+    """Gives fragments the names of a model; constants that are equal are one.
+
+    fresh   a name that the model does not have, made of one that is wanted
+    """
+
+    def __init__(self, fresh: Callable[[str], str]) -> None:
+        self._fresh = fresh
+        self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
+
+    def place(self, fragment: Fragment, layer: str, inputs: Mapping[str, str], results: Mapping[str, str]) -> Spliced:
+        """The nodes of a fragment.
+
+        layer     what the layer is called: names of new nodes and values begin with it
+        inputs    names of the fragment that stand for values of the model
+        results   the values of the model that names of the fragment become: each is made by a node of the fragment
+        """
+        names = {**inputs, **results}
+        constants: list[TensorProto] = []
+        for local in _read(fragment.nodes):
+            tensor = fragment.constants.get(local)
+            if tensor is None:
+                continue
+            key = tensor.data_type, tuple(tensor.dims), tensor.raw_data or tensor.SerializeToString()
+            if key not in self._shared:
+                self._shared[key] = self._fresh(f"{layer}/const" if layer else "const")
+                placed = TensorProto()
+                placed.CopyFrom(tensor)
+                placed.name = self._shared[key]
+                constants.append(placed)
+            names[local] = self._shared[key]
+        for node in fragment.nodes:
+            self._name(node, layer, names)
+        return Spliced(tuple(fragment.nodes), tuple(constants))
+
+    def _name(self, node: NodeProto, layer: str, names: dict[str, str]) -> None:
+        node.name = self._fresh(f"{layer}/{node.op_type}" if layer else node.op_type)
+        for values in (node.input, node.output):
+            for position, local in enumerate(values):
+                if local and local not in names:
+                    names[local] = self._fresh(f"{layer}/{local}" if layer else local)
+                values[position] = names[local] if local else ""
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                graph = attribute.g
+                for value in (*graph.input, *graph.output):
+                    if value.name not in names:
+                        names[value.name] = self._fresh(f"{layer}/{value.name}" if layer else value.name)
+                    value.name = names[value.name]
+                for inner in graph.node:
+                    self._name(inner, layer, names)
+
+
+def _read(nodes: Sequence[NodeProto]) -> list[str]:
+    """The names that nodes read, those in their bodies too, each once."""
+    found: dict[str, None] = {}
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        found.update(dict.fromkeys(node.input))
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                pending += attribute.g.node
+    return list(found)

@@ -1,0 +1,142 @@
+"""What OpenVINO gives for the cases of a module, beside what the converted models give in onnxruntime."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+from onnx import ModelProto
+
+from gather_infer import convert
+from gather_infer.errors import GatherInferError
+from tests.openvino.cases import Case
+
+SECONDS = 300
+"""For all cases of a module; one that never ends costs the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A case that OpenVINO was asked about; `reason` tells why there are no outputs."""
+
+    name: str
+    variant: str
+    case: Case
+    path: Path
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.variant})"
+
+    def arrays(self, letter: str) -> list[npt.NDArray[Any]]:
+        with np.load(self.path.with_suffix(".npz")) as held:
+            return [held[f"{letter}{k}"] for k in range(len(held.files)) if f"{letter}{k}" in held.files]
+
+
+def recorded(module: str, folder: Path) -> list[Recorded]:
+    """Every case of a module, run by OpenVINO in a process that is started anew when a case ends it."""
+    cases: dict[str, Case] = importlib.import_module(module).CASES
+    tasks = [(name, variant) for name, case in cases.items() for variant in case.variants]
+    log = folder / "log.jsonl"
+    first = 0
+    while first < len(tasks):
+        command = [sys.executable, "-m", "tests.openvino.judge_worker", module, str(folder), str(first)]
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, check=False, capture_output=True, timeout=SECONDS, cwd=_root())
+        entries = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        reached = entries[-1]["number"] if entries else -1
+        if reached < first:
+            raise RuntimeError(f"the process with OpenVINO does not start: {' '.join(command)}")
+        if entries[-1]["stage"] == "begun":
+            with log.open("a") as file:
+                file.write(
+                    json.dumps({"number": reached, "stage": "failed", "reason": "OpenVINO ended or hung"}) + "\n"
+                )
+        first = reached + 1
+    reasons = {e["number"]: e.get("reason", "") for e in map(json.loads, log.read_text().splitlines())}
+    return [
+        Recorded(name, variant, cases[name], folder / str(k), reasons.get(k, ""))
+        for k, (name, variant) in enumerate(tasks)
+    ]
+
+
+def _root() -> Path:
+    return Path(__file__).parents[2]
+
+
+def difference(one: Recorded) -> str:
+    """How the converted model differs from OpenVINO, "" when it does not."""
+    if one.reason:
+        return f"OpenVINO: {one.reason}"
+    try:
+        made = convert(one.path.with_suffix(".xml"))
+    except GatherInferError as error:
+        return f"{type(error).__name__}: {error}"
+    feeds = dict(zip((i.name for i in made.proto.graph.input), one.arrays("i"), strict=True))
+    try:
+        found = _session(made.proto, one.path.with_suffix(".onnx")).run(None, feeds)
+    except Exception as error:  # noqa: BLE001 (onnxruntime's own have no common base)
+        return f"onnxruntime: {str(error)[:300]}"
+    for position, (ours, theirs) in enumerate(zip(found, one.arrays("o"), strict=True)):
+        fault = unequal(np.asarray(ours), theirs, one.case.rtol)
+        if fault:
+            return f"output {position}: {fault}"
+    return ""
+
+
+def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
+    """The model with the runtime's own optimiser off; it stands beside the weights of the IR."""
+    path.write_bytes(proto.SerializeToString())
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def unequal(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], rtol: float | None) -> str:
+    """How two arrays differ: in type, shape, or elements beyond the tolerance; "" when they do not."""
+    if ours.dtype.kind in "OUS" or theirs.dtype.kind in "OUS":
+        return "" if ours.astype(str).tolist() == theirs.astype(str).tolist() else "texts differ"
+    if ours.dtype != theirs.dtype:
+        return f"{ours.dtype}, not {theirs.dtype}"
+    if ours.shape != theirs.shape:
+        return f"shape {ours.shape}, not {theirs.shape}"
+    if ours.dtype.kind not in "fc" and ours.dtype.name != "bfloat16":
+        return "" if np.array_equal(ours, theirs) else f"{_worst(ours, theirs)}"
+    wide, expected = ours.astype(np.float64), theirs.astype(np.float64)
+    limit = rtol if rtol is not None else 1e-5 if ours.dtype.itemsize >= 4 else 1e-3
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = float(finite.max()) if finite.size else 0.0
+    close = np.isclose(wide, expected, rtol=limit, atol=limit * min(scale, 1.0), equal_nan=True)
+    return "" if close.all() else _worst(ours, theirs)
+
+
+def _worst(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str:
+    with np.errstate(all="ignore"):
+        gap = np.abs(np.nan_to_num(ours.astype(np.float64)) - np.nan_to_num(theirs.astype(np.float64)))
+    at = np.unravel_index(int(gap.argmax()), gap.shape) if gap.size else ()
+    return f"at {tuple(map(int, at))} {ours[at]!r}, not {theirs[at]!r}; {int((gap > 0).sum())} of {gap.size} differ"
+
+
+def assert_equal_to_openvino(module: str) -> None:
+    """Every case of a module, converted, gives what OpenVINO gives."""
+    with tempfile.TemporaryDirectory() as folder:
+        cases = recorded(module, Path(folder))
+        assert cases, f"{module} has no cases"
+        faults = {str(one): fault for one in cases if (fault := difference(one))}
+    assert not faults, f"{len(faults)} of {len(cases)}:\n" + "\n".join(f"  {k}: {v}" for k, v in faults.items())
+
+
+if __name__ == "__main__":
+    assert_equal_to_openvino(sys.argv[1])

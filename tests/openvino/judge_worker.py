@@ -1,0 +1,78 @@
+"""The process that has OpenVINO: builds the cases of a module, saves their IRs and records what OpenVINO gives.
+
+python -m tests.openvino.judge_worker MODULE FOLDER FIRST
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from tests.openvino.cases import Build, Case
+
+
+def main() -> None:
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment] # it would wait for a network
+    import openvino as ov
+    import openvino.op
+    import openvino.opset16
+
+    module, folder, first = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    core = ov.Core()
+    cases: dict[str, Case] = importlib.import_module(module).CASES
+    tasks = [(name, variant) for name, case in cases.items() for variant in case.variants]
+    with (folder / "log.jsonl").open("a") as log:
+
+        def note(**entry: Any) -> None:
+            log.write(json.dumps(entry) + "\n")
+            log.flush()
+
+        for number in range(first, len(tasks)):
+            name, variant = tasks[number]
+            note(number=number, stage="begun")
+            try:
+                record(ov, core, cases[name], Build(variant, ov, crc32(name.encode())), folder / str(number))
+                note(number=number, stage="done")
+            except Exception as error:  # noqa: BLE001 (whatever OpenVINO raises is recorded)
+                note(number=number, stage="failed", reason=f"{type(error).__name__}: {error}"[:600])
+
+
+def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
+    """Saves FOLDER/NUMBER.xml, .bin and .npz (the feeds as i0, i1, ..., the outputs as o0, ...)."""
+    outputs = case.build(build)
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    results = [out for one in outputs for out in (one.outputs() if hasattr(one, "outputs") else [one])]
+    model = ov.Model([ov.opset16.result(out) for out in results], build.parameters, "case")
+    ov.save_model(model, path.with_suffix(".xml"), compress_to_fp16=False)
+    model = core.read_model(path.with_suffix(".xml"))
+    tensors = [tensor_of(ov, array, port) for array, port in zip(build.feeds, model.inputs, strict=True)]
+    if case.engine == "evaluate":
+        made = [ov.Tensor(port.get_element_type(), ov.Shape([])) for port in model.outputs]
+        if not model.evaluate(made, tensors):
+            raise RuntimeError("evaluate gives nothing")
+        found = [np.array(tensor.data) for tensor in made]
+    else:
+        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        ran = compiled(tensors)
+        found = [np.array(ran[port]) for port in compiled.outputs]
+    held = {f"i{k}": array for k, array in enumerate(build.feeds)} | {f"o{k}": array for k, array in enumerate(found)}
+    np.savez(path.with_suffix(".npz"), **held)
+
+
+def tensor_of(ov: Any, array: Any, port: Any) -> Any:
+    """What OpenVINO is fed; a scalar has to be a true one."""
+    if array.dtype.kind in "US":
+        return ov.Tensor(array.tolist() if array.ndim else [str(array)])
+    made = ov.Tensor(port.get_element_type(), ov.Shape(list(array.shape)))
+    made.data[...] = array
+    return made
+
+
+if __name__ == "__main__":
+    main()
