@@ -52,6 +52,7 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
+    `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
     proto: ModelProto
@@ -61,6 +62,7 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
+    label: str | None = None
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
@@ -78,6 +80,8 @@ class ModelFile:
     @property
     def name(self) -> str:
         """What messages call the model."""
+        if self.label is not None:
+            return self.label
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:
