@@ -54,7 +54,7 @@ class ModelFile:
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
     `dialects`  how operators are inferred that are not ONNX's
-    `title`     what messages call a model that was made of another file
+    `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
     proto: ModelProto
@@ -65,7 +65,7 @@ class ModelFile:
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
-    title: str = ""
+    label: str | None = None
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
@@ -83,8 +83,8 @@ class ModelFile:
     @property
     def name(self) -> str:
         """What messages call the model."""
-        if self.title:
-            return self.title
+        if self.label is not None:
+            return self.label
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:
