@@ -82,6 +82,11 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
         raise ModelReadError(f"{str(path)!r}: {error}") from error
 
 
+def read_model(path: str | os.PathLike[str]) -> ModelFile:
+    """The model of an IR. Raises ModelReadError as `read_ir`."""
+    return read_ir(path).model
+
+
 def _version(root: Element) -> int:
     if root.tag != "net":
         raise ModelReadError(f"the root element of an IR is <net>, found <{root.tag}>")
