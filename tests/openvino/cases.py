@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Variant = Literal["static", "dynamic"]
-Engine = Literal["plugin", "evaluate"]
+Engine = Literal["plugin", "evaluate", "reshaped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Case:
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
     variants   with the shapes as they are, or with every dim of every input `?`
-    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
+    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
+               plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     unordered  the elements of the last axis may come in any order
     """
