@@ -67,6 +67,8 @@ for (_size, _data), (_name, _given) in product(SIZES.items(), WINDOWS.items()):
             )
     for _opset, _exclude in product((1, 14, 16), (True, False)):
         for _rounding in ROUNDINGS[_opset]:
+            if (_name, _rounding, _exclude) == ("uneven pads", "ceil", True):
+                continue  # a window that has pads alone: OpenVINO gives 0 or NaN, depending on the sizes
             _id = f"AvgPool-{_opset} {_size}, {_name}, {_rounding}, pads {'excluded' if _exclude else 'counted'}"
             CASES[_id] = pool("AvgPool", _opset, _data, _given, rounding_type=_rounding, **{"exclude-pad": _exclude})
 DILATED: dict[str, dict[str, Any]] = {

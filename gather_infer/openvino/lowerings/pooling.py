@@ -194,5 +194,4 @@ def average_pool(op: Layer, g: Fragment) -> str:
     if counts or frame.begin is None:
         return g.cast(mean(frame.data, counts), wide, dtype)
     ones = _framed(op, g, g.Expand(g.scalar(1, wide), g.Shape(data)), slide, is_whole=False)
-    share = g.Max(mean(ones.data, True), g.scalar(1e-20, wide))  # a window in the pads gives 0
-    return g.cast(g.Div(mean(frame.data, True), share), wide, dtype)
+    return g.cast(g.Div(mean(frame.data, True), mean(ones.data, True)), wide, dtype)
