@@ -22,6 +22,7 @@ class Case:
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
                plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal
+    witness    gives the outputs of the feeds by the formula of the operator's page, where OpenVINO is wrong throughout
     unordered  the elements of the last axis may come in any order
     """
 
@@ -29,6 +30,7 @@ class Case:
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    witness: Callable[..., Sequence[npt.NDArray[Any]]] | None = None
 
 
 @dataclass(slots=True)

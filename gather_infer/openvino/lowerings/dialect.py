@@ -12,7 +12,10 @@ from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings import (
     arithmetic,
     convolution,
+    normalization,
     pooling,
+    quantization,
+    recurrence,
 )
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -27,7 +30,10 @@ LOWERINGS: Final = Lowerings.joined(
     for module in (
         arithmetic,
         convolution,
+        normalization,
         pooling,
+        quantization,
+        recurrence,
     )
 )
 
