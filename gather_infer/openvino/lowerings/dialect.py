@@ -12,6 +12,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings import (
     arithmetic,
     convolution,
+    fourier,
     normalization,
     pooling,
     quantization,
@@ -30,6 +31,7 @@ LOWERINGS: Final = Lowerings.joined(
     for module in (
         arithmetic,
         convolution,
+        fourier,
         normalization,
         pooling,
         quantization,
