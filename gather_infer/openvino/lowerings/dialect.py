@@ -11,6 +11,7 @@ from gather_infer.dialect import Body, Builder, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings import (
     arithmetic,
+    attention,
     convolution,
     fourier,
     interpolation,
@@ -31,6 +32,7 @@ LOWERINGS: Final = Lowerings.joined(
     module.lowerings
     for module in (
         arithmetic,
+        attention,
         convolution,
         fourier,
         interpolation,
