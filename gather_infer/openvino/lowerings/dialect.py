@@ -10,15 +10,18 @@ from onnx import FunctionProto, NodeProto, helper
 from gather_infer.dialect import Body, Builder, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings import (
+    adaptive,
     arithmetic,
     attention,
     convolution,
+    deformable,
     fourier,
     interpolation,
     normalization,
     pooling,
     quantization,
     recurrence,
+    regions,
 )
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -31,15 +34,18 @@ BODY_OPSET: Final = 21
 LOWERINGS: Final = Lowerings.joined(
     module.lowerings
     for module in (
+        adaptive,
         arithmetic,
         attention,
         convolution,
+        deformable,
         fourier,
         interpolation,
         normalization,
         pooling,
         quantization,
         recurrence,
+        regions,
     )
 )
 
