@@ -29,6 +29,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
+ONNX = "ONNX"
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -53,6 +54,7 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
+    `form`      what the file is, as messages say it; only an ONNX model is ever written in place of the one that was read
     `dialects`  how operators are inferred that are not ONNX's
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
@@ -64,6 +66,7 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
+    form: str = ONNX
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
     label: str | None = None
 
