@@ -54,7 +54,7 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
-    `form`      what the file is, as messages say it; only an ONNX model is ever written in place of the one that was read
+    `form`      what the file is, as messages say it; only what was read as ONNX is rewritten
     `dialects`  how operators are inferred that are not ONNX's
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
