@@ -33,10 +33,13 @@ _POLICIES = ("guard", "assume-valid", "refuse")
 class ConversionResult(PassResult):
     """A converted model.
 
+    inference   of the model before, without assumptions
+
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
     variables   the state of the model, with the inputs and outputs that stand for it
     """
 
+    inference: Inference
     converted: tuple[Converted, ...]
     variables: tuple[Variable, ...] = ()
 
@@ -93,6 +96,7 @@ def convert(
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
+        inference=inference,
         converted=tuple(made.converted),
         variables=variables,
         diagnostics=inference.diagnostics,
