@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 
 from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
@@ -56,6 +57,7 @@ class ModelFile:
     `original`  the bytes that a model from a stream was parsed from
     `form`      what the file is, as messages say it; only what was read as ONNX is rewritten
     `dialects`  how operators are inferred that are not ONNX's
+    `hints`     types that the file states and nobody believes, by value: they are compared with what is inferred
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
@@ -68,6 +70,7 @@ class ModelFile:
     original: bytes | None = field(default=None, repr=False)
     form: str = ONNX
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
+    hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None
 
     @staticmethod
