@@ -30,7 +30,6 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
-ONNX = "ONNX"
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -55,7 +54,7 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
-    `form`      what the file is, as messages say it; only what was read as ONNX is rewritten
+    `foreign`   what the file is when it is no ONNX, as messages say it; then it is not rewritten
     `dialects`  how operators are inferred that are not ONNX's
     `hints`     types that the file states and nobody believes, by value: they are compared with what is inferred
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
@@ -68,7 +67,7 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
-    form: str = ONNX
+    foreign: str = ""
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
     hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None

@@ -116,7 +116,7 @@ def _read(path: Path, root: Element, version: int, weights: Weights) -> IR:
     proto.opset_import.append(helper.make_opsetid("", OPSET))
     proto.opset_import.extend(helper.make_opsetid(domain, number) for domain, number in sorted(book.domains.items()))
     return IR(
-        ModelFile(proto, base_dir=path.parent, label=str(path), form="OpenVINO IR"),
+        ModelFile(proto, base_dir=path.parent, label=str(path), foreign=f"OpenVINO IR v{version}"),
         book.ports,
         version,
         dict(book.layers),
