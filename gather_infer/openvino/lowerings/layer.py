@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
+from gather_infer.symbolic import known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 _NAMES: Final = {
@@ -109,6 +110,10 @@ class Layer:
         shape = self.shape(index)
         known = tuple(dim for dim in shape if isinstance(dim, int))
         return known if len(known) == len(shape) else None
+
+    def is_positive(self, index: int, axis: int) -> bool:
+        """Whether a dim of an input is known to be 1 at least. Raises LoweringRefused when the rank is not known."""
+        return known_le(1, self.shape(index)[axis], self.call.scope) is True
 
     # elements
 
