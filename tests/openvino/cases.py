@@ -42,13 +42,26 @@ class Build:
     parameters: list[Any] = field(default_factory=list)
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def param(self, data: npt.ArrayLike, element: str = "") -> Any:
-        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16)."""
+    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: int | None = None) -> Any:
+        """An input that is fed with these elements.
+
+        element   for a type that numpy lacks (bf16)
+        fixed     the axis whose size is known in every variant
+        """
         array = np.asarray(data)
         shape = self._shape(array.shape)
+        if fixed is not None and shape.rank.is_static:
+            shape[fixed % array.ndim] = self.ov.Dimension(array.shape[fixed])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
+        return made
+
+    def texts(self, *texts: str) -> Any:
+        """An input of strings, in one dim."""
+        made = self.ov.opset16.parameter(self._shape((len(texts),)), self.ov.Type.string, name="texts")
+        self.parameters.append(made)
+        self.feeds.append(np.array(texts))
         return made
 
     def _shape(self, sizes: Sequence[int]) -> Any:

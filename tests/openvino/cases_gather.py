@@ -6,7 +6,7 @@ OpenVINO is wrong, or ends, where a case says so: `numpy` is the witness there, 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.openvino.cases import Build, Case, Engine, Variant
+from tests.oracle.gather_generated import gather_elements, gather_nd, openvino_tree
 
 Array = npt.NDArray[Any]
 
-DRAWN = 900
+DRAWN = 1200
 """Gathers that are drawn, each static and dynamic."""
 
 TABLES = ("f4", "f4", "f2", "i4", "i8", "u1", "i1", "?")
@@ -116,34 +117,37 @@ def draw(rng: random.Random, seed: int) -> Call | None:
     )  # fmt: skip
 
 
-def case_of(call: Call) -> Case:
+def case_of(call: Call, variant: Variant) -> Case:
     """How a call is judged.
 
-    The plugin has no run-time axis, which `evaluate` runs for indices of 32 and 64 bits. `numpy` is asked where the
-    plugin gives garbage or ends: an axis of no rows, indices or a table without elements, batch dims that are all 1,
-    integers in one dim with an index far below; and for what `evaluate` does not do.
+    The plugin has no run-time axis, which `evaluate` runs for some element types. `numpy` is asked where the plugin
+    gives garbage or ends: a table without elements; integers in one dim with an index far below; of static shape also
+    an index without elements, and batch dims that are all 1; and for what `evaluate` does not do.
     """
     engine: Engine = "evaluate" if call.is_run_time else "plugin"
-    lacking = call.index not in ("i4", "i8") or call.table not in ("f4", "i4", "i8")
-    garbage = (
-        0 in (*call.shape, *call.picked)
-        or (call.batch_dims > 0 and set(call.shape[: call.batch_dims]) == {1})
-        or (len(call.shape) == 1 and call.outside)
-    )
-    if garbage or (call.is_run_time and (lacking or call.version != 8)):
-        data = call.data(), call.indices()
-        expected = gathered(call.version, *data, call.axis, call.batch_dims)
-        return Case(build(call), witness=lambda _: [expected])
-    return Case(build(call), engine=engine)
+    ends = 0 in call.shape or (len(call.shape) == 1 and call.outside)
+    if variant == "static":
+        ones = call.batch_dims > 0 and set(call.shape[: call.batch_dims]) == {1}
+        ends = ends or 0 in call.picked or ones
+    lacks = call.index not in ("i4", "i8") or call.table not in ("f4", "i4", "i8") or call.version != 8
+    if ends or (call.is_run_time and lacks):
+        expected = gathered(call.version, call.data(), call.indices(), call.axis, call.batch_dims)
+        return Case(build(call), (variant,), witness=lambda _: [expected])
+    return Case(build(call), (variant,), engine=engine)
 
 
 def drawn(count: int, seed: int) -> dict[str, Case]:
     rng = random.Random(seed)
     cases: dict[str, Case] = {}
-    while len(cases) < count:
-        call = draw(rng, len(cases))
-        if call is not None:
-            cases[f"Gather-{call.version} #{len(cases)} {describe(call)}"] = case_of(call)
+    number = 0
+    while number < count:
+        call = draw(rng, number)
+        if call is None:
+            continue
+        number += 1
+        other: Variant = "bounded" if number % 4 == 0 else "dynamic"
+        for variant in ("static", other):
+            cases[f"Gather-{call.version} #{number} {describe(call)} {variant}"] = case_of(call, variant)
     return cases
 
 
@@ -155,4 +159,78 @@ def describe(call: Call) -> str:
     )
 
 
-CASES: dict[str, Case] = drawn(DRAWN, 1)
+def others(count: int, seed: int) -> dict[str, Case]:
+    """GatherElements, GatherND and GatherTree; of these OpenVINO defines no index out of bounds."""
+    rng = random.Random(seed)
+    cases: dict[str, Case] = {}
+    while len(cases) < count:
+        version = rng.choice((5, 8))
+        kind, drawn_case = rng.choice((
+            ("GatherElements", gather_elements(rng, 6, same_dims=True, negative=False)),
+            ("GatherND", gather_nd(rng, version, negative=version == 8)),
+            ("GatherND", gather_nd(rng, version, negative=version == 8)),
+            ("GatherTree", openvino_tree(rng)),
+        ))  # fmt: skip
+        if drawn_case is None or any(0 in array.shape for array in drawn_case.arrays):  # the plugin ends
+            continue
+        name = f"{kind} #{len(cases)} {[list(a.shape) for a in drawn_case.arrays]} {drawn_case.attributes}"
+        cases[name] = Case(build_other(kind, version, drawn_case, rng.choice(TABLES), rng.choice(("i4", "i8"))))
+    return cases
+
+
+def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str) -> Callable[[Build], Any]:
+    def make(b: Build) -> Any:
+        arrays = drawn_case.arrays
+        if kind == "GatherTree":
+            return b.op(1, kind, [b.param(np.array(array)) for array in arrays])
+        data = arrays[0] % 2 == 0 if table == "?" else (arrays[0].astype("i8") % 100).astype(table)
+        opset = 6 if kind == "GatherElements" else version
+        fixed = -1 if kind == "GatherND" else None  # the plugin wants to know the rank of the result
+        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=fixed)]
+        return b.op(opset, kind, inputs, **drawn_case.attributes)
+
+    return make
+
+
+def edges() -> dict[str, Case]:
+    """What a draw does not meet: axes that are not constant but known, tables of strings, no rank, sizes of 0."""
+    table, at = np.arange(1, 25, dtype="f4").reshape(2, 3, 4), np.array([[0, 5], [-3, 2]], "i8")
+
+    def of(axis: Callable[[Build], Any], data: Array = table, *, index: Array = at, **said: int) -> Callable[[Build], Any]:
+        return lambda b: b.op(8, "Gather", [b.param(data), b.param(index), axis(b)], **{"batch_dims": 0, **said})
+
+    def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[[list[Array]], list[Array]]:
+        return lambda feeds: [gathered(8, data, at, axis, batch_dims)]
+
+    def after(b: Build) -> Any:
+        return b.op(1, "Add", [b.const(np.array(1, "i8")), b.const(np.array(1, "i8"))], auto_broadcast="numpy")
+
+    empty = np.zeros((2, 0, 4), "f4")
+    unranked: tuple[Variant, ...] = ("unranked",)
+    return {
+        "axis is a sum of constants": Case(of(after)),
+        "no rank": Case(of(lambda b: b.const(np.array(1, "i8"))), unranked, witness=numpy_of(1)),
+        "no rank, axis from the end": Case(of(lambda b: b.const(np.array(-1, "i8"))), unranked, witness=numpy_of(-1)),
+        "no rank, axis at run time": Case(of(lambda b: b.param(np.array([2], "i8"))), unranked, witness=numpy_of(2)),
+        "no rank, batch dims": Case(
+            of(lambda b: b.const(np.array(1, "i8")), batch_dims=1), unranked, witness=numpy_of(1, batch_dims=1)
+        ),
+        "no rank, batch dims from the end": Case(
+            of(lambda b: b.const(np.array(1, "i8")), batch_dims=-1), unranked, witness=numpy_of(1, batch_dims=1)
+        ),
+        "no rows": Case(of(lambda b: b.const(np.array(1, "i8")), empty), witness=numpy_of(1, empty)),
+        "no rows, axis at run time": Case(of(lambda b: b.param(np.array(1, "i8")), empty), witness=numpy_of(1, empty)),
+        # the plugin computes indices in 32 bits, so that a larger one comes back in bounds; `evaluate` does not
+        "an index past 32 bits": Case(
+            of(lambda b: b.const(np.array(0, "i8")), index=np.array([2**32, 2**63 - 1, -(2**63), 1])), engine="evaluate"
+        ),
+        "strings": Case(
+            lambda b: b.op(8, "Gather", [b.texts("a", "bc", "d"), b.param(np.array([2, 0])), b.const(np.array(0))]),
+            ("static", "dynamic"),
+        ),
+    }  # fmt: skip
+
+
+CASES: dict[str, Case] = {**drawn(DRAWN, 1), **others(300, 2), **edges()}
+FEW: dict[str, Case] = {**drawn(120, 3), **others(40, 4), **edges()}
+"""Those that every run of the tests has."""
