@@ -15,7 +15,6 @@ from gather_infer.inference.interface import declare
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
-from gather_infer.model.file import ONNX
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
@@ -33,10 +32,13 @@ _POLICIES = ("guard", "assume-valid", "refuse")
 class ConversionResult(PassResult):
     """A converted model.
 
+    inference   of the model before, without assumptions
+
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
     variables   the state of the model, with the inputs and outputs that stand for it
     """
 
+    inference: Inference
     converted: tuple[Converted, ...]
     variables: tuple[Variable, ...] = ()
 
@@ -87,12 +89,13 @@ def convert(
         variables = without_state(proto, source, inference)
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
-    if source.form != ONNX:
+    if source.foreign:
         _state_outputs(proto, inference)
     if made.converted or variables:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
+        inference=inference,
         converted=tuple(made.converted),
         variables=variables,
         diagnostics=inference.diagnostics,

@@ -91,6 +91,9 @@ class _Making:
         self.names = Names(proto)
         self.replaced: dict[str, NodeProto | None] = {}  # by the first output
         self.resets = False
+        self.held = {tensor.name: tensor for tensor in proto.graph.initializer}
+        self.made = {output: node for node in proto.graph.node for output in node.output}
+        self.order = {node.output[0]: position for position, node in enumerate(proto.graph.node)}
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
         """Adds the input and the output of a variable."""
@@ -160,22 +163,22 @@ class _Making:
 
     def constant(self, name: str) -> TensorProto | None:
         """The tensor that is computed under a name from constants alone; None when it is not."""
-        graph = self.proto.graph
-        held = {tensor.name: tensor for tensor in graph.initializer}
+        held, made = self.held, self.made
         if name in held:
-            return held[name]
-        made = {output: node for node in graph.node for output in node.output}
+            tensor: TensorProto = held[name]
+            return tensor
         needed = list(_above(name, made, held))
         read = {value for node in needed for value in node.input if value}
         if not needed or read - held.keys() - made.keys():
             return None
-        order = {node.output[0]: position for position, node in enumerate(graph.node)}
-        piece = GraphProto(name="initial", node=sorted(needed, key=lambda node: order[node.output[0]]))
+        needed.sort(key=lambda node: self.order[node.output[0]])
+        piece = GraphProto(name="initial", node=needed)
         piece.initializer.extend(held[value] for value in sorted(read & held.keys()))
         piece.output.append(ValueInfoProto(name=name))
         model = ModelProto(ir_version=self.proto.ir_version, graph=piece, opset_import=self.proto.opset_import)
         folded: ModelProto = fold(ModelFile.from_proto(model, self.source.base_dir)).proto
-        return next((tensor for tensor in folded.graph.initializer if tensor.name == name), None)
+        found: TensorProto | None = next((t for t in folded.graph.initializer if t.name == name), None)
+        return found
 
     def choice(self, read: NodeProto, start: str, past: str) -> NodeProto:
         """The node that takes the computed value when the caller begins anew; who reads the variable reads it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from gather_infer.openvino.ir.graph import (
     declare,
     dialect_node,
     strings,
+    type_of,
 )
 from gather_infer.openvino.ir.layers import COMPACT, Layer, flattened
 from gather_infer.openvino.ir.loops import add_loop
@@ -83,8 +84,9 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model of an IR. Raises ModelReadError as `read_ir`."""
-    return read_ir(path).model
+    """The model of an IR, with what its ports say as hints. Raises ModelReadError as `read_ir`."""
+    ir = read_ir(path)
+    return replace(ir.model, hints={name: type_of(port) for name, port in ir.ports.items()})
 
 
 def _version(root: Element) -> int:
@@ -114,7 +116,7 @@ def _read(path: Path, root: Element, version: int, weights: Weights) -> IR:
     proto.opset_import.append(helper.make_opsetid("", OPSET))
     proto.opset_import.extend(helper.make_opsetid(domain, number) for domain, number in sorted(book.domains.items()))
     return IR(
-        ModelFile(proto, base_dir=path.parent, label=str(path), form="OpenVINO IR"),
+        ModelFile(proto, base_dir=path.parent, label=str(path), foreign=f"OpenVINO IR v{version}"),
         book.ports,
         version,
         dict(book.layers),

@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
 from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.model.names import Names
@@ -37,6 +47,18 @@ class PortType:
 
     element: str
     dims: tuple[int | None, ...] | None
+
+
+def type_of(port: PortType) -> TypeProto:
+    """What a port says, as a type of ONNX, as far as there is one."""
+    made = TypeProto()
+    tensor = made.tensor_type
+    tensor.elem_type = onnx_type(port.element) or TensorProto.UNDEFINED
+    for size in () if port.dims is None else port.dims:
+        dim = tensor.shape.dim.add()
+        if size is not None:
+            dim.dim_value = size
+    return made
 
 
 @dataclass(slots=True)
