@@ -25,7 +25,7 @@ from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
-from gather_infer.rules import OpCall
+from gather_infer.rules import Context, OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import Kind, combined, verdict
 
@@ -41,7 +41,7 @@ class Converted:
     op_type, version   of the operator; the opset of OpenVINO that the node is of
     made       the operators that stand for it
     indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": those out of bounds give what
-               OpenVINO gives. "" for a node that addresses nothing by index
+               OpenVINO gives. "" for a node that addresses nothing by index, or fails out of bounds as ONNX does
     """
 
     node: NodePath
@@ -84,6 +84,7 @@ class _Planner:
         self.opset = opset
         self.plan = Plan()
         self.splicer = Splicer(self.known.index.fresh)
+        self.declared = inference.declared
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
@@ -125,11 +126,12 @@ class _Planner:
             tuple(self.is_read(path, name) for name in node.output),
             version,
             "openvino",
-            load=lambda i: self.load(path, node.input[i]) if i < len(node.input) else None,
+            Context(self.declared),
+            lambda i: self.load(path, node.input[i]) if i < len(node.input) else None,
         )
         fragment = Fragment(self.opset)
         names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
-        outputs = lower(entry, Layer(call, names, guard=indices == "guarded"), fragment)
+        outputs = lower(entry, Layer(call, names, guard=indices not in ("proved", "assumed")), fragment)
         given = {local: name for local, name in zip(names, node.input, strict=True) if local}
         results = _results(fragment, outputs, node.output, given)
         spliced = self.splicer.place(fragment, node.name, given, results)
@@ -155,15 +157,19 @@ class _Planner:
         found = combined([verdict(access, allow_negative=True) for access in accesses])
         if found.kind is Kind.PROVED:
             return "proved"
-        match self.gather_oob:
-            case "guard":
-                return "guarded"
-            case "assume-valid":
-                return "assumed"
-            case _:
-                self.plan.unproved += 1
-                known = f"only for {found.condition}" if found.tight else "not in every run"
-                raise LoweringRefused(f"indices are in bounds {known}: {found.reason}")
+        if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
+            return ""
+        if self.gather_oob == "guard":
+            return "guarded"
+        if self.gather_oob == "assume-valid" and found.kind is not Kind.VIOLATED:
+            return "assumed"
+        self.plan.unproved += 1
+        if found.kind is Kind.VIOLATED:
+            raise LoweringRefused(f"{found.reason}: OpenVINO gives zeros, ONNX fails")
+        known = "not known to be in bounds"
+        if found.conditions:
+            known = f"in bounds only for {found.condition}" if found.tight else f"in bounds for {found.condition}"
+        raise LoweringRefused(f"indices are {known}: {found.reason}")
 
     def fact(self, path: GraphPath, name: str) -> Value | None:
         home = self.known.index.home(path, name) if name else None

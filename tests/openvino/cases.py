@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-Variant = Literal["static", "dynamic"]
+Variant = Literal["static", "dynamic", "bounded", "unranked"]
 Engine = Literal["plugin", "evaluate"]
 
 
@@ -18,16 +18,18 @@ class Case:
     """A small model.
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
-    variants   with the shapes as they are, or with every dim of every input `?`
+    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     unordered  the elements of the last axis may come in any order
+    witness    gives the outputs of the inputs in OpenVINO's place, where OpenVINO is known to be wrong
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    witness: Callable[[list[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]] | None = None
 
 
 @dataclass(slots=True)
@@ -40,14 +42,38 @@ class Build:
     parameters: list[Any] = field(default_factory=list)
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def param(self, data: npt.ArrayLike, element: str = "") -> Any:
-        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16)."""
+    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: int | None = None) -> Any:
+        """An input that is fed with these elements.
+
+        element   for a type that numpy lacks (bf16)
+        fixed     the axis whose size is known in every variant
+        """
         array = np.asarray(data)
-        shape = self.ov.PartialShape([-1] * array.ndim if self.variant == "dynamic" else list(array.shape))
+        shape = self._shape(array.shape)
+        if fixed is not None and shape.rank.is_static:
+            shape[fixed % array.ndim] = self.ov.Dimension(array.shape[fixed])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
         return made
+
+    def texts(self, *texts: str) -> Any:
+        """An input of strings, in one dim."""
+        made = self.ov.opset16.parameter(self._shape((len(texts),)), self.ov.Type.string, name="texts")
+        self.parameters.append(made)
+        self.feeds.append(np.array(texts))
+        return made
+
+    def _shape(self, sizes: Sequence[int]) -> Any:
+        match self.variant:
+            case "static":
+                return self.ov.PartialShape(list(sizes))
+            case "dynamic":
+                return self.ov.PartialShape([-1] * len(sizes))
+            case "bounded":
+                return self.ov.PartialShape([self.ov.Dimension(n // 2, n + 3) for n in sizes])
+            case _:
+                return self.ov.PartialShape.dynamic()
 
     def const(self, data: npt.ArrayLike, element: str = "") -> Any:
         """A constant; `element` for a type that numpy lacks: the elements are converted to it."""
