@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_OPENVINO: Final = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
-NEWEST_OPENVINO: Final = 15
+_UNNUMBERED: Final = "extension|experimental|ie_internal_opset"
+_OPENVINO: Final = re.compile(rf"openvino(?:\.(?:opset(\d+)|{_UNNUMBERED}))?|org\.openvinotoolkit")
+NEWEST_OPENVINO: Final = 17
 """The newest opset of OpenVINO that is known; what a domain without a number means."""
 
 

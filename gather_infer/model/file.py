@@ -29,6 +29,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
+ONNX = "ONNX"
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -53,8 +54,9 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
+    `form`      what the file is, as messages say it; only what was read as ONNX is rewritten
     `dialects`  how operators are inferred that are not ONNX's
-    `title`     what messages call a model that was made of another file
+    `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
     proto: ModelProto
@@ -64,8 +66,9 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
+    form: str = ONNX
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
-    title: str = ""
+    label: str | None = None
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
@@ -83,8 +86,8 @@ class ModelFile:
     @property
     def name(self) -> str:
         """What messages call the model."""
-        if self.title:
-            return self.title
+        if self.label is not None:
+            return self.label
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:

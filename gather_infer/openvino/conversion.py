@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from onnx import ModelProto
 
+from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError
-from gather_infer.inference import infer
+from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
+from gather_infer.inference.proto.types import to_type
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
+from gather_infer.model.file import ONNX
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
+from gather_infer.openvino.state import Variable, without_state
 from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
@@ -29,10 +33,15 @@ _POLICIES = ("guard", "assume-valid", "refuse")
 class ConversionResult(PassResult):
     """A converted model.
 
+    inference   of the model before, without assumptions
+
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
+    variables   the state of the model, with the inputs and outputs that stand for it
     """
 
+    inference: Inference
     converted: tuple[Converted, ...]
+    variables: tuple[Variable, ...] = ()
 
 
 def convert(
@@ -77,17 +86,36 @@ def convert(
                 journal.add(ImportOpset(by="openvino", reason=why, domain=domain, version=version))
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
     proto = apply(journal, declared)
-    if made.converted:
+    try:
+        variables = without_state(proto, source, inference)
+    except LoweringRefused as refusal:
+        raise ConversionRefused(f"{source.name}: {refusal}") from refusal
+    if source.form != ONNX:
+        _state_outputs(proto, inference)
+    if made.converted or variables:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
+        inference=inference,
         converted=tuple(made.converted),
+        variables=variables,
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,
         proto=proto,
         interface=interface,
     )
+
+
+def _state_outputs(proto: ModelProto, inference: Inference) -> None:
+    """Say of the outputs what is known of their sizes in names of the inputs: an IR says nothing of that."""
+    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
+    names = {dim.dim_param for dim in dims if dim.dim_param}
+    for output in proto.graph.output:
+        fact = inference.get(output.name)
+        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
+        if known is not None and not output.type.tensor_type.HasField("shape"):
+            output.type.CopyFrom(known)
 
 
 def _refusal(name: str, made: Plan) -> str:

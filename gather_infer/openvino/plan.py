@@ -21,6 +21,7 @@ from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.splice import Splicer
+from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
@@ -94,7 +95,7 @@ class _Planner:
         rewritten: dict[GraphPath, set[int]] = {}
         for path, body in bodies(self.known.model.proto):
             for position, node in enumerate(body.node):
-                if not is_openvino(node) or (node.domain, node.op_type) in self.functions:
+                if not is_openvino(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
                     continue
                 try:
                     if path.root is not Root.GRAPH:

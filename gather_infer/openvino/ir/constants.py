@@ -1,0 +1,187 @@
+"""Constants: where their bytes are in the .bin, which of them are read, and what they are in ONNX."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final
+
+from onnx import TensorProto
+
+from gather_infer.errors import ModelReadError
+from gather_infer.openvino.ir.elements import (
+    DYNAMIC,
+    STRING,
+    element_of,
+    is_integer,
+    onnx_type,
+    packed_bytes,
+)
+from gather_infer.openvino.ir.layers import Layer
+from gather_infer.openvino.ir.shapes import element_count, number, static_shape
+
+INLINE_BYTES: Final = 1024
+"""A constant of so many bytes is held in the model; what is larger stays in the .bin."""
+
+INLINE_INTEGERS: Final = 64 << 10
+"""The same for integers, which may be shapes, axes or indices."""
+
+INLINE_TOTAL: Final = 64 << 20
+"""Bytes beyond which even integers stay in the .bin: constants may share bytes, so that a small file tells of many."""
+
+
+class Weights:
+    """The .bin beside an .xml, opened when first something is read from it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.nbytes: int | None = None
+        self._file: BinaryIO | None = None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return
+        if stat.S_ISREG(found.st_mode):
+            self.nbytes = found.st_size
+
+    def __enter__(self) -> Weights:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def check(self, offset: int, size: int) -> None:
+        """Raises ModelReadError when bytes [offset, offset + size) are not all there."""
+        if self.nbytes is None:
+            raise ModelReadError(f"{self.path} is missing, which has its {size} bytes")
+        if offset + size > self.nbytes:
+            raise ModelReadError(
+                f"bytes [{offset}, {offset + size}) are outside {self.path}, which has bytes [0, {self.nbytes})"
+            )
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Raises ModelReadError when the bytes are not all there."""
+        self.check(offset, size)
+        if self._file is None:
+            self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
+        self._file.seek(offset)
+        data = self._file.read(size)
+        if len(data) != size:
+            raise ModelReadError(f"{self.path} has changed while it was read")
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What a Const layer says of its elements.
+
+    offset, nbytes   the bytes in the .bin, as many as the elements need; of strings all that there are
+    """
+
+    element: str
+    shape: tuple[int, ...]
+    offset: int
+    nbytes: int
+    count: int
+
+
+@dataclass(slots=True)
+class ConstantReader:
+    """Makes initializers of Const layers.
+
+    inline   bytes that are held in the model so far
+    """
+
+    weights: Weights
+    inline: int = 0
+    strings: int = 0
+    location: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.location = self.weights.path.name
+
+    def described(self, layer: Layer) -> Constant:
+        """Raises ModelReadError where the layer is inconsistent, or its bytes are not in the .bin."""
+        layer.only("output")
+        try:
+            element = element_of(layer.attribute("element_type"))
+            if element == DYNAMIC:
+                raise ModelReadError("the element type of a constant must be known")
+            shape = static_shape(layer.attribute("shape"))
+            offset, size = (number(layer.attribute(key), key) for key in ("offset", "size"))
+            count = element_count(shape)
+            if count == 0:  # OpenVINO writes a byte, or none
+                return Constant(element, shape, offset, 0, 0)
+            needed = size if element == STRING else packed_bytes(element, count)
+            if needed > size:
+                raise ModelReadError(f"{count} elements of {element} take {needed} bytes, size is {size}")
+            self.weights.check(offset, size)
+            return Constant(element, shape, offset, needed, count)
+        except ModelReadError as error:
+            raise _at(layer, error) from error
+
+    def tensor(self, layer: Layer, constant: Constant, name: str) -> TensorProto:
+        """The initializer, called `name`: of a type that ONNX lacks it is the packed bytes, as UINT8.
+
+        Raises ModelReadError as `described`, and for strings that are not laid out as such.
+        """
+        number_ = onnx_type(constant.element)
+        dims = constant.shape if number_ is not None else (constant.nbytes,)
+        tensor = TensorProto(name=name, data_type=TensorProto.UINT8 if number_ is None else number_, dims=dims)
+        for key, value in layer.rt_info:
+            tensor.metadata_props.add(key=f"openvino.rt_info.{key}", value=value)
+        try:
+            self._fill(tensor, constant)
+        except ModelReadError as error:
+            raise _at(layer, error) from error
+        return tensor
+
+    def _fill(self, tensor: TensorProto, constant: Constant) -> None:
+        if constant.element == STRING:
+            tensor.string_data.extend(self._strings(constant))
+        elif self._is_inline(constant):
+            tensor.raw_data = self.weights.read(constant.offset, constant.nbytes) if constant.nbytes else b""
+            self.inline += constant.nbytes
+        else:
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", self.location), ("offset", constant.offset), ("length", constant.nbytes)):
+                tensor.external_data.add(key=key, value=str(value))
+
+    def _is_inline(self, constant: Constant) -> bool:
+        if constant.nbytes <= INLINE_BYTES:
+            return True
+        fits = self.inline + constant.nbytes <= INLINE_TOTAL
+        return is_integer(constant.element) and constant.nbytes <= INLINE_INTEGERS and fits
+
+    def _strings(self, constant: Constant) -> list[bytes]:
+        """The elements: their number and where each of them begins and the last ends, 4 bytes each, then the texts.
+
+        https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/type/string-tensor-unpack-15.html
+        """
+        count = constant.count
+        if count == 0:
+            return []
+        begin = 4 * (count + 2)
+        if begin > constant.nbytes:
+            raise ModelReadError(f"{count} strings take {begin} bytes at least, size is {constant.nbytes}")
+        self.strings += constant.nbytes
+        if self.strings > (self.weights.nbytes or 0) + INLINE_TOTAL:
+            raise ModelReadError(f"the strings of the file are more than {INLINE_TOTAL} bytes larger than its .bin")
+        data = self.weights.read(constant.offset, constant.nbytes)
+        said, *ends = struct.unpack_from(f"<{count + 2}i", data)
+        if said != count or ends[0] < 0 or any(a > b for a, b in pairwise(ends)):
+            raise ModelReadError(f"the bytes are not those of {count} strings")
+        if begin + ends[-1] > len(data):
+            raise ModelReadError(f"the strings end at byte {begin + ends[-1]}, size is {len(data)}")
+        return [data[begin + a : begin + b] for a, b in pairwise(ends)]
+
+
+def _at(layer: Layer, error: ModelReadError) -> ModelReadError:
+    text = str(error)
+    return error if text.startswith(layer.where) else layer.fault(text)

@@ -1,0 +1,195 @@
+"""Graphs of the dialect while they are written: names, nodes, constants, what is known of the file as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
+
+from gather_infer.domains import NEWEST_OPENVINO
+from gather_infer.model.names import Names
+from gather_infer.openvino.ir.constants import ConstantReader
+from gather_infer.openvino.ir.elements import DYNAMIC, is_foreign, onnx_type
+from gather_infer.openvino.ir.layers import Layer, Port
+from gather_infer.openvino.ir.network import End, Network, in_order
+
+RT_INFO: Final = "openvino.rt_info."
+OWN_DOMAIN: Final = "openvino.opset1"
+"""The domain of the nodes that no layer stands for: `Const`, `ConcatParts`."""
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+")
+
+
+@dataclass(frozen=True, slots=True)
+class PortType:
+    """What the file says of a value: a hint, which nothing is inferred from.
+
+    element   OpenVINO's name of the element type, `dynamic` when it is not known
+    dims      a size per axis, None for one that is not known; None when there is no `<dim>`: a scalar, or no rank
+    """
+
+    element: str
+    dims: tuple[int | None, ...] | None
+
+
+@dataclass(slots=True)
+class Book:
+    """What is written of a whole file."""
+
+    main: GraphProto
+    constants: ConstantReader
+    names: Names = field(default_factory=lambda: Names(ModelProto()))
+    ports: dict[str, PortType] = field(default_factory=dict)
+    layers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    domains: dict[str, int] = field(default_factory=dict)
+    sinks: list[str] = field(default_factory=list)
+    pending: list[Draft] = field(default_factory=list)
+    numbers: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+
+    def constant(self, value: npt.ArrayLike, dtype: type = np.int64) -> str:
+        """An initializer of the main graph, which all bodies see; the same for the same value."""
+        array: npt.NDArray[Any] = np.asarray(value, dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        name = self.numbers.get(key)
+        if name is None:
+            name = self.numbers[key] = self.names.fresh("const")
+            self.main.initializer.append(numpy_helper.from_array(array, name))
+        return name
+
+    def domain(self, layer: Layer) -> str:
+        """The domain of the layer's node, which the model then imports."""
+        name = f"openvino.{layer.version}"
+        self.domains[name] = NEWEST_OPENVINO if layer.opset is None else layer.opset
+        return name
+
+
+@dataclass(slots=True)
+class Draft:
+    """A graph that a network is written into.
+
+    values    the value of each output that is known, of a body's Parameters before it is written
+    preset    names that outputs have to have
+    results   what to do once the graph is written
+    """
+
+    book: Book
+    graph: GraphProto
+    network: Network
+    values: dict[End, str] = field(default_factory=dict)
+    preset: Mapping[End, str] = field(default_factory=dict)
+    finish: Callable[[Draft], None] | None = None
+    produced: set[str] = field(default_factory=set)
+
+    def ordered(self) -> list[Layer]:
+        return in_order(self.network)
+
+    def result(self, layer: Layer) -> str:
+        """The value that a Result layer gives."""
+        return self.values[self.network.source(layer)]
+
+    def inputs(self, layer: Layer) -> list[str]:
+        """The values that a layer reads, by input port."""
+        sources = self.network.sources
+        return [self.values[sources[layer.id, port.id]] for port in layer.inputs]
+
+    def element(self, layer: Layer, port: Port) -> str:
+        """The element type of an input: that of the output which it reads."""
+        source = self.network.outputs[self.network.sources[layer.id, port.id]].element
+        return port.element if source == DYNAMIC else source
+
+    def define(self, layer: Layer, port: Port) -> str:
+        """A new value for an output port."""
+        end = (layer.id, port.id)
+        name = self.preset.get(end)
+        if name is None:
+            several = len(layer.outputs) > 1
+            own = f"{layer.name}.{layer.outputs.index(port)}" if several else layer.name
+            name = self.book.names.fresh(layer.name if layer.name in port.names else (*port.names, own)[0])
+        self.values[end] = name
+        self.book.ports[name] = PortType(port.element, port.dims)
+        return name
+
+    def node(self, op_type: str, inputs: Iterable[str], stem: str, **attributes: Any) -> str:
+        """A node of ai.onnx with one output, whose name begins with `stem`."""
+        return self.own_node(op_type, inputs, self.book.names.fresh(stem), "", **attributes)
+
+    def own_node(self, op_type: str, inputs: Iterable[str], output: str, domain: str = "", **attributes: Any) -> str:
+        """A node that no layer stands for; named like the one value that it gives."""
+        made = helper.make_node(op_type, list(inputs), [output], output, domain=domain, **attributes)
+        if domain:
+            self.book.domains.setdefault(domain, 1)
+        self.graph.node.append(made)
+        self.produced.add(output)
+        return output
+
+    def fresh_output(self, value: str, stem: str) -> str:
+        """A value that the graph may give as an output: `value` itself where a node of it made that for nobody else."""
+        if value in self.produced:
+            self.produced.remove(value)
+            return value
+        return self.node("Identity", [value], stem)
+
+
+def declare(values: Any, name: str, element: str, dims: Sequence[int] | None = None) -> ValueInfoProto:
+    """Add an input or output to the graph's list `values`; of a type that ONNX lacks nothing is said."""
+    made: ValueInfoProto = values.add(name=name)
+    number = onnx_type(element)
+    if number is not None:
+        made.type.tensor_type.elem_type = number
+        if dims is not None:
+            made.type.tensor_type.shape.SetInParent()
+            for size in dims:
+                made.type.tensor_type.shape.dim.add(dim_value=size)
+    return made
+
+
+def dialect_node(draft: Draft, layer: Layer) -> NodeProto:
+    """The node of a layer as it stands."""
+    node: NodeProto = draft.graph.node.add(op_type=layer.type, name=layer.name, domain=draft.book.domain(layer))
+    node.input.extend(draft.inputs(layer))
+    node.attribute.extend(_attribute(name, text) for name, text in layer.data.items())
+    input_types = [draft.element(layer, port) for port in layer.inputs]
+    output_types = [port.element for port in layer.outputs]
+    if any(map(is_foreign, (*input_types, *output_types))):
+        if not layer.data.keys().isdisjoint(("input_types", "output_types")):
+            raise layer.fault("attributes 'input_types' and 'output_types' are the reader's own")
+        node.attribute.append(strings("input_types", input_types))
+        node.attribute.append(strings("output_types", output_types))
+    node.output.extend(draft.define(layer, port) for port in layer.outputs)
+    draft.produced.update(node.output)
+    annotate(node, layer)
+    return node
+
+
+def annotate(holder: Any, layer: Layer) -> None:
+    """Add the `rt_info` of a layer and of its ports to the metadata of a node, an input or an output."""
+    for key, value in layer.rt_info:
+        holder.metadata_props.add(key=RT_INFO + key, value=value)
+    for kind, ports in (("input", layer.inputs), ("output", layer.outputs)):
+        for position, port in enumerate(ports):
+            for key, value in port.rt_info:
+                holder.metadata_props.add(key=f"{RT_INFO}{kind}.{position}.{key}", value=value)
+
+
+def _attribute(name: str, text: str) -> AttributeProto:
+    """An attribute of `<data>`: integers and lists of them as such when their text can be told from them."""
+    if _INTEGER.fullmatch(text) and _fits(int(text)):
+        return AttributeProto(name=name, type=AttributeProto.INT, i=int(text))
+    if _INTEGERS.fullmatch(text) and all(map(_fits, numbers := [int(part) for part in text.split(",")])):
+        return AttributeProto(name=name, type=AttributeProto.INTS, ints=numbers)
+    return AttributeProto(name=name, type=AttributeProto.STRING, s=text.encode())
+
+
+def _fits(number: int) -> bool:
+    return -(2**63) <= number < 2**63
+
+
+def strings(name: str, texts: Iterable[str]) -> AttributeProto:
+    return AttributeProto(name=name, type=AttributeProto.STRINGS, strings=[text.encode() for text in texts])

@@ -1,0 +1,185 @@
+"""Layers, ports and edges as records of what the XML says of them, checked one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from gather_infer.domains import NEWEST_OPENVINO
+from gather_infer.errors import ModelReadError
+from gather_infer.openvino.ir.document import Compact, Element
+from gather_infer.openvino.ir.elements import DYNAMIC, element_of
+from gather_infer.openvino.ir.shapes import port_dim
+
+_OPSET = re.compile(r"opset([1-9][0-9]{0,3})")
+_UNNUMBERED: Final = frozenset(("extension", "experimental", "ie_internal_opset"))
+_COMMA = re.compile(r"(?<!\\),")
+_CONTROL: Final = frozenset(
+    ("body", "port_map", "back_edges", "then_body", "then_port_map", "else_body", "else_port_map")
+)
+
+RtInfo = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a layer.
+
+    id        what edges call it, text
+    element   OpenVINO's name of the element type, `dynamic` when it is not known
+    dims      a size per axis, None for one that is not known; None when there is no `<dim>`: a scalar, or no rank
+    names     the tensor's names
+    """
+
+    id: str
+    element: str
+    dims: tuple[int | None, ...] | None
+    names: tuple[str, ...] = ()
+    rt_info: RtInfo = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of the file, or of a body.
+
+    opset     the number in `version`, None for `extension` and the like
+    data      the attributes of `<data>`
+    control   the elements that only layers with bodies have, by tag
+    """
+
+    id: str
+    name: str
+    type: str
+    version: str
+    opset: int | None
+    data: dict[str, str]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    rt_info: RtInfo
+    names: tuple[str, ...]
+    control: dict[str, Element] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return _where(self.name, self.id)
+
+    def fault(self, text: object) -> ModelReadError:
+        return ModelReadError(f"{self.where}: {text}")
+
+    def attribute(self, name: str) -> str:
+        """Raises ModelReadError when `<data>` has no such attribute."""
+        value = self.data.get(name)
+        if value is None:
+            raise self.fault(f"{self.type} has no attribute {name!r}")
+        return value
+
+    def only(self, kind: str) -> Port:
+        """The one `input` or `output`. Raises ModelReadError when there is none, or another."""
+        ports = self.inputs if kind == "input" else self.outputs
+        if len(ports) != 1:
+            raise self.fault(f"{self.type} must have one {kind}, has {len(ports)}")
+        return ports[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From an output to an input, each by ids of layer and port."""
+
+    source: tuple[str, str]
+    target: tuple[str, str]
+
+
+def _layer(element: Element) -> Layer:
+    name, layer_id, kind = (element.require(key) for key in ("name", "id", "type"))
+    try:
+        if not kind:
+            raise ModelReadError("the type is empty")
+        version = element.attributes.get("version", "")
+        data = element.first("data")
+        return Layer(
+            layer_id,
+            name,
+            kind,
+            version,
+            _opset(version),
+            {} if data is None else data.attributes,
+            _ports(element, "input"),
+            _ports(element, "output"),
+            tuple(_rt_info(element)),
+            split_names(element.attributes.get("output_names", "")),
+            {child.tag: child for child in element.children if isinstance(child, Element) and child.tag in _CONTROL},
+        )
+    except ModelReadError as error:
+        raise ModelReadError(f"{_where(name, layer_id)}: {error}") from error
+
+
+def _where(name: str, layer_id: str) -> str:
+    return f"layer {name!r} (id {layer_id})"
+
+
+def _opset(version: str) -> int | None:
+    """The number of `opset8`, None for the sets that have none. Raises ModelReadError for another text."""
+    if version in _UNNUMBERED:
+        return None
+    found = _OPSET.fullmatch(version)
+    if found is None or int(found[1]) > NEWEST_OPENVINO:
+        known = f"opset1 to opset{NEWEST_OPENVINO}, {', '.join(sorted(_UNNUMBERED))}"
+        raise ModelReadError(f"the opset must be one of {known}, found {version!r}")
+    return int(found[1])
+
+
+def _ports(layer: Element, tag: str) -> tuple[Port, ...]:
+    held = layer.first(tag)
+    ports = tuple(child for child in held.children if isinstance(child, Port)) if held is not None else ()
+    if len({port.id for port in ports}) < len(ports):
+        raise ModelReadError(f"two ports of <{tag}> have the same id")
+    return ports
+
+
+def _port(element: Element) -> Port:
+    return Port(
+        element.require("id"),
+        element_of(element.attributes.get("precision", DYNAMIC)),
+        tuple(port_dim(dim.text) for dim in element.all("dim")) or None,
+        split_names(element.attributes.get("names", "")),
+        tuple(_rt_info(element)),
+    )
+
+
+def _edge(element: Element) -> object:
+    if "from-port" not in element.attributes:  # those of <back_edges> are between layers
+        return element
+    source, target = ((element.require(f"{end}-layer"), element.require(f"{end}-port")) for end in ("from", "to"))
+    return Edge(source, target)
+
+
+COMPACT: Final[dict[str, Compact]] = {"layer": _layer, "port": _port, "edge": _edge}
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    r"""The names in `a\,b,c`, which are `a,b` and `c`; empty ones left out."""
+    found = (part.replace("\\,", ",") for part in _COMMA.split(text))
+    return tuple(name for name in found if name)
+
+
+def _rt_info(element: Element) -> Iterator[tuple[str, str]]:
+    held = element.first("rt_info")
+    return iter(()) if held is None else flattened(held)
+
+
+def flattened(held: Element) -> Iterator[tuple[str, str]]:
+    """The entries of an `<rt_info>`: keys with dots where they are inside each other, and values."""
+    pending = [("", child) for child in reversed(held.children) if isinstance(child, Element)]
+    while pending:
+        above, element = pending.pop()
+        named = element.tag in ("attribute", "info") and "name" in element.attributes
+        key = above + (element.attributes["name"] if named else element.tag)
+        rest = {k: v for k, v in element.attributes.items() if not (named and k in ("name", "version"))}
+        children = [child for child in element.children if isinstance(child, Element)]
+        if "value" in rest or not (rest or children):
+            yield key, rest.pop("value", "")
+        yield from ((f"{key}.{name}", value) for name, value in rest.items())
+        pending += [(f"{key}.", child) for child in reversed(children)]

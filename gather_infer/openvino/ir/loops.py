@@ -1,0 +1,276 @@
+"""Loop and TensorIterator as ONNX's own Loop, whose body holds nodes of the dialect and reads outer values by name.
+
+No rank is known while a file is read, so axes stay as they are, and parts that are joined along an axis are stacked by
+the Loop and joined behind it, by a node `ConcatParts` of the dialect:
+
+    parts   [trips, d0, ..., dr-1]
+    output  [d0, ..., trips * d_axis, ..., dr-1], the parts joined along `axis` of a part, the last first if `reverse`
+
+https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/loop-5.html
+https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/tensor-iterator-1.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from onnx import AttributeProto, NodeProto, TensorProto
+
+from gather_infer.errors import ModelReadError
+from gather_infer.openvino.ir.branches import control_node, end_of
+from gather_infer.openvino.ir.elements import element_of, is_integer, onnx_type
+from gather_infer.openvino.ir.graph import OWN_DOMAIN, Draft, declare
+from gather_infer.openvino.ir.layers import Layer
+from gather_infer.openvino.ir.portmap import Body, Entry, body_of
+from gather_infer.openvino.ir.shapes import partial_shape
+
+PARTS: Final = "ConcatParts"
+FOREVER: Final = 2**63 - 1
+
+
+def add_loop(draft: Draft, layer: Layer) -> Draft:
+    """Add the Loop of a Loop or TensorIterator; the draft of its body is to be written."""
+    return _Repeated(draft, layer, body_of(layer)).add()
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A layer that repeats its body.
+
+    begins    where the first part of a sliced input is, by the id of its Parameter, a one-element vector; "" for 0
+    counts    how many parts each sliced input has, one-element vectors
+    states    Parameters that a back edge leads to, each with its name in the body and its first value
+    stacked   Results whose values of all iterations the Loop gives
+    """
+
+    outer: Draft
+    layer: Layer
+    body: Body
+    begins: dict[str, str] = field(default_factory=dict)
+    counts: list[str] = field(default_factory=list)
+    states: list[tuple[Layer, str, str]] = field(default_factory=list)
+    invariant: dict[tuple[str, str], str] = field(default_factory=dict)
+    stacked: list[Layer] = field(default_factory=list)
+    counter: str = ""
+    goes_on: str = ""
+
+    def add(self) -> Draft:
+        layer, outer, body = self.layer, self.outer, self.body
+        inputs = outer.inputs(layer)
+        values = {port.id: value for port, value in zip(layer.inputs, inputs, strict=True)}
+        for entry in body.inputs:
+            if entry.axis is not None:
+                self.measure(entry, values)
+        limits = self.limits(inputs)
+        node = control_node(outer, layer, "Loop")
+        held = node.attribute.add(name="body", type=AttributeProto.GRAPH)
+        held.g.name = f"{layer.name}/body"
+        inner = Draft(outer.book, held.g, body.network)
+        self.counter, self.goes_on = (outer.book.names.fresh(f"{layer.name}.{end}") for end in ("i", "cond"))
+        for entry in body.inputs:
+            self.bind(entry, values, inner)
+        bound = {state.id for state, _, _ in self.states}
+        for parameter in body.back.keys() - bound:
+            raise layer.fault(f"a back edge leads to internal layer {parameter}, no input does")
+        declare(held.g.input, self.counter, "i64", ())
+        declare(held.g.input, self.goes_on, "boolean", ())
+        for state, name, _ in self.states:
+            declare(held.g.input, name, _element(state))
+        node.input.extend((*limits, *(first for _, _, first in self.states)))
+        self.give(node)
+        inner.finish = self.finish
+        return inner
+
+    # before the loop
+
+    def measure(self, entry: Entry, values: dict[str, str]) -> None:
+        """Note where the first part of a sliced input begins, and how many parts there are."""
+        axis, outer, stem = entry.axis, self.outer, self.layer.name
+        if entry.port is None or axis is None:
+            raise self.layer.fault("a sliced input without a port")
+        ends = {} if axis == -1 else {"end": axis + 1}
+        size = outer.node("Shape", [values[entry.port]], f"{stem}.size", start=axis, **ends)
+
+        def position(index: int) -> str:
+            if index >= 0:
+                return outer.book.constant([index])
+            return size if index == -1 else outer.node("Add", [size, outer.book.constant([index + 1])], f"{stem}.end")
+
+        first, last = position(entry.start), position(entry.end)
+        self.begins[entry.inner.id] = "" if entry.start == 0 else first
+        low, high, start = (first, last, entry.start) if entry.stride > 0 else (last, first, entry.end)
+        length = high if start == 0 else outer.node("Sub", [high, low], f"{stem}.length")
+        step = abs(entry.stride)
+        if step > 1:
+            length = outer.node("Div", [length, outer.book.constant([step])], f"{stem}.parts")
+        self.counts.append(length)
+
+    def limits(self, inputs: list[str]) -> tuple[str, str]:
+        """The trip count and the condition that the Loop starts with, both scalars, "" for none."""
+        layer, outer = self.layer, self.outer
+        if layer.type == "Loop":
+            if len(inputs) < 2:
+                raise layer.fault("a Loop needs a trip count and a condition")
+            limit, start = self.trip_count(inputs[0]), self.condition(inputs[1])
+        else:
+            limit, start = self.joined_parts(), ""
+        if self.counts:
+            count = outer.node("Reshape", [self.counts[0], outer.book.constant([])], f"{layer.name}.count")
+            limit = outer.node("Min", [limit, count], f"{layer.name}.trips") if limit else count
+        return limit, start
+
+    def joined_parts(self) -> str:
+        """The trip count of a TensorIterator without sliced inputs, "" where there are some."""
+        if self.counts:
+            return ""
+        joined = [entry for entry in self.body.outputs if entry.axis is not None]
+        for entry in joined:
+            if (entry.start < 0) != (entry.end < 0):
+                raise self.layer.fault("no input is sliced, and what is joined does not say how often the body runs")
+        counts = [abs(entry.end - entry.start) // abs(entry.stride) for entry in joined]
+        return self.outer.book.constant(counts[0] if counts else 1)
+
+    def trip_count(self, value: str) -> str:
+        """The limit of a Loop, "" when it has none: a negative number means forever."""
+        outer, stem = self.outer, self.layer.name
+        known = self.known(0)
+        if known is not None:
+            return "" if known < 0 else outer.book.constant(known)
+        wide = outer.node("Cast", [value], f"{stem}.limit", to=TensorProto.INT64)
+        limit = outer.node("Reshape", [wide, outer.book.constant([])], f"{stem}.limit")
+        is_endless = outer.node("Less", [limit, outer.book.constant(0)], f"{stem}.endless")
+        return outer.node("Where", [is_endless, outer.book.constant(FOREVER), limit], f"{stem}.limit")
+
+    def condition(self, value: str) -> str:
+        known = self.known(1)
+        if known is not None:
+            return self.outer.book.constant(bool(known), bool)
+        return self.outer.node("Reshape", [value, self.outer.book.constant([])], f"{self.layer.name}.start")
+
+    def known(self, position: int) -> int | None:
+        """The one element that an input port reads, None when it is no constant."""
+        outer = self.outer
+        source = outer.network.layers[outer.network.sources[self.layer.id, self.layer.inputs[position].id][0]]
+        if source.type != "Const":
+            return None
+        constants = outer.book.constants
+        constant = constants.described(source)
+        if constant.count != 1 or not (is_integer(constant.element) or constant.element == "boolean"):
+            raise self.layer.fault(f"input port {self.layer.inputs[position].id} must be one number or boolean")
+        data = constants.weights.read(constant.offset, constant.nbytes)
+        return int.from_bytes(data, "little", signed=constant.element.startswith("i"))
+
+    # in the body
+
+    def bind(self, entry: Entry, values: dict[str, str], inner: Draft) -> None:
+        """Say what a Parameter of the body is."""
+        end = end_of(entry.inner)
+        is_state = entry.inner.id in self.body.back
+        if entry.port is None:
+            if entry.axis is not None or is_state or self.layer.type != "Loop":
+                raise self.layer.fault(f"nothing is bound to internal layer {entry.inner.id}")
+            inner.values[end] = self.iteration(entry.inner, inner)
+        elif entry.axis is not None:
+            if is_state:
+                raise self.layer.fault(f"internal layer {entry.inner.id} has a back edge and a sliced input")
+            inner.values[end] = self.part(entry, values[entry.port], inner)
+        elif is_state:
+            name = inner.define(entry.inner, entry.inner.outputs[0])
+            self.states.append((entry.inner, name, values[entry.port]))
+        else:
+            inner.values[end] = self.invariant[end] = values[entry.port]
+
+    def iteration(self, parameter: Layer, inner: Draft) -> str:
+        """The number of the iteration as the Parameter wants it: i32 or i64, a scalar or a vector."""
+        element, stem, value = _element(parameter), parameter.name, self.counter
+        if element != "i64":
+            value = inner.node("Cast", [value], stem, to=onnx_type(element))
+        shape = partial_shape(parameter.data.get("shape", ""))
+        if shape:
+            value = inner.node("Reshape", [value, inner.book.constant([1] * len(shape))], stem)
+        return value
+
+    def part(self, entry: Entry, value: str, inner: Draft) -> str:
+        """The slice of an input that an iteration gets."""
+        book, stem, begin = inner.book, entry.inner.name, self.begins[entry.inner.id]
+        step = inner.node("Reshape", [self.counter, book.constant([1])], f"{stem}.i")
+        if abs(entry.stride) > 1:
+            step = inner.node("Mul", [step, book.constant([abs(entry.stride)])], f"{stem}.step")
+        length = book.constant([entry.part])
+        if entry.stride > 0:
+            first = inner.node("Add", [begin, step], f"{stem}.first") if begin else step
+            last = inner.node("Add", [first, length], f"{stem}.last")
+        else:
+            last = inner.node("Sub", [begin or book.constant([0]), step], f"{stem}.last")
+            first = inner.node("Sub", [last, length], f"{stem}.first")
+        return inner.node("Slice", [value, first, last, book.constant([entry.axis or 0])], stem)
+
+    def finish(self, inner: Draft) -> None:
+        """Say what the body gives: the condition, the states, what is stacked."""
+        outputs, stem = inner.graph.output, self.layer.name
+        ends = [entry.inner for entry in self.body.outputs if entry.port is None]
+        if ends and self.layer.type == "Loop":
+            goes_on = inner.node("Reshape", [inner.result(ends[0]), inner.book.constant([])], f"{stem}.cond")
+        else:
+            goes_on = inner.node("Identity", [self.goes_on], f"{stem}.cond")
+        declare(outputs, goes_on, "boolean", ())
+        for result in (*(self.body.back[state.id] for state, _, _ in self.states), *self.stacked):
+            value = inner.fresh_output(inner.result(result), f"{stem}.out")
+            declare(outputs, value, inner.element(result, result.only("input")))
+
+    # behind the loop
+
+    def give(self, node: NodeProto) -> None:
+        """Add the outputs of the Loop, and nodes that make those of the layer from them."""
+        layer, outer, stem = self.layer, self.outer, self.layer.name
+        entries = {entry.port: entry for entry in self.body.outputs if entry.port is not None}
+        missing = [port.id for port in layer.outputs if port.id not in entries]
+        if missing:
+            raise layer.fault(f"the port map has nothing for output port {missing[0]}")
+        wanted = {port.id: outer.define(layer, port) for port in layer.outputs}
+        final: dict[str, str] = {}
+        for state, _, _ in self.states:
+            result = self.body.back[state.id].id
+            ports = [p for p, e in entries.items() if e.axis is None and e.inner.id == result and p in wanted]
+            name = wanted.pop(ports[0]) if ports else outer.book.names.fresh(f"{stem}.state")
+            node.output.append(name)
+            final.setdefault(result, name)
+        behind = []
+        for port, name in wanted.items():
+            entry = entries[port]
+            source = self.body.network.source(entry.inner)
+            whole = final.get(entry.inner.id) or self.invariant.get(source)
+            if entry.axis is None and whole is not None:
+                behind.append((entry, whole, name))
+                continue
+            self.stacked.append(entry.inner)
+            node.output.append(outer.book.names.fresh(f"{stem}.parts"))
+            behind.append((entry, node.output[-1], name))
+        outer.produced.update(node.output)
+        for entry, value, name in behind:
+            self.derive(entry, value, name, is_stack=value not in (*final.values(), *self.invariant.values()))
+
+    def derive(self, entry: Entry, value: str, name: str, *, is_stack: bool) -> None:
+        """Add the node that gives an output of the layer."""
+        outer, book = self.outer, self.outer.book
+        if entry.axis is not None:
+            if (entry.stride > 0, entry.start, entry.end) not in ((True, 0, -1), (False, -1, 0)) and self.counts:
+                raise self.layer.fault(f"parts joined from {entry.start} to {entry.end} are not read, only all of them")
+            reverse = {"reverse": 1} if entry.stride < 0 else {}
+            outer.own_node(PARTS, [value], name, OWN_DOMAIN, axis=entry.axis, **reverse)
+        elif is_stack:
+            bounds = [book.constant([-1]), book.constant([FOREVER]), book.constant([0])]
+            last = outer.node("Slice", [value, *bounds], f"{name}.last")
+            outer.own_node("Squeeze", [last, book.constant([0])], name)
+        else:
+            outer.own_node("Identity", [value], name)
+
+
+def _element(parameter: Layer) -> str:
+    """The element type that a Parameter declares."""
+    try:
+        return element_of(parameter.attribute("element_type"))
+    except ModelReadError as error:
+        text = str(error)
+        raise error if text.startswith(parameter.where) else parameter.fault(text) from error

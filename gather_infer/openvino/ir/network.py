@@ -1,0 +1,104 @@
+"""The layers of a network, or of a body, with what each input reads, and an order to compute them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gather_infer.errors import ModelReadError
+from gather_infer.openvino.ir.document import Element
+from gather_infer.openvino.ir.layers import Edge, Layer, Port
+
+End: TypeAlias = "tuple[str, str]"
+"""A port: the ids of its layer and of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The layers by id in file order, and the output that each input reads."""
+
+    layers: Mapping[str, Layer]
+    sources: Mapping[End, End]
+    outputs: Mapping[End, Port]
+
+    def source(self, layer: Layer) -> End:
+        """What the one input of a layer reads."""
+        return self.sources[layer.id, layer.only("input").id]
+
+    def of_type(self, kind: str) -> list[Layer]:
+        return [layer for layer in self.layers.values() if layer.type == kind]
+
+
+def network_of(element: Element) -> Network:
+    """The network in a `<net>` or a body.
+
+    Raises ModelReadError where an id is used twice, an edge leads nowhere, an input has no edge or two.
+    """
+    held = element.first("layers")
+    if held is None:
+        raise ModelReadError(f"line {element.line}: <{element.tag}> has no <layers>")
+    layers: dict[str, Layer] = {}
+    for layer in held.children:
+        if not isinstance(layer, Layer):
+            continue
+        if layer.id in layers:
+            raise layer.fault(f"{layers[layer.id].where} has the same id")
+        layers[layer.id] = layer
+    outputs = {(layer.id, port.id): port for layer in layers.values() for port in layer.outputs}
+    inputs = {(layer.id, port.id) for layer in layers.values() for port in layer.inputs}
+    sources: dict[End, End] = {}
+    edges = element.first("edges")
+    for edge in edges.children if edges is not None else ():
+        if isinstance(edge, Edge):
+            _connect(edge, layers, inputs, outputs, sources)
+    for layer in layers.values():
+        for port in layer.inputs:
+            if (layer.id, port.id) not in sources:
+                raise layer.fault(f"no edge leads to input port {port.id}")
+    return Network(layers, sources, outputs)
+
+
+def _connect(
+    edge: Edge, layers: Mapping[str, Layer], inputs: set[End], outputs: Mapping[End, Port], sources: dict[End, End]
+) -> None:
+    for (layer_id, port), kind, known in ((edge.source, "output", outputs), (edge.target, "input", inputs)):
+        layer = layers.get(layer_id)
+        if layer is None:
+            raise ModelReadError(f"an edge from {_shown(edge.source)} to {_shown(edge.target)}: no layer {layer_id}")
+        if (layer_id, port) not in known:
+            raise layer.fault(f"an edge leads to {kind} port {port}, which it does not have")
+    if edge.target in sources:
+        raise layers[edge.target[0]].fault(f"two edges lead to input port {edge.target[1]}")
+    sources[edge.target] = edge.source
+
+
+def _shown(end: End) -> str:
+    return f"layer {end[0]} port {end[1]}"
+
+
+def in_order(network: Network) -> list[Layer]:
+    """The layers, each after those that it reads, else as in the file. Raises ModelReadError when there is a cycle."""
+    done: set[str] = set()
+    open_: set[str] = set()
+    order: list[Layer] = []
+    for root in network.layers.values():
+        pending = [(root, 0)]
+        while pending:
+            layer, position = pending.pop()
+            if layer.id in done:
+                continue
+            if position == 0:
+                open_.add(layer.id)
+            if position == len(layer.inputs):
+                done.add(layer.id)
+                order.append(layer)
+                continue
+            pending.append((layer, position + 1))
+            source = network.layers[network.sources[layer.id, layer.inputs[position].id][0]]
+            if source.id in done:
+                continue
+            if source.id in open_:
+                raise source.fault("it reads what is computed from it")
+            pending.append((source, 0))
+    return order

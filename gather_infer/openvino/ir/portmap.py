@@ -1,0 +1,131 @@
+"""Port maps and back edges: how values go into a body and come out of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gather_infer.errors import ModelReadError
+from gather_infer.openvino.ir.document import Element
+from gather_infer.openvino.ir.layers import Layer, Port
+from gather_infer.openvino.ir.network import Network, network_of
+
+_SIGNED = re.compile(r"-?[0-9]{1,18}")
+_NO_PORT = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a port map.
+
+    port      the id of the layer's port, None for what the layer has none for
+    inner     the Parameter or Result in the body
+    axis      along which the value is cut, or the parts are joined; None when it is taken as it is
+    start, end, stride, part   where the parts are: they begin every `stride`, from `start` to before `end`, of which a
+                               negative one counts from behind the last; `part` elements each
+    """
+
+    port: str | None
+    inner: Layer
+    axis: int | None
+    start: int
+    end: int
+    stride: int
+    part: int
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body of a layer, and its port map in file order.
+
+    back   the Result that gives the next value of a Parameter, by the id of the Parameter
+    """
+
+    network: Network
+    inputs: tuple[Entry, ...]
+    outputs: tuple[Entry, ...]
+    back: dict[str, Layer]
+
+
+def body_of(layer: Layer, prefix: str = "") -> Body:
+    """The body of a layer, `then_` or `else_` before what its elements are called.
+
+    Raises ModelReadError where an element is missing, or names a port or layer that is not there, or one twice.
+    """
+    held = layer.control.get(f"{prefix}body")
+    if held is None:
+        raise layer.fault(f"{layer.type} has no <{prefix}body>")
+    try:
+        network = network_of(held)
+        entries = layer.control.get(f"{prefix}port_map")
+        found = _entries(entries, network, layer.inputs, "input", "Parameter") if entries is not None else ()
+        inputs = tuple(found)
+        found = _entries(entries, network, layer.outputs, "output", "Result") if entries is not None else ()
+        outputs = tuple(found)
+        _only_once([entry.inner.id for entry in inputs], "two inputs are bound to internal layer")
+        _only_once([entry.port for entry in outputs if entry.port], "two results go to output port")
+        return Body(network, inputs, outputs, _back_edges(layer.control.get("back_edges"), network))
+    except ModelReadError as error:
+        raise layer.fault(f"{prefix}body: {error}") from error
+
+
+def _entries(held: Element, network: Network, ports: tuple[Port, ...], tag: str, kind: str) -> Iterator[Entry]:
+    known = {port.id for port in ports}
+    for element in held.all(tag):
+        port = element.require("external_port_id")
+        if port not in known and port != _NO_PORT:
+            raise ModelReadError(f"line {element.line}: the layer has no {tag} port {port}")
+        axis = element.attributes.get("axis")
+        stride = _integer(element, "stride", 1)
+        part = _integer(element, "part_size", 1)
+        if axis is not None and (stride == 0 or part < 1):
+            raise ModelReadError(f"line {element.line}: stride {stride} with part_size {part}")
+        yield Entry(
+            None if port == _NO_PORT else port,
+            _inner(element, network, element.require("internal_layer_id"), kind),
+            None if axis is None else _integer(element, "axis", 0),
+            _integer(element, "start", 0),
+            _integer(element, "end", -1),
+            stride,
+            part,
+            element.attributes.get("purpose", ""),
+        )
+
+
+def _inner(element: Element, network: Network, layer_id: str, kind: str) -> Layer:
+    layer = network.layers.get(layer_id)
+    if layer is None:
+        raise ModelReadError(f"line {element.line}: the body has no layer {layer_id}")
+    if layer.type != kind:
+        raise ModelReadError(f"line {element.line}: {layer.where} must be a {kind}, is a {layer.type}")
+    layer.only("output" if kind == "Parameter" else "input")
+    return layer
+
+
+def _integer(element: Element, name: str, default: int) -> int:
+    text = element.attributes.get(name)
+    if text is None:
+        return default
+    if not _SIGNED.fullmatch(text):
+        raise ModelReadError(f"line {element.line}: {name} must be an integer, found {text[:80]!r}")
+    return int(text)
+
+
+def _only_once(found: list[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in found:
+        if name in seen:
+            raise ModelReadError(f"{what} {name}")
+        seen.add(name)
+
+
+def _back_edges(held: Element | None, network: Network) -> dict[str, Layer]:
+    back: dict[str, Layer] = {}
+    for edge in held.all("edge") if held is not None else ():
+        target = _inner(edge, network, edge.require("to-layer"), "Parameter")
+        if target.id in back:
+            raise ModelReadError(f"line {edge.line}: two back edges lead to {target.where}")
+        back[target.id] = _inner(edge, network, edge.require("from-layer"), "Result")
+    return back
