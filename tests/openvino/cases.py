@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-Variant = Literal["static", "dynamic"]
+Variant = Literal["static", "dynamic", "bounded", "unranked"]
 Engine = Literal["plugin", "evaluate"]
 
 
@@ -18,16 +18,18 @@ class Case:
     """A small model.
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
-    variants   with the shapes as they are, or with every dim of every input `?`
+    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     unordered  the elements of the last axis may come in any order
+    witness    gives the outputs of the inputs in OpenVINO's place, where OpenVINO is known to be wrong
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    witness: Callable[[list[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]] | None = None
 
 
 @dataclass(slots=True)
@@ -43,11 +45,22 @@ class Build:
     def param(self, data: npt.ArrayLike, element: str = "") -> Any:
         """An input that is fed with these elements; `element` for a type that numpy lacks (bf16)."""
         array = np.asarray(data)
-        shape = self.ov.PartialShape([-1] * array.ndim if self.variant == "dynamic" else list(array.shape))
+        shape = self._shape(array.shape)
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
         return made
+
+    def _shape(self, sizes: Sequence[int]) -> Any:
+        match self.variant:
+            case "static":
+                return self.ov.PartialShape(list(sizes))
+            case "dynamic":
+                return self.ov.PartialShape([-1] * len(sizes))
+            case "bounded":
+                return self.ov.PartialShape([self.ov.Dimension(n // 2, n + 3) for n in sizes])
+            case _:
+                return self.ov.PartialShape.dynamic()
 
     def const(self, data: npt.ArrayLike, element: str = "") -> Any:
         """A constant; `element` for a type that numpy lacks: the elements are converted to it."""
