@@ -196,7 +196,9 @@ def edges() -> dict[str, Case]:
     """What a draw does not meet: axes that are not constant but known, tables of strings, no rank, sizes of 0."""
     table, at = np.arange(1, 25, dtype="f4").reshape(2, 3, 4), np.array([[0, 5], [-3, 2]], "i8")
 
-    def of(axis: Callable[[Build], Any], data: Array = table, *, index: Array = at, **said: int) -> Callable[[Build], Any]:
+    def of(
+        axis: Callable[[Build], Any], data: Array = table, *, index: Array = at, **said: int
+    ) -> Callable[[Build], Any]:
         return lambda b: b.op(8, "Gather", [b.param(data), b.param(index), axis(b)], **{"batch_dims": 0, **said})
 
     def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[[list[Array]], list[Array]]:
