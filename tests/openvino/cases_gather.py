@@ -132,7 +132,7 @@ def case_of(call: Call, variant: Variant) -> Case:
     lacks = call.index not in ("i4", "i8") or call.table not in ("f4", "i4", "i8") or call.version != 8
     if ends or (call.is_run_time and lacks):
         expected = gathered(call.version, call.data(), call.indices(), call.axis, call.batch_dims)
-        return Case(build(call), (variant,), witness=lambda _: [expected])
+        return Case(build(call), (variant,), witness=lambda *_: [expected])
     return Case(build(call), (variant,), engine=engine)
 
 
@@ -201,8 +201,8 @@ def edges() -> dict[str, Case]:
     ) -> Callable[[Build], Any]:
         return lambda b: b.op(8, "Gather", [b.param(data), b.param(index), axis(b)], **{"batch_dims": 0, **said})
 
-    def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[[list[Array]], list[Array]]:
-        return lambda feeds: [gathered(8, data, at, axis, batch_dims)]
+    def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[..., list[Array]]:
+        return lambda *_: [gathered(8, data, at, axis, batch_dims)]
 
     def after(b: Build) -> Any:
         return b.op(1, "Add", [b.const(np.array(1, "i8")), b.const(np.array(1, "i8"))], auto_broadcast="numpy")

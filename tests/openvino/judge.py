@@ -131,6 +131,29 @@ def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def wrong_facts(one: Recorded) -> str:
+    """What the inference says of the outputs and OpenVINO's do not have, "" when there is nothing."""
+    inference = infer(one.path.with_suffix(".xml"))
+    sizes: dict[str, int] = {}
+    for names, letter in ((inference.inputs, "i"), (inference.outputs, "o")):
+        for name, array in zip(names, one.arrays(letter), strict=True):
+            fact = inference.get(name)
+            if not isinstance(fact, SymbolicTensor):
+                continue
+            if fact.dtype is not None and letter == "o" and array.dtype != np.dtype(str(fact.dtype)):
+                return f"{name} is said to be {fact.dtype}, is {array.dtype}"
+            if fact.shape is None:
+                continue
+            if len(fact.shape) != array.ndim:
+                return f"{name} is said to have rank {len(fact.shape)}, has {array.ndim}"
+            for dim, size in zip(fact.shape, array.shape, strict=True):
+                if isinstance(dim, Expr) and dim.is_symbol:
+                    sizes.setdefault(dim.name, size)
+                if free_symbols(dim) <= sizes.keys() and evaluate(dim, sizes) != size:
+                    return f"{name} is said to be {fact}, has shape {array.shape}"
+    return ""
+
+
 def unequal(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], rtol: float | None) -> str:
     """How two arrays differ: in type, shape, or elements beyond the tolerance; "" when they do not."""
     if ours.dtype.kind in "OUS" or theirs.dtype.kind in "OUS":
@@ -157,7 +180,7 @@ def _worst(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str:
 
 
 def assert_equal_to_openvino(module: str) -> None:
-    """Every case of a module, converted, gives what OpenVINO gives."""
+    """Every case of a module, converted, gives what OpenVINO gives, and what is inferred of it is so."""
     with tempfile.TemporaryDirectory() as folder:
         cases = recorded(module, Path(folder))
         assert cases, f"{module} has no cases"
