@@ -22,12 +22,14 @@ class Case:
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     unordered  the elements of the last axis may come in any order
+    witness    what is right, of the feeds, where OpenVINO does not run the layer at all
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    witness: Callable[..., Sequence[npt.NDArray[Any]]] | None = None
 
 
 @dataclass(slots=True)
@@ -40,10 +42,14 @@ class Build:
     parameters: list[Any] = field(default_factory=list)
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def param(self, data: npt.ArrayLike, element: str = "") -> Any:
-        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16)."""
+    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: Sequence[int] = ()) -> Any:
+        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16).
+
+        fixed   axes that are a number in the dynamic variant too
+        """
         array = np.asarray(data)
-        shape = self.ov.PartialShape([-1] * array.ndim if self.variant == "dynamic" else list(array.shape))
+        is_free = [self.variant == "dynamic" and axis not in fixed for axis in range(array.ndim)]
+        shape = self.ov.PartialShape([-1 if free else d for free, d in zip(is_free, array.shape, strict=True)])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)

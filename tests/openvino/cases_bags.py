@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.openvino.cases import Build, Case
+from tests.openvino.cases import Build, Case, Variant
 
 CASES: dict[str, Case] = {}
+
+
+def variants_of(given: dict[str, Any]) -> tuple[Variant, ...]:
+    """The CPU plugin does not compile a bag with weights when its table has sizes that are not known."""
+    return ("static",) if given.get("weights") else ("static", "dynamic")
 
 
 def bag_offsets(
@@ -68,13 +73,13 @@ for opset in (3, 15):
         "weights": {"default": 2, "weights": True, "row": (2, 2)},
         "one dimension": {"row": ()},
         "two more dimensions": {"row": (2, 3), "default": 1},
-        "empty bags at both ends": {"offsets": (0, 0, 3, 6, 6)},
+        "an empty bag first": {"offsets": (0, 0, 3, 5), "default": 1},
         "i32 indices": {"index": "i4", "default": 1},
         "f16": {"dtype": "f2", "default": 1},
         "i32 table": {"dtype": "i4"},
         "u8 table": {"dtype": "u1"},
         "no bags": {"offsets": ()},
-        "no indices": {"size": 0, "offsets": (0, 0), "default": 3},
+        "offsets past the beginning": {"offsets": (2, 4)},
     }
     if opset == 15:
         offsets |= {
@@ -85,7 +90,7 @@ for opset in (3, 15):
         }
     for label, given in offsets.items():
         CASES[f"EmbeddingBagOffsets opset {opset}: {label}"] = Case(
-            lambda b, opset=opset, given=given: bag_offsets(b, opset, **given)
+            lambda b, opset=opset, given=given: bag_offsets(b, opset, **given), variants_of(given)
         )
     packed: dict[str, dict[str, Any]] = {
         "plain": {},
@@ -101,7 +106,7 @@ for opset in (3, 15):
         packed |= {"mean": {"reduction": "mean"}, "sum": {"reduction": "sum", "weights": True}}
     for label, given in packed.items():
         CASES[f"EmbeddingBagPacked opset {opset}: {label}"] = Case(
-            lambda b, opset=opset, given=given: bag_packed(b, opset, **given)
+            lambda b, opset=opset, given=given: bag_packed(b, opset, **given), variants_of(given)
         )
 
 for label, more in {
@@ -115,7 +120,7 @@ for label, more in {
     "i32 indices": {"index": "i4"},
     "first segment empty": {"ids": (1, 1, 2, 3, 4, 4), "default": 2},
 }.items():
-    CASES[f"EmbeddingSegmentsSum: {label}"] = Case(lambda b, more=more: segments(b, **more))
+    CASES[f"EmbeddingSegmentsSum: {label}"] = Case(lambda b, more=more: segments(b, **more), variants_of(more))
 
 
 def decoder(b: Build, *, length: bool, merge: bool | None, blank: int | None = None, **more: Any) -> Any:

@@ -13,13 +13,8 @@ CASES: dict[str, Case] = {}
 
 def priors(b: Build, opset: int, name: str, *, how: str = "const", index: str = "i8", **attributes: Any) -> Any:
     grid, image = np.array([2, 3], index), np.array([20, 33], index)
-    if how == "shape":
-        maps = [b.op(3, "ShapeOf", [b.param(b.floats(1, 2, *size))], output_type={"i8": "i64", "i4": "i32"}[index]) for size in (grid, image)]
-        ends = [b.const(np.array([one], "i8")) for one in (2, 4, 1)]
-        given = [b.op(8, "Slice", [one, *ends]) for one in maps]
-    else:
-        put = b.const if how == "const" else b.param
-        given = [put(grid), put(image)]
+    put = b.const if how == "const" else b.param
+    given = [put(grid), put(image)]
     return b.op(opset, name, given, **attributes)
 
 
@@ -40,7 +35,7 @@ PRIORS: dict[str, dict[str, Any]] = {
 }
 for opset in (1, 8):
     for label, attributes in PRIORS.items():
-        for how in ("const", "param", "shape"):
+        for how in ("const", "param"):
             whole = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], **attributes}
             CASES[f"PriorBox opset {opset}: {label}, {how}"] = Case(
                 lambda b, opset=opset, how=how, whole=whole: priors(b, opset, "PriorBox", how=how, **whole)
@@ -61,7 +56,7 @@ CLUSTERED: dict[str, dict[str, Any]] = {
     "clip": {"clip": True, "step": 16.0},
 }
 for label, attributes in CLUSTERED.items():
-    for how in ("const", "param", "shape"):
+    for how in ("const", "param"):
         whole = {"offset": 0.5, "width": [8.0, 4.0, 30.0], "height": [6.0, 9.0, 40.0], **attributes}
         CASES[f"PriorBoxClustered: {label}, {how}"] = Case(
             lambda b, how=how, whole=whole: priors(b, 1, "PriorBoxClustered", how=how, **whole)
