@@ -9,7 +9,16 @@ from onnx import FunctionProto, NodeProto, helper
 
 from gather_infer.dialect import Body, Builder, LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings import arithmetic, colours, ctc, embedding, priors, roi, yolo
+from gather_infer.openvino.lowerings import (
+    arithmetic,
+    colours,
+    ctc,
+    embedding,
+    non_max_suppression,
+    priors,
+    roi,
+    yolo,
+)
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
@@ -18,7 +27,7 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
-LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, embedding, priors, roi, yolo))
+LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, embedding, non_max_suppression, priors, roi, yolo))
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:

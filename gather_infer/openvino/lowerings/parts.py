@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -84,3 +85,15 @@ def repeat(
     body = g.graph("step", [*inputs, *((dtype, rank) for _, dtype, rank in carried)], write)
     start = [value for value, _, _ in carried]
     return g.node("Loop", (times, g.scalar(True, DType.BOOL), *start), len(carried) + results, body=body)
+
+
+def product(g: Fragment, *parts: str | int) -> str | int:
+    """The product of dims, as a number where all are known."""
+    known = prod(one for one in parts if isinstance(one, int))
+    found = [one for one in parts if isinstance(one, str)]
+    if not found:
+        return known
+    whole = found[0] if known == 1 else g.Mul(found[0], g.i64(known))
+    for one in found[1:]:
+        whole = g.Mul(whole, one)
+    return whole
