@@ -43,16 +43,16 @@ class Build:
     parameters: list[Any] = field(default_factory=list)
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: int | None = None) -> Any:
+    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: Sequence[int] = ()) -> Any:
         """An input that is fed with these elements.
 
         element   for a type that numpy lacks (bf16)
-        fixed     the axis whose size is known in every variant
+        fixed     axes whose sizes are known in every variant
         """
         array = np.asarray(data)
         shape = self._shape(array.shape)
-        if fixed is not None and shape.rank.is_static:
-            shape[fixed % array.ndim] = self.ov.Dimension(array.shape[fixed])
+        for axis in fixed if shape.rank.is_static else ():
+            shape[axis % array.ndim] = self.ov.Dimension(array.shape[axis])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
