@@ -22,6 +22,7 @@ class Case:
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     unordered  the elements of the last axis may come in any order
+    instead    makes a model of the same inputs that OpenVINO is asked about, where it is wrong about this one
     witness    gives the outputs of the inputs in OpenVINO's place, where OpenVINO is known to be wrong
     """
 
@@ -29,6 +30,7 @@ class Case:
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    instead: Callable[[Any], Any] | None = None
     witness: Callable[[list[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]] | None = None
 
 
@@ -80,7 +82,14 @@ class Build:
         array = np.asarray(data)
         if not element:
             return self.ov.opset16.constant(array)
-        return self.ov.op.Constant(self.ov.Type(element), self.ov.Shape(list(array.shape)), array.ravel().tolist())
+        return self.ov.op.Constant(getattr(self.ov.Type, element), self.ov.Shape(list(array.shape)), array.ravel().tolist())
+
+    def packed(self, element: str, shape: Sequence[int], data: bytes) -> Any:
+        """A constant by the bytes that a file has of it."""
+        tensor = self.ov.Tensor(getattr(self.ov.Type, element), self.ov.Shape(list(shape)))
+        held = np.frombuffer(data, np.uint8)[: tensor.byte_size]
+        tensor.data.view(np.uint8).reshape(-1)[...] = held
+        return self.ov.op.Constant(tensor)
 
     def op(self, opset: int, type_name: str, inputs: Sequence[Any], **attributes: Any) -> Any:
         """A layer of an opset of OpenVINO."""

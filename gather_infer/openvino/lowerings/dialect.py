@@ -9,7 +9,7 @@ from onnx import FunctionProto, NodeProto, helper
 
 from gather_infer.dialect import Body, Builder, LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings import arithmetic, gather
+from gather_infer.openvino.lowerings import arithmetic, constants, gather
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
@@ -18,7 +18,7 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
-LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, gather))
+LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, constants, gather))
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
