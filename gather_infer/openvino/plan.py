@@ -142,10 +142,11 @@ class _Planner:
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
             self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
-        self.plan.edits += (
-            InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position),
-            RemoveNode(by=_BY, reason=reason, path=path, node=position),
-        )
+        for tensor in spliced.results:
+            self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=path, tensor=tensor))
+        if spliced.nodes:
+            self.plan.edits.append(InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position))
+        self.plan.edits.append(RemoveNode(by=_BY, reason=reason, path=path, node=position))
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
@@ -218,9 +219,9 @@ def reads_of(node: NodeProto) -> Iterator[str]:
 def _results(
     fragment: Fragment, outputs: Sequence[str], names: Sequence[str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The names that values of a fragment take over; an input, a constant or a value given twice is passed on."""
+    """The names that values of a fragment take over; an input or a value given twice is passed on."""
     results: dict[str, str] = {}
-    made = {name for node in fragment.nodes for name in node.output}
+    made = {name for node in fragment.nodes for name in node.output} | fragment.constants.keys()
     for local, name in zip(outputs, names, strict=True):
         if not local or not name:
             continue

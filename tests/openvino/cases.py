@@ -24,12 +24,14 @@ class Case:
     rtol       of floats, relative to the largest element; integers and what only moves are equal
     witness    gives the outputs of the feeds by the formula of the operator's page, where OpenVINO is wrong throughout
     unordered  the elements of the last axis may come in any order
+    instead    makes a model of the same inputs that OpenVINO is asked about, where it is wrong about this one
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    instead: Callable[[Any], Any] | None = None
     witness: Callable[..., Sequence[npt.NDArray[Any]]] | None = None
 
 
@@ -81,7 +83,16 @@ class Build:
         array = np.asarray(data)
         if not element:
             return self.ov.opset16.constant(array)
-        return self.ov.op.Constant(self.ov.Type(element), self.ov.Shape(list(array.shape)), array.ravel().tolist())
+        return self.ov.op.Constant(
+            getattr(self.ov.Type, element), self.ov.Shape(list(array.shape)), array.ravel().tolist()
+        )
+
+    def packed(self, element: str, shape: Sequence[int], data: bytes) -> Any:
+        """A constant by the bytes that a file has of it."""
+        tensor = self.ov.Tensor(getattr(self.ov.Type, element), self.ov.Shape(list(shape)))
+        held = np.frombuffer(data, np.uint8)[: tensor.byte_size]
+        tensor.data.view(np.uint8).reshape(-1)[...] = held
+        return self.ov.op.Constant(tensor)
 
     def op(self, opset: int, type_name: str, inputs: Sequence[Any], **attributes: Any) -> Any:
         """A layer of an opset of OpenVINO."""

@@ -78,7 +78,9 @@ def stateful(ov: Any, model: Any) -> None:
         if not past or not past[0].startswith("past_key_values") or ".encoder." in past[0]:
             continue
         present = past[0].replace("past_key_values", "present")
-        result = next(r for r in model.get_results() if present in r.output(0).get_names() | r.input_value(0).get_names())
+        result = next(
+            r for r in model.get_results() if present in r.output(0).get_names() | r.input_value(0).get_names()
+        )
         shape = parameter.get_partial_shape()
         sizes = [batch, *(ops.constant(np.array([d.get_length() if d.is_static else 0])) for d in list(shape)[1:])]
         start = ops.broadcast(ops.constant(np.float32(0)), ops.concat(sizes, 0))
@@ -160,7 +162,10 @@ def feeds(ports: Any, past: int, length: int, step: int) -> dict[str, Any]:
             given[name] = np.ones((BATCH, past + length), np.int64)
         else:
             fixed = np.random.default_rng(7)  # the encoder's, the same at every step
-            shape = [d.get_length() if d.is_static else BATCH if k == 0 else 5 for k, d in enumerate(port.get_partial_shape())]
+            shape = [
+                d.get_length() if d.is_static else BATCH if k == 0 else 5
+                for k, d in enumerate(port.get_partial_shape())
+            ]
             is_float = port.get_element_type().is_real()
             given[name] = fixed.uniform(-1, 1, shape).astype(np.float32) if is_float else np.ones(shape, np.int64)
     return given

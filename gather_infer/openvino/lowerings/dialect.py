@@ -23,6 +23,7 @@ MODULES: Final = (
     "arithmetic",
     "blocks",
     "colours",
+    "constants",
     "convolution",
     "ctc",
     "embedding",

@@ -180,8 +180,12 @@ class _Gather:
         kept = g.unsqueeze(inside, *range(-trailing, 0))
         if self.dtype is DType.BOOL:
             return g.And(kept, gathered)
-        zero = g.zero(SELECTED.get(self.dtype, self.dtype))
+        zero = self.zero(SELECTED.get(self.dtype, self.dtype))
         return carried(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED)
+
+    def zero(self, dtype: DType) -> str:
+        """A zero of the table; among the codes of nf4 it is number 7."""
+        return self.g.scalar(7, dtype) if self.op.element(0) == "nf4" else self.g.zero(dtype)
 
     def with_zeros(self, data: str, row: str, axis: int) -> str:
         """The table with a row of zeros behind the last one; `row` is its shape."""
@@ -189,7 +193,7 @@ class _Gather:
         if self.dtype is DType.BFLOAT16:
             zeros = g.cast(g.Expand(g.zero(DType.FLOAT32), row), DType.FLOAT32, DType.BFLOAT16)
         else:
-            zeros = g.Expand(g.zero(self.dtype), row)
+            zeros = g.Expand(self.zero(self.dtype), row)
         return g.Concat(data, zeros, axis=axis)
 
     def batched(self, axis: int) -> str:
