@@ -16,7 +16,7 @@ from gather_infer.model.file import ModelFile
 from gather_infer.openvino.ir.branches import add_branches
 from gather_infer.openvino.ir.constants import ConstantReader, Weights
 from gather_infer.openvino.ir.document import Element, read_document
-from gather_infer.openvino.ir.elements import element_of, is_foreign, onnx_type
+from gather_infer.openvino.ir.elements import is_foreign, onnx_type
 from gather_infer.openvino.ir.graph import (
     OWN_DOMAIN,
     RT_INFO,
@@ -69,6 +69,8 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
     broken.
     """
     path = Path(path)
+    if "\0" in str(path):
+        raise ModelReadError(f"{str(path)!r}: a path has no NUL")
     try:
         root = read_document(path, COMPACT)
         version = _version(root)
@@ -78,8 +80,6 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
         raise ModelReadError(f"{path}: {error}") from error
     except OSError as error:
         raise ModelReadError(f"{error.filename or path}: {error.strerror}") from error
-    except ValueError as error:  # a NUL in the path
-        raise ModelReadError(f"{str(path)!r}: {error}") from error
 
 
 def _version(root: Element) -> int:
@@ -150,17 +150,14 @@ def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
     port = layer.only("output")
     if layer.inputs:
         raise layer.fault("a Parameter has no inputs")
-    try:
-        element = element_of(layer.attribute("element_type"))
+    layer.attribute("element_type")
+    with layer.named():
         shape = partial_shape(layer.attribute("shape"))
-    except ModelReadError as error:
-        text = str(error)
-        raise error if text.startswith(layer.where) else layer.fault(text) from error
     name = draft.define(layer, port)
-    value = declare(draft.graph.input, name, element, None if shape is None else ())
+    value = declare(draft.graph.input, name, port.element, None if shape is None else ())
     annotate(value, layer)
     for axis, size in enumerate(shape or ()):
-        if onnx_type(element) is None:
+        if onnx_type(port.element) is None:
             return
         dim = value.type.tensor_type.shape.dim.add()
         if isinstance(size, int):

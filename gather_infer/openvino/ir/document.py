@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -11,8 +12,8 @@ from xml.parsers import expat
 from gather_infer.errors import ModelReadError
 
 CHUNK_BYTES: Final = 1 << 16
-MAX_DEPTH: Final = 96
-"""Elements inside elements. A body takes four levels, so that 20 bodies stand in each other at most."""
+MAX_DEPTH: Final = 64
+"""Elements inside elements. A body takes three levels, so that 20 bodies stand in each other at most."""
 
 MAX_TEXT: Final = 32
 """Characters of a `<dim>`, the only text between tags that is read."""
@@ -49,10 +50,10 @@ class Element:
 Compact = Callable[[Element], object]
 
 
-def read_document(path: Path, compact: Mapping[str, Compact]) -> Element:
+def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Element:
     """The root element of the file.
 
-    compact   by tag, what takes the place of an element in its parent as soon as it is read whole
+    compact   by the tags of parent and element, what takes the place of an element as soon as it is read whole
 
     Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
     """
@@ -65,8 +66,13 @@ def read_document(path: Path, compact: Mapping[str, Compact]) -> Element:
     return parser.root
 
 
+def layer_label(name: str, layer_id: str) -> str:
+    """What messages call a layer."""
+    return f"layer {name!r} (id {layer_id})"
+
+
 class _Parser:
-    def __init__(self, compact: Mapping[str, Compact]) -> None:
+    def __init__(self, compact: Mapping[tuple[str, str], Compact]) -> None:
         self.root: Element | None = None
         self.compact = compact
         self.open: list[Element] = []
@@ -77,6 +83,18 @@ class _Parser:
         self.expat.CharacterDataHandler = self.characters
         self.expat.StartDoctypeDeclHandler = self.refuse_dtd
         self.expat.EntityDeclHandler = self.refuse_dtd
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Lets a ModelReadError from inside say in which layer it is."""
+        try:
+            yield
+        except ModelReadError as error:
+            text = str(error)
+            said = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
+            if not said or text.startswith("layer "):
+                raise
+            raise ModelReadError(f"{layer_label(said[-1]['name'], said[-1]['id'])}: {text}") from error
 
     def feed(self, data: bytes, *, last: bool) -> None:
         try:
@@ -100,14 +118,15 @@ class _Parser:
     def end(self, _: str) -> None:
         element = self.open.pop()
         if self.open:
-            compact = self.compact.get(element.tag)
-            self.open[-1].children.append(element if compact is None else compact(element))
+            parent = self.open[-1]
+            compact = self.compact.get((parent.tag, element.tag))
+            with self.named():
+                parent.children.append(element if compact is None else compact(element))
 
     def characters(self, text: str) -> None:
         element = self.open[-1]
         if element.tag == "dim":
             element.text += text
             if len(element.text) > MAX_TEXT:
-                raise ModelReadError(
-                    f"line {element.line}: <dim> must be a number, found {element.text[:MAX_TEXT]!r}..."
-                )
+                with self.named():
+                    raise ModelReadError(f"<dim> must be a number, found {element.text[:MAX_TEXT]!r}...")
