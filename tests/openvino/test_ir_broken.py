@@ -233,7 +233,7 @@ def test_constants_say_all_of_it(missing: str, tmp_path: Path) -> None:
     assert error(tmp_path, xml, bytes(8)) == f"layer 'Const_0' (id 0): Const has no attribute '{missing}'"
 
 
-STRINGS = {
+STRINGS: dict[tuple[int, ...], str] = {
     # two strings: (number, ends, characters): the error
     (3, 0, 1, 2): "the bytes are not those of 2 strings",
     (2, -1, 1, 2): "the bytes are not those of 2 strings",

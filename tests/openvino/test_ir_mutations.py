@@ -17,9 +17,9 @@ from gather_infer.openvino.ir import read_ir
 from tests.openvino.ir_made import Layer, const, net, parameter, relu, result, written
 
 ODD = [
-    "", "-1", "0", "1", "2", "3", "7", "65536", "2147483648", "4294967296", "9223372036854775807", "9223372036854775808",
-    "18446744073709551615", "-9223372036854775808", "9" * 300, "1e9", "0x10", "1.5", "?", "...", "1..10", "10..1", "a,b",
-    "\\", "&#x10FFFF;", "&amp;", "é",
+    "", "-1", "0", "1", "2", "3", "7", "65536", "2147483648", "4294967296", "9223372036854775807",
+    "9223372036854775808", "18446744073709551615", "-9223372036854775808", "9" * 300, "1e9", "0x10", "1.5", "?", "...",
+    "1..10", "10..1", "a,b", "\\", "&#x10FFFF;", "&amp;", "é",
 ]  # fmt: skip
 WORDS = [
     "Parameter",
@@ -106,8 +106,8 @@ def drop_element(text: bytearray, rng: random.Random) -> None:
 
 
 MUTATIONS: list[Callable[[bytearray, random.Random], None]] = [
-    flip, cut, truncate, repeat, change_attribute, change_attribute, change_attribute, change_number, change_number,
-    change_number, drop_attribute, drop_attribute, move_lines, drop_element,
+    flip, cut, truncate, repeat, *[change_attribute] * 8, *[change_number] * 8, *[drop_attribute] * 3, move_lines,
+    *[drop_element] * 2,
 ]  # fmt: skip
 
 
@@ -200,9 +200,9 @@ def test_what_is_not_changed_is_read(tmp_path: Path) -> None:
 
 
 def test_mutations(tmp_path: Path) -> None:
-    assert 30 < judge(range(300), tmp_path) < 270
+    assert 25 < judge(range(300), tmp_path) < 275
 
 
 @pytest.mark.oracle
 def test_more_mutations(tmp_path: Path) -> None:
-    assert 70 < judge(range(300, 1000), tmp_path) < 630
+    assert 60 < judge(range(300, 1000), tmp_path) < 640

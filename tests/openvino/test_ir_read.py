@@ -266,7 +266,7 @@ def test_assign_stays(tmp_path: Path) -> None:
 
 # constants
 
-ELEMENTS = {
+ELEMENTS: dict[str, tuple[int, list[Any], bytes]] = {
     # element type: (ONNX's type, elements, what they are packed in)
     "f32": (TensorProto.FLOAT, [1.5, -2.0], np.array([1.5, -2], "<f4").tobytes()),
     "f64": (TensorProto.DOUBLE, [1.5, -2.0], np.array([1.5, -2], "<f8").tobytes()),
@@ -308,9 +308,10 @@ LOW_BITS = ["u4", "i4", "f4e2m1", "u2", "f8e4m3", "f8e5m2", "f8e8m0", "bf16", "f
 
 
 def test_openvino_has_the_elements_in_the_same_bits(tmp_path: Path) -> None:
-    """Of 24 bytes: those are few enough to have no NaN in any type."""
+    """24 bytes, read as elements of each type."""
     data = bytes.fromhex("00017f38213cfe40b1a0c3d57b3f4455667e0f1e2d3c4b5a")
-    layers, edges = [], []
+    layers: list[Layer] = []
+    edges = []
     for element in LOW_BITS:
         count = {"u2": 96, "u4": 48, "i4": 48, "f4e2m1": 48, "bf16": 12, "f16": 12}.get(element, 24)
         port = f"0:{'FP16' if element == 'f16' else element.upper()}:{count}"

@@ -154,7 +154,7 @@ def _port(element: Element) -> Port:
     return Port(
         element.require("id"),
         element_of(element.attributes.get("precision", DYNAMIC)),
-        tuple(port_dim(dim.text) for dim in element.all("dim")) or None,
+        tuple(map(port_dim, element.dims)) or None,
         split_names(element.attributes.get("names", "")),
         tuple(_rt_info(element)),
     )
@@ -176,6 +176,8 @@ COMPACT: Final[dict[tuple[str, str], Compact]] = {
 
 def split_names(text: str) -> tuple[str, ...]:
     r"""The names in `a\,b,c`, which are `a,b` and `c`; empty ones left out."""
+    if not text:
+        return ()
     found = (part.replace("\\,", ",") for part in _COMMA.split(text))
     return tuple(name for name in found if name)
 
