@@ -94,7 +94,9 @@ def parameter(number: str, shape: str | None = "2,3", element: str = "f32", **gi
 
 def const(number: str, shape: str, offset: object, size: object, element: str = "f32", **given: Any) -> Layer:
     said = f'element_type="{element}" shape="{shape}" offset="{offset}" size="{size}"'
-    return Layer(number, "Const", (), given.pop("outs", (f"0:{element.upper()}:",)), data=said, **given)
+    return Layer(
+        number, "Const", given.pop("ins", ()), given.pop("outs", (f"0:{element.upper()}:",)), data=said, **given
+    )
 
 
 def relu(number: str, **given: Any) -> Layer:
@@ -102,7 +104,7 @@ def relu(number: str, **given: Any) -> Layer:
 
 
 def result(number: str, **given: Any) -> Layer:
-    return Layer(number, "Result", ("0:FP32:2,3",), **given)
+    return Layer(number, "Result", given.pop("ins", ("0:FP32:2,3",)), **given)
 
 
 def body(layers: list[Layer], edges: str) -> str:

@@ -137,8 +137,21 @@ GRAPHS = {
         AT_1 + "it reads what is computed from it",
     ),
     "a Parameter with an input": (
-        net([Layer("0", "Parameter", ("0:FP32:",), ("1:FP32:",), data='shape="1" element_type="f32"')], "0.1>0.0"),
+        net([parameter("1"), Layer("0", "Parameter", ("0:FP32:",), ("1:FP32:",), data='shape="" element_type="f32"')],
+            "1.0>0.0"),
         AT_0 + "a Parameter has no inputs",
+    ),
+    "a Parameter that reads itself": (
+        net([Layer("0", "Parameter", ("0:FP32:",), ("1:FP32:",), data='shape="1" element_type="f32"')], "0.1>0.0"),
+        AT_0 + "it reads what is computed from it",
+    ),
+    "a Const with an input": (
+        net([parameter("0"), const("1", "0", 0, 0, outs=("1:FP32:",), ins=("0:FP32:",))], "0.0>1.0"),
+        "layer 'Const_1' (id 1): a Const has no inputs",
+    ),
+    "a Result with an output": (
+        net([parameter("0"), result("1", outs=("1:FP32:",)), relu("2")], "0.0>1.0 1.1>2.0"),
+        "layer 'Result_1' (id 1): a Result has no outputs",
     ),
     "a Parameter without outputs": (
         net([parameter("0", outs=())], ""), AT_0 + "Parameter must have one output, has 0",

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from gather_infer import infer
+from gather_infer import Inference, infer
 from gather_infer.domains import canonical_domain
 from gather_infer.openvino.ir import IR, PortType, read_ir
 from gather_infer.openvino.ir.elements import onnx_type
@@ -86,12 +86,31 @@ def test_shapes_of_parameters(text: str, tmp_path: Path) -> None:
     assert {p.key: p.value for p in proto.metadata_props} == ({"gather_infer.dims": recorded} if recorded else {})
 
 
-def test_bounds_are_declared_to_the_next_run(tmp_path: Path) -> None:
-    read = read_ir(save(tmp_path, net([parameter("0", "1..10,?", name="a b"), result("1")], "0.0>1.0")))
+def first_dims(inference: Inference, read: IR) -> list[Any]:
+    """The first dim of each input."""
+    shapes = [inference[value.name].shape for value in read.model.proto.graph.input]
+    return [shape[0] for shape in shapes if shape is not None]
+
+
+ODD_NAMES = ["x", "a b", "it's", "'n'", "a;b=1", "2*n", "n.0+m", "1", "a\\b", "é", "min(n, n)", ".", "a/b", "x" * 300]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_bounds_are_declared_to_the_next_run(name: str, tmp_path: Path) -> None:
+    layers = [parameter("0", "1..10,?", name=name), parameter("1", "2..", name="n"), result("2"), result("3")]
+    read = read_ir(save(tmp_path, net(layers, "0.0>2.0 1.0>3.0")))
     first = infer(read.model)
+    x, n = first_dims(first, read)
     bounds = first.given.dims.bounds
-    assert {name: (b.lo, b.hi) for name, b in bounds.items()} == {"a b.0": (1, 10)}
-    assert not first.diagnostics
+    assert {name: (b.lo, b.hi) for name, b in bounds.items()} == {x.name: (1, 10), n.name: (2, None)}
+    assert x.is_symbol and n.name == "n.0" and not first.diagnostics
+
+
+def test_symbols_are_of_one_dim_each(tmp_path: Path) -> None:
+    layers = [parameter(str(i), "?", name=name) for i, name in enumerate(("2*n", "2_n", "2+n", "n"))]
+    read = read_ir(save(tmp_path, net(layers, "")))
+    found = first_dims(infer(read.model), read)
+    assert len({dim.name for dim in found}) == 4 and all(dim.is_symbol for dim in found)
 
 
 def test_shapes_that_openvino_writes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ from gather_infer.openvino.ir.layers import COMPACT, Layer, flattened
 from gather_infer.openvino.ir.loops import add_loop
 from gather_infer.openvino.ir.network import End, Network, network_of
 from gather_infer.openvino.ir.shapes import partial_shape
-from gather_infer.symbolic import Expr, Interval, symbol
+from gather_infer.symbolic import DimSyntaxError, Expr, Interval, parse_dim, symbol
 
 OPSET: Final = 21
 IR_VERSION: Final = 10
@@ -148,8 +149,6 @@ def _write_main(book: Book, proto: ModelProto, network: Network) -> None:
 def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
     """Declare the input of a Parameter; what its type cannot say are bounds of its dims."""
     port = layer.only("output")
-    if layer.inputs:
-        raise layer.fault("a Parameter has no inputs")
     layer.attribute("element_type")
     with layer.named():
         shape = partial_shape(layer.attribute("shape"))
@@ -163,11 +162,20 @@ def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
         if isinstance(size, int):
             dim.dim_value = size
             continue
-        dim.dim_param = f"{name}.{axis}"
+        dim.dim_param = draft.book.symbols.fresh(_symbol_text(f"{name}.{axis}"))
         if size != Interval(0, None):
             of = symbol(dim.dim_param)
             assert isinstance(of, Expr), "a symbol is an expression"
             yield Statement(of, size)
+
+
+def _symbol_text(text: str) -> str:
+    """`text`, or one like it that cannot be read as an expression of other symbols, as `2*n.0` of `n.0` can."""
+    try:
+        is_symbol = parse_dim(text) == symbol(text)
+    except DimSyntaxError:
+        return text
+    return text if is_symbol else re.sub(r"[^\w.]", "_", text)
 
 
 def _output_names(book: Book, network: Network, results: list[Layer]) -> list[str]:
@@ -186,6 +194,10 @@ def _write(draft: Draft) -> None:
     book = draft.book
     for layer in draft.ordered():
         book.layers[layer.type, layer.version] += 1
+        if layer.type in ("Parameter", "Const") and layer.inputs:
+            raise layer.fault(f"a {layer.type} has no inputs")
+        if layer.type == "Result" and layer.outputs:
+            raise layer.fault("a Result has no outputs")
         match layer.type:
             case "Parameter":
                 if (layer.id, layer.only("output").id) not in draft.values:
