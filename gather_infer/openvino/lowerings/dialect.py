@@ -27,6 +27,7 @@ MODULES: Final = (
     "convolution",
     "ctc",
     "embedding",
+    "fourier",
     "gather",
     "joining",
     "linear",
