@@ -14,6 +14,7 @@ from gather_infer.openvino.lowerings import (
     colours,
     ctc,
     embedding,
+    multiclass_nms,
     non_max_suppression,
     priors,
     roi,
@@ -27,7 +28,7 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
-LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, embedding, non_max_suppression, priors, roi, yolo))
+LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, embedding, multiclass_nms, non_max_suppression, priors, roi, yolo))
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
