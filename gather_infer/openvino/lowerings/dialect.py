@@ -31,6 +31,7 @@ MODULES: Final = (
     "gather",
     "joining",
     "linear",
+    "multiclass_nms",
     "non_max_suppression",
     "normalization",
     "pooling",
