@@ -145,9 +145,7 @@ class _Planner:
         for tensor in spliced.results:
             self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=path, tensor=tensor))
         if spliced.nodes:
-            self.plan.edits.append(
-                InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position)
-            )
+            self.plan.edits.append(InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position))
         self.plan.edits.append(RemoveNode(by=_BY, reason=reason, path=path, node=position))
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
@@ -197,7 +195,7 @@ class _Planner:
             for edit in self.plan.edits
             if isinstance(edit, InsertNodes)
             for node in edit.nodes
-            for name in _read_by(node)
+            for name in reads_of(node)
         }
 
         def is_gone(path: GraphPath, use: Use) -> bool:
@@ -210,12 +208,12 @@ class _Planner:
         return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
 
 
-def _read_by(node: NodeProto) -> Iterator[str]:
+def reads_of(node: NodeProto) -> Iterator[str]:
     """The names that a node reads, those in its bodies too."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from _read_by(inner)
+            yield from reads_of(inner)
 
 
 def _results(

@@ -97,7 +97,9 @@ def cases() -> dict[str, Case]:
     for source in PLAIN:
         for target in PLAIN:
             if source != target:
-                found[f"{source} to {target}"] = Case(convert(of_plain(source), target), engine=engine_of(source, target))
+                found[f"{source} to {target}"] = Case(
+                    convert(of_plain(source), target), engine=engine_of(source, target)
+                )
         for target in ("f8e4m3", "f8e5m2", "bf16"):  # their bytes come out as f32
             rtol = 2**-7 if target == "bf16" else None  # OpenVINO rounds to bf16, or cuts, as it runs
             found[f"{source} to {target}"] = Case(

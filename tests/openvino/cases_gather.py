@@ -132,7 +132,7 @@ def case_of(call: Call, variant: Variant) -> Case:
     lacks = call.index not in ("i4", "i8") or call.table not in ("f4", "i4", "i8") or call.version != 8
     if ends or (call.is_run_time and lacks):
         expected = gathered(call.version, call.data(), call.indices(), call.axis, call.batch_dims)
-        return Case(build(call), (variant,), witness=lambda _: [expected])
+        return Case(build(call), (variant,), witness=lambda *_: [expected])
     return Case(build(call), (variant,), engine=engine)
 
 
@@ -185,8 +185,8 @@ def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str
             return b.op(1, kind, [b.param(np.array(array)) for array in arrays])
         data = arrays[0] % 2 == 0 if table == "?" else (arrays[0].astype("i8") % 100).astype(table)
         opset = 6 if kind == "GatherElements" else version
-        fixed = -1 if kind == "GatherND" else None  # the plugin wants to know the rank of the result
-        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=fixed)]
+        fixed = (-1,) if kind == "GatherND" else ()  # the plugin wants to know the rank of the result
+        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=() if fixed is None else (fixed,))]
         return b.op(opset, kind, inputs, **drawn_case.attributes)
 
     return make
@@ -196,11 +196,13 @@ def edges() -> dict[str, Case]:
     """What a draw does not meet: axes that are not constant but known, tables of strings, no rank, sizes of 0."""
     table, at = np.arange(1, 25, dtype="f4").reshape(2, 3, 4), np.array([[0, 5], [-3, 2]], "i8")
 
-    def of(axis: Callable[[Build], Any], data: Array = table, *, index: Array = at, **said: int) -> Callable[[Build], Any]:
+    def of(
+        axis: Callable[[Build], Any], data: Array = table, *, index: Array = at, **said: int
+    ) -> Callable[[Build], Any]:
         return lambda b: b.op(8, "Gather", [b.param(data), b.param(index), axis(b)], **{"batch_dims": 0, **said})
 
-    def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[[list[Array]], list[Array]]:
-        return lambda feeds: [gathered(8, data, at, axis, batch_dims)]
+    def numpy_of(axis: int, data: Array = table, batch_dims: int = 0) -> Callable[..., list[Array]]:
+        return lambda *_: [gathered(8, data, at, axis, batch_dims)]
 
     def after(b: Build) -> Any:
         return b.op(1, "Add", [b.const(np.array(1, "i8")), b.const(np.array(1, "i8"))], auto_broadcast="numpy")

@@ -290,9 +290,9 @@ def gather_tree(op: Layer, g: Fragment) -> str:
 
 
 _STEPPED: Final[Mapping[DType, DType]] = {
-    **{dtype: DType.INT32 for dtype in (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)},
-    **{dtype: DType.INT64 for dtype in (DType.UINT32, DType.INT64, DType.UINT64)},
-    **{dtype: DType.FLOAT32 for dtype in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32)},
+    **dict.fromkeys((DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32), DType.INT32),
+    **dict.fromkeys((DType.UINT32, DType.INT64, DType.UINT64), DType.INT64),
+    **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32), DType.FLOAT32),
     DType.FLOAT64: DType.FLOAT64,
 }
 """The types in which steps are compared and selected."""
