@@ -169,3 +169,63 @@ for label, (numbers, more) in {
     "many, loose": ([100, 0.1, 0.0], {"shape": (2, 1, 50), "clockwise": False}),
 }.items():
     CASES[f"NMSRotated: {label}"] = Case(lambda b, numbers=numbers, more=more: nms_rotated(b, numbers, **more))
+
+
+def classes_nms(b: Build, opset: int, name: str, *, rois: list[int] | None = None, **more: Any) -> Any:
+    batch, classes, number = more.pop("shape", (2, 3, 12))
+    size = 1.0 if more.get("normalized", True) else 10.0
+    dtype = more.pop("dtype", "f4")
+    if rois is None:
+        given = [b.param(rectangles(b, batch, number, size=size, dtype=dtype), fixed=[2])]
+        given.append(b.param(ranked(b, batch, classes, number, dtype=dtype)))
+    else:
+        given = [b.param(rectangles(b, classes, number, size=size, dtype=dtype), fixed=[2])]
+        given += [b.param(ranked(b, classes, number, dtype=dtype)), b.param(np.array(rois, more.pop("index", "i4")))]
+    return b.op(opset, name, given, **more)
+
+
+ORDERS = [
+    {"sort_result_type": how, "sort_result_across_batch": across}
+    for how in ("none", "score", "classid")
+    for across in (True, False)
+]
+BOTH_NMS: dict[str, dict[str, Any]] = {
+    "plain": {"score_threshold": 0.1},
+    "top 4": {"nms_top_k": 4, "keep_top_k": 5, "score_threshold": 0.2},
+    "keep 3": {"keep_top_k": 3},
+    "pixels": {"normalized": False, "score_threshold": 0.2},
+    "background 0": {"background_class": 0},
+    "background 2, i32": {"background_class": 2, "output_type": "i32"},
+    "one box": {"shape": (1, 1, 1)},
+    "none above": {"score_threshold": 2.0},
+}
+for label, attributes in BOTH_NMS.items():
+    for kind in ORDERS if label in ("plain", "top 4") else ORDERS[2:4]:
+        text = f"{label} {kind['sort_result_type']} across={kind['sort_result_across_batch']}"
+        for decay in ("linear", "gaussian") if label != "none above" else ():  # the plugin fails on nothing
+            CASES[f"MatrixNms: {text} {decay}"] = Case(
+                lambda b, attributes=attributes, kind=kind, decay=decay: classes_nms(
+                    b, 8, "MatrixNms", decay_function=decay, **kind, **attributes
+                )
+            )
+        for opset in (8, 9):
+            for eta in (1.0, 0.9):
+                more = {"iou_threshold": 0.7 if eta < 1 else 0.3, "nms_eta": eta}
+                CASES[f"MulticlassNms opset {opset}: {text} eta {eta}"] = Case(
+                    lambda b, opset=opset, more=more, attributes=attributes, kind=kind: classes_nms(
+                        b, opset, "MulticlassNms", **more, **kind, **attributes
+                    )
+                )
+        if label != "one box":
+            for index in ("i4", "i8"):
+                CASES[f"MulticlassNms opset 9: roisnum {index}, {text}"] = Case(
+                    lambda b, index=index, attributes=attributes, kind=kind: classes_nms(
+                        b, 9, "MulticlassNms", rois=[5, 0, 7], index=index, iou_threshold=0.3, **kind, **attributes
+                    )
+                )
+for post, sigma in ((0.3, 2.0), (0.1, 0.5)):
+    CASES[f"MatrixNms: post_threshold {post}, gaussian_sigma {sigma}"] = Case(
+        lambda b, post=post, sigma=sigma: classes_nms(
+            b, 8, "MatrixNms", decay_function="gaussian", post_threshold=post, gaussian_sigma=sigma
+        )
+    )

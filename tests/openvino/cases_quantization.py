@@ -47,7 +47,7 @@ def convert(
     def build(b: Build) -> Any:
         given = [b.param(b.floats(2, 3, 4, low=low, high=high, dtype=dtype)), b.const(np.array(scale, dtype))]
         if shift:
-            given.append(b.const(np.array(5.0, dtype)))
+            given.append(b.const(np.full(np.shape(scale), 5.0, dtype)))
         return b.op(13, "FakeConvert", given, destination_type=destination)
 
     return Case(build, rtol=2e-3 if dtype == "f2" else 1e-5)

@@ -12,6 +12,7 @@ from tests.openvino.cases import Build, Case, Engine
 CASES: dict[str, Case] = {}
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+DEFAULTS = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"], "RNN": ["tanh"]}
 INPUT, HIDDEN = 3, 4
 
 
@@ -32,6 +33,7 @@ def recurrent(
     kind = type_name.removesuffix("Cell").removesuffix("Sequence")
     d = 2 if attributes.get("direction") == "bidirectional" else 1
     gates = GATES[kind]
+    attributes = {"activations": DEFAULTS[kind], "clip": 0.0, **attributes}
     rows = gates + 1 if attributes.get("linear_before_reset") else gates
 
     def build(b: Build) -> Any:
@@ -54,6 +56,7 @@ def recurrent(
     return Case(build, engine=engine, rtol=3e-3 if dtype == "f2" else 2e-5)
 
 
+# OpenVINO has no LSTMSequence-1 any more
 SEQUENCE: Any = {"engine": "reshaped"}
 """Sequences of unknown dims differ from those of known ones, which are those of the page."""
 
@@ -65,12 +68,14 @@ for _kind, _opsets in {"LSTM": (1, 4), "GRU": (3,), "RNN": (1,)}.items():
             f"{_kind}Cell-{_opset} activations": recurrent(f"{_kind}Cell", _opset, activations=ACTIVATIONS[_kind]),
             f"{_kind}Cell-{_opset} clip": recurrent(f"{_kind}Cell", _opset, clip=0.3),
             f"{_kind}Cell-{_opset} inputs": recurrent(f"{_kind}Cell", _opset, weights="param"),
-            f"{_kind}Cell-{_opset} without bias": recurrent(f"{_kind}Cell", _opset, bias=False),
             f"{_kind}Cell-{_opset} f16": recurrent(f"{_kind}Cell", _opset, dtype="f2"),
         }
+CASES["LSTMCell-1 without bias"] = recurrent("LSTMCell", 1, bias=False)
+for _format in ("fico", "icof", "ifco", "ifoc", "iofc"):
+    CASES[f"LSTMCell-1 gates {_format}"] = recurrent("LSTMCell", 1, weights_format=_format)
 CASES["GRUCell-3 linear before reset"] = recurrent("GRUCell", 3, linear_before_reset=True)
 for (_kind, _opset), _direction, (_name, _lengths) in product(
-    (("LSTM", 1), ("LSTM", 5), ("GRU", 5), ("RNN", 5)),
+    (("LSTM", 5), ("GRU", 5), ("RNN", 5)),
     ("forward", "reverse", "bidirectional"),
     {"full": [5, 5], "shorter": [3, 5]}.items(),
 ):

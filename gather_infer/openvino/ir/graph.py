@@ -63,11 +63,18 @@ def type_of(port: PortType) -> TypeProto:
 
 @dataclass(slots=True)
 class Book:
-    """What is written of a whole file."""
+    """What is written of a whole file.
+
+    names     the names of its values
+    symbols   the names of the dims of its inputs
+    numbers   constants of our own, by type, shape and bytes
+    pending   graphs that are to be written
+    """
 
     main: GraphProto
     constants: ConstantReader
     names: Names = field(default_factory=lambda: Names(ModelProto()))
+    symbols: Names = field(default_factory=lambda: Names(ModelProto()))
     ports: dict[str, PortType] = field(default_factory=dict)
     layers: Counter[tuple[str, str]] = field(default_factory=Counter)
     domains: dict[str, int] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -34,12 +35,10 @@ _ACTIVATIONS: Final = {
 class Kind:
     """A kind of cell.
 
-    order         ONNX's gates by their position in OpenVINO's weights: f i c o of LSTM are i o f c, z r h stays
     activations   those of a cell that names none
     """
 
     onnx: str
-    order: tuple[int, ...]
     activations: tuple[str, ...]
 
     @property
@@ -47,10 +46,13 @@ class Kind:
         return 2 if self.onnx == "LSTM" else 1
 
 
-LSTM: Final = Kind("LSTM", (1, 3, 0, 2), ("sigmoid", "tanh", "tanh"))
-GRU: Final = Kind("GRU", (0, 1, 2), ("sigmoid", "tanh"))
-RNN: Final = Kind("RNN", (0,), ("tanh",))
+LSTM: Final = Kind("LSTM", ("sigmoid", "tanh", "tanh"))
+GRU: Final = Kind("GRU", ("sigmoid", "tanh"))
+RNN: Final = Kind("RNN", ("tanh",))
 KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
+
+_GATES: Final = (1, 3, 0, 2)
+"""Where the weights f, i, c, o of an LSTM have i, o, f, c. OpenVINO writes a `weights_format` and does not read it."""
 
 
 @lowers("LSTMSequence", "GRUSequence", "RNNSequence")
@@ -84,6 +86,8 @@ def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
     kind = KINDS[op.type.removesuffix("Cell")]
     dtype, first = op.dtype(0), 1 + kind.states
     wide = WIDE_FLOATS.get(dtype, dtype)
+    if op.has(first + 3) and np.any(op.known(first + 3)):
+        raise LoweringRefused("it has weights from the cell to the gates")
     x, *states = (g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first))
     weights = [g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first, first + 2)]
     if op.has(first + 2):
@@ -98,7 +102,7 @@ def _batch_second(g: Fragment, x: str) -> str:
 
 def _weights(op: Layer, g: Fragment, kind: Kind, given: Sequence[str]) -> list[str]:
     """W, R and, if it is given, B, as ONNX has them."""
-    w, r, *biases = (_reordered(g, one, kind.order) if kind is LSTM else one for one in given)
+    w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
     if not biases:
         return [w, r, ""]
     (bias,) = biases
@@ -133,6 +137,8 @@ def _run(
     attributes = _attributes(op, kind, 2 if direction == "bidirectional" else 1)
     if kind is GRU:
         attributes["linear_before_reset"] = int(_is_linear(op, kind))
+    if kind is LSTM and op.flag("input_forget", False):
+        attributes["input_forget"] = 1
     w, r, b = weights
     return g.node(kind.onnx, (x, w, r, b, lengths, *states), 1 + kind.states, direction=direction, **attributes)
 

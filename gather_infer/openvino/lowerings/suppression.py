@@ -90,14 +90,18 @@ class Boxes:
         corners = tuple(g.GatherElements(one, pick, axis=1) for one in self.corners)
         return Boxes(corners, g.GatherElements(self.areas, pick, axis=1))
 
+    def along(self, g: Fragment, axis: int) -> Boxes:
+        """With one more axis, to be paired with others."""
+        return Boxes(tuple(g.unsqueeze(one, axis) for one in self.corners), g.unsqueeze(self.areas, axis))
+
 
 def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
-    """Boxes [rows, candidates, 4].
+    """Boxes [..., 4].
 
     offset   1 where the corners are the numbers of pixels that belong to the box
     ordered  a box whose corners are exchanged has no area
     """
-    x0, y0, x1, y1 = corners = tuple(g.squeeze(part(g, boxes, k, k + 1, 2), 2) for k in range(4))
+    x0, y0, x1, y1 = corners = tuple(g.squeeze(part(g, boxes, k, k + 1, -1), -1) for k in range(4))
     width, height = (g.Sub(end, start) for start, end in ((x0, x1), (y0, y1)))
     if offset:
         areas = g.Mul(*(g.Add(side, g.scalar(offset, _FLOAT)) for side in (width, height)))
