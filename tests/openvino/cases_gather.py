@@ -186,7 +186,7 @@ def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str
         data = arrays[0] % 2 == 0 if table == "?" else (arrays[0].astype("i8") % 100).astype(table)
         opset = 6 if kind == "GatherElements" else version
         fixed = (-1,) if kind == "GatherND" else ()  # the plugin wants to know the rank of the result
-        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=() if fixed is None else (fixed,))]
+        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=fixed)]
         return b.op(opset, kind, inputs, **drawn_case.attributes)
 
     return make
