@@ -185,8 +185,8 @@ def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str
             return b.op(1, kind, [b.param(np.array(array)) for array in arrays])
         data = arrays[0] % 2 == 0 if table == "?" else (arrays[0].astype("i8") % 100).astype(table)
         opset = 6 if kind == "GatherElements" else version
-        fixed = -1 if kind == "GatherND" else None  # the plugin wants to know the rank of the result
-        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=() if fixed is None else (fixed,))]
+        fixed = (-1,) if kind == "GatherND" else ()  # the plugin wants to know the rank of the result
+        inputs = [b.param(data), b.param(arrays[1].astype(index), fixed=fixed)]
         return b.op(opset, kind, inputs, **drawn_case.attributes)
 
     return make
