@@ -29,6 +29,7 @@ MODULES: Final = (
     "embedding",
     "fourier",
     "gather",
+    "interpolation",
     "joining",
     "linear",
     "multiclass_nms",
