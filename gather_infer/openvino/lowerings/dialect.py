@@ -13,6 +13,7 @@ from gather_infer.openvino.lowerings import (
     arithmetic,
     colours,
     ctc,
+    detection_output,
     embedding,
     multiclass_nms,
     non_max_suppression,
@@ -28,7 +29,7 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
-LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, embedding, multiclass_nms, non_max_suppression, priors, roi, yolo))
+LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, detection_output, embedding, multiclass_nms, non_max_suppression, priors, roi, yolo))
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
