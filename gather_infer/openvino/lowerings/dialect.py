@@ -26,6 +26,7 @@ MODULES: Final = (
     "constants",
     "convolution",
     "ctc",
+    "detection_output",
     "embedding",
     "fourier",
     "gather",
