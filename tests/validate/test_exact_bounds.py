@@ -256,6 +256,15 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         [x(3) | {"i": [-4, -3, -1, 0, 2, 3]}, x(1) | {"i": [7]}],
         [],
     ),
+    "a sum of int64 that wraps below a limit, where it is chosen": (
+        "float[9] x, int64[N] i",
+        "k = Add (i, one) c = Less (k, zero) j = Where (c, k, zero) y = Gather (x, j)",
+        f"{ZERO}, {ONE}",
+        Kind.CONDITIONAL,
+        "-10 <= i < 8",
+        [x(9) | {"i": [-10, 7]}],
+        [x(9) | {"i": [0, 2**63 - 1]}, x(9) | {"i": [-11]}],
+    ),
     "a number with an axis added by a sum": (
         "float[5] x, int64 i",
         "k = Add (i, d) y = GatherND (x, k)",
