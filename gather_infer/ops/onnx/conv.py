@@ -23,7 +23,7 @@ from gather_infer.ops.vocabulary.windows import (
     windows,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, minimum, product
+from gather_infer.symbolic import Dim, known_le, minimum, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
@@ -112,6 +112,8 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     W       [C, M/group, k1, ..., kn]
     B       [M]
     result  [N, M, o1, ..., on]
+
+    Runtimes reject an empty axis, which is demanded and not relied on: the operator's page gives it a result.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -130,9 +132,17 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     m = _bias(op, None if b is None else b.shape, None if w.shape is None else w.shape[1] * group)
     n = None if x.shape is None else x.shape[0]
     head = (_or_unknown(op, n, "the shape of X is not known"), _or_unknown(op, m, "the shape of W is not known"))
+    sizes = () if x.shape is None else x.shape[2:]
+    for size in (*sizes, *(kernel or ())):
+        if known_le(1, size, op.scope) is None:
+            op.demand((size, ">=", 1))
     given = op.attr("output_shape", ())
     if given:
-        return [SymbolicTensor(dtype, head + spatial_attribute(op, "output_shape", rank - 2, 0, least=0))]
+        stated = spatial_attribute(op, "output_shape", rank - 2, 0, least=0)
+        if sizes and kernel is not None:
+            for size, window, length in zip(sizes, windows(op, kernel, "VALID"), stated, strict=True):
+                _require_reach(op, size, window, length)
+        return [SymbolicTensor(dtype, head + stated)]
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
     extra = spatial_attribute(op, "output_padding", rank - 2, 0, least=0)
@@ -141,6 +151,17 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
         for size, window, more in zip(x.shape[2:], windows(op, kernel, mode), extra, strict=True)
     )
     return [SymbolicTensor(dtype, head + spatial)]
+
+
+def _require_reach(op: OpCall, size: Dim, window: Window, length: int) -> None:
+    """Demand that an output of a stated length has no element that no input reaches, but for the last stride - 1.
+
+    Its page derives pads from the length and says nothing of one that they would have to be negative for; runtimes
+    reject it. So it is demanded and not relied on.
+    """
+    reach = window.stride * size + window.extent - 1
+    if known_le(length, reach, op.scope) is None:
+        op.demand((reach, ">=", length))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:
