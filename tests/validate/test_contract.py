@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import gather_infer
 from gather_infer import Contract, Severity, UsageError
@@ -101,6 +102,25 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "Conv of a padded image": (
         "float[N, 1, H] x, float[1, 1, 3] w", "y = Conv <pads = [1, 1]> (x, w)", "", [], ["H >= 1"],
     ),
+    "ScatterElements": (
+        "float[A, B] d, int64[C, D] i, float[E, F] u", "y = ScatterElements <axis = 1> (d, i, u)", "",
+        ["-B <= i < B", "C == E", "D == F", "C <= A"], [],
+    ),
+    "ScatterElements, more indices than rows": (
+        "float[3, B] d, int64[5, D] i, float[5, D] u", "y = ScatterElements (d, i, u)", "", ["-3 <= i < 3", "D <= B"], [],
+    ),
+    "ConvTranspose": (
+        "float[N, 2, L] x, float[2, 1, K] w", "y = ConvTranspose <pads = [2, 1]> (x, w)", "", ["K + L >= 5"], ["K >= 1"],
+    ),
+    "ConvTranspose of a stated length": (
+        "float[N, 2, L] x, float[2, 1, K] w", "y = ConvTranspose <output_shape = [5]> (x, w)", "", ["K + L >= 6"],
+        ["K >= 1", "L >= 1"],
+    ),
+    "ConvTranspose of a stated length, with strides": (
+        "float[N, 2, L] x, float[2, 1, 2] w",
+        "y = ConvTranspose <output_shape = [7], strides = [3], output_padding = [2], dilations = [2]> (x, w)", "",
+        ["L >= 2"], [],
+    ),
     "in a branch": (
         "float[9] x, int64[N] i, bool p",
         "y = If (p) <then_branch = a () => (u) { u = Gather (x, i) }, else_branch = b () => (w) { w = Identity (x) }>",
@@ -123,6 +143,28 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
 
 NO_ZEROS = {"MatMul in batches"}
 """Cases where onnxruntime rejects a 0 that the specification allows: its MatMul does not broadcast 1 to 0."""
+
+
+TARGETS = ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
+
+
+@pytest.mark.parametrize("op", TARGETS)
+def test_the_shape_of_targets_is_demanded(op: str) -> None:
+    """A target that is too small fails in onnx's evaluator alone: onnxruntime reads a part of the scores."""
+    model = parsed("float[N, 4, D] x, int64[M, E] i", f'y = {op} <reduction = "none"> (x, i)')
+    contract = gather_infer.contract_of(model).contract
+    assert said(contract) == ["i >= 0 (not tight)", "i < 4", "N == M", "D == E"]
+    runtime, evaluator = Runtime(model), ReferenceEvaluator(model)
+    for n, d, m, e in itertools.product((1, 2, 3), repeat=4):
+        feeds = {"x": np.ones((n, 4, d), np.float32), "i": np.ones((m, e), np.int64)}
+        if (n, d) == (m, e):
+            assert not contract.check(feeds) and not runtime.error(feeds)
+            evaluator.run(None, feeds)
+            continue
+        assert contract.check(feeds)
+        if not runtime.error(feeds):
+            with pytest.raises(IndexError):
+                evaluator.run(None, feeds)
 
 
 @pytest.mark.parametrize("case", CASES)

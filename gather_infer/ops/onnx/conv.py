@@ -113,7 +113,7 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     B       [M]
     result  [N, M, o1, ..., on]
 
-    Runtimes reject an empty axis, which is demanded and not relied on: the operator's page gives it a result.
+    Runtimes reject an empty kernel, which is demanded and not relied on: the operator's page gives it a result.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -132,16 +132,16 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     m = _bias(op, None if b is None else b.shape, None if w.shape is None else w.shape[1] * group)
     n = None if x.shape is None else x.shape[0]
     head = (_or_unknown(op, n, "the shape of X is not known"), _or_unknown(op, m, "the shape of W is not known"))
-    sizes = () if x.shape is None else x.shape[2:]
-    for size in (*sizes, *(kernel or ())):
-        if known_le(1, size, op.scope) is None:
-            op.demand((size, ">=", 1))
+    for size in kernel or ():
+        _demand_at_least(op, size, 1)
     given = op.attr("output_shape", ())
     if given:
         stated = spatial_attribute(op, "output_shape", rank - 2, 0, least=0)
-        if sizes and kernel is not None:
-            for size, window, length in zip(sizes, windows(op, kernel, "VALID"), stated, strict=True):
-                _require_reach(op, size, window, length)
+        if x.shape is not None and kernel is not None:
+            for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), stated, strict=True):
+                _demand_at_least(op, size, 1)
+                # Pads that are found from the length are not negative; the last stride - 1 elements may be any.
+                _demand_at_least(op, window.stride * size + window.extent - 1, length)
         return [SymbolicTensor(dtype, head + stated)]
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
@@ -153,15 +153,10 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(dtype, head + spatial)]
 
 
-def _require_reach(op: OpCall, size: Dim, window: Window, length: int) -> None:
-    """Demand that an output of a stated length has no element that no input reaches, but for the last stride - 1.
-
-    Its page derives pads from the length and says nothing of one that they would have to be negative for; runtimes
-    reject it. So it is demanded and not relied on.
-    """
-    reach = window.stride * size + window.extent - 1
-    if known_le(length, reach, op.scope) is None:
-        op.demand((reach, ">=", length))
+def _demand_at_least(op: OpCall, dim: Dim, least: int) -> None:
+    """Demand that `dim >= least`, without relying on it."""
+    if known_le(least, dim, op.scope) is None:
+        op.demand((least, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:
