@@ -351,6 +351,8 @@ class _Judge:
         return f"{shown}, {self.rows()}"
 
     def rows(self) -> str:
+        if self.axis.indexing.inserts:
+            return f"up to {self.axis.size - 1} is in bounds"
         return f"the axis has {self.axis.size} {'row' if self.axis.size == 1 else 'rows'}"
 
 

@@ -113,7 +113,14 @@ def _backwards_to_the_largest(node: NodeProto, inputs: Arrays, outputs: Arrays) 
     return bool(((inputs[4] < 0) & np.isin(inputs[2], (2**31 - 1, 2**63 - 1))).any())
 
 
+def _low_halves(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """Clip, Max and Min compare int64 numbers of equal high halves by the low ones, which they take for signed."""
+    given = [np.asarray(a) for a in inputs if a is not None]
+    return any(a.dtype == np.int64 and bool((a != a.astype(np.int32)).any()) for a in given)
+
+
 FAULTS: dict[str, Fault] = {
+    **dict.fromkeys(("Clip", "Max", "Min"), _low_halves),
     **{
         f"Reduce{kind}": _empty_reduction
         for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
