@@ -60,6 +60,7 @@ def convert(
     if gather_oob not in ("refuse", "assume-valid"):
         raise UsageError(f"gather_oob is 'refuse' or 'assume-valid', not {gather_oob!r}")
     source = to_model_file(model)
+    source.require_data()
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     opset = imported[0] if imported else _OPSET

@@ -224,7 +224,7 @@ class _Making:
     # what is wrong
 
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
-        yield from self.inference.errors
+        yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
         for verdict in self.found:
             if verdict.kind is Kind.VIOLATED and (finding := verdict.diagnostic()) is not None:
                 yield finding
