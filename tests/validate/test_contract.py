@@ -135,6 +135,11 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "what is enough": (
         "float[W] s, float[5] t", "i = ArgMax <axis = 0> (s) y = Gather (t, i)", "", ["W <= 5 (not tight)"], ["W >= 1"],
     ),
+    "what is enough takes no tight line away": (
+        "float[R] s, float[5] t, int64[N] i",
+        "k = ArgMax <axis = 0> (s) a = Gather (t, k) b = Gather (s, i) c = Gather (t, i) d = Add (b, c) y = Add (d, a)",
+        "", ["-R <= i < R", "-5 <= i < 5", "R <= 5 (not tight)"], ["R >= 1"],
+    ),
     "one of several": ("float[A] a, float[B] b, float[A] c", "d = Add (a, c) y = MatMul (d, b)", "", ["A == B"], []),
     "what follows": (
         "float[2, A] a, float[B, 3] b, float[5] t, float[A] u",
