@@ -67,7 +67,8 @@ def test_numbers_that_are_missing_are_not_known(tmp_path: Path) -> None:
         "value s",
         "node Constant#0 (Constant), attribute value",
     ]
-    assert inference["y"].rank == 3 and not isinstance(inference["y"].shape[1], int)
+    shape = inference["y"].shape
+    assert shape is not None and len(shape) == 3 and not isinstance(shape[1], int)
     (verdict,) = gather_infer.validate.verdicts(inference)
     assert verdict.kind is gather_infer.validate.Kind.UNDECIDED
 

@@ -15,7 +15,7 @@ from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
 from gather_infer.places import MAIN, NodePath, Step
 from gather_infer.validate.claims import operands
-from tests.validate.contract_runs import Drawer, NoElement, Runtime, judge
+from tests.validate.contract_runs import Drawer, Feeds, NoElement, Runtime, judge
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SIZES = (0, 1, 2, 3, 5, 7)
@@ -163,7 +163,7 @@ def test_the_shape_of_targets_is_demanded(op: str) -> None:
     assert said(contract) == ["i >= 0 (not tight)", "i < 4", "N == M", "D == E"]
     runtime, evaluator = Runtime(model), ReferenceEvaluator(model)
     for n, d, m, e in itertools.product((1, 2, 3), repeat=4):
-        feeds = {"x": np.ones((n, 4, d), np.float32), "i": np.ones((m, e), np.int64)}
+        feeds: Feeds = {"x": np.ones((n, 4, d), np.float32), "i": np.ones((m, e), np.int64)}
         if (n, d) == (m, e):
             assert not contract.check(feeds) and not runtime.error(feeds)
             evaluator.run(None, feeds)
