@@ -75,6 +75,7 @@ def convert(
     if weights not in _FORMS:
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     source = to_model_file(model)
+    source.require_data()
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
         source, compressed = with_weights(source, weights)

@@ -200,6 +200,7 @@ def _run(
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
         subject = source = to_onnx_file(model)
+        source.require_data()
         while True:
             progress(lambda: "inferring")
             inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
