@@ -29,6 +29,8 @@ class Twins:
     Only what shares type and shape with another one is read: its ends first, all of it where they are equal.
 
     apart   whether a constant is to stay as it is, for whoever keeps count of that
+
+    Of one that had no earlier one it is remembered, until there are more constants than there were.
     """
 
     load: Callable[[Graph, str], Constant | None]
@@ -36,13 +38,28 @@ class Twins:
     _kinds: dict[Graph, dict[_Kind, dict[str, None]]] = field(default_factory=dict)
     _sampled: dict[tuple[Graph, _Kind], dict[object, dict[str, None]]] = field(default_factory=dict)
     _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
+    _alone: dict[tuple[Graph, str], tuple[object, int]] = field(default_factory=dict)
+    _count: int = 0
 
     def first(self, graph: Graph, name: str) -> str | None:
         """An earlier constant of a graph, or one of a graph around it, that equals its constant `name` bit for bit."""
+        held = graph.constants.get(name)
+        remembered = self._alone.get((graph, name))
+        if remembered is not None and remembered[0] is held and remembered[1] == self._count:
+            return None
+        found = self._find(graph, name)
+        if found is None:
+            self._alone[graph, name] = held, self._count
+        return found
+
+    def _find(self, graph: Graph, name: str) -> str | None:
         kind = _kind(graph, name)
         if kind is None:
             return None
-        self._of(graph, kind).setdefault(name)
+        group = self._of(graph, kind)
+        if name not in group:
+            group[name] = None
+            self._count += 1
         around = list(graph.around())
         if sum(len(self._of(each, kind)) for each in around) < 2:
             return None
@@ -117,7 +134,10 @@ class Repeats:
                 self._note(each)
         key = self._note(node)
         for graph in node.graph.around():
-            for other in list(self._alike.get((graph, key), ())):
+            alike = self._alike.get((graph, key), ())
+            if graph is node.graph and len(alike) < 2:
+                continue  # it is alone
+            for other in list(alike):
                 if other.is_gone or other.graph is not graph or self._key(other) != key:
                     self._forget(other)  # it is asked about again, since it has changed
                 elif other is not node:
@@ -126,12 +146,15 @@ class Repeats:
     def _note(self, node: Node) -> tuple[object, ...]:
         if node.is_constant or node.bodies:
             return ()
+        known = self._known.get(node)
         key = self._key(node)
-        place = node.graph, key
-        if self._known.get(node) != place:
+        if known is not None and known[0] is node.graph and known[1] == key:
+            return known[1]
+        if known is not None:
             self._forget(node)
-            self._known[node] = place
-            self._alike.setdefault(place, {})[node] = None
+        place = node.graph, key
+        self._known[node] = place
+        self._alike.setdefault(place, {})[node] = None
         return key
 
     def _forget(self, node: Node) -> None:
@@ -142,7 +165,8 @@ class Repeats:
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)
         if attributes is None:
-            texts = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
+            given = node.proto.attribute
+            texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
             attributes = self._attributes[node] = tuple(texts)
         return node.domain, node.op_type, tuple(node.inputs), attributes
 

@@ -19,7 +19,7 @@ from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, Root
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
 
 T = TypeVar("T")
 V = TypeVar("V", bound="View")
@@ -109,7 +109,8 @@ class View:
     @property
     def traits(self) -> Traits | None:
         """Those of the operator; None when the package has no rule for it."""
-        return _traits_of(self.domain, self.op_type, self.version)
+        node = self.node
+        return _traits_of(node.domain, node.op_type, node.version)
 
     def attribute(self, name: str) -> AttributeProto | None:
         """An attribute, None when it is not given."""
@@ -150,12 +151,13 @@ class View:
 
     def fact(self, at: int) -> SymbolicTensor:
         """What is known of an input; nothing of one that is left out or is no tensor."""
-        return self.known(self.input(at))
+        inputs = self.node.inputs
+        return self.known(inputs[at]) if at < len(inputs) else UNKNOWN
 
     def known(self, name: str) -> SymbolicTensor:
         """What is known of a value that the node could read."""
-        found = self.value(name)
-        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
+        found = self.node.graph.fact(name) if name else None
+        return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
     def value(self, name: str) -> Value | None:
         """As `known`, of sequences and optionals as well."""
@@ -205,7 +207,7 @@ class View:
 
     def is_constant(self, at: int) -> bool:
         """Whether an input holds the same elements in every run."""
-        return self.graph.held(self.input(at)) is not None
+        return self.node.graph.held(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:
         """The bits of a constant input, mapped from the file where they are large; None when it is none."""
@@ -288,7 +290,8 @@ class View:
 
     def result(self, at: int = 0) -> SymbolicTensor:
         """What is known of an output."""
-        return self.known(self.output(at))
+        outputs = self.node.outputs
+        return self.known(outputs[at]) if at < len(outputs) else UNKNOWN
 
     def is_needed(self, at: int = 0) -> bool:
         """Whether somebody reads an output."""
