@@ -71,7 +71,7 @@ class Graph:
     """The main graph, a subgraph or the body of a function.
 
     outer       the graph whose values it sees; `owner` is the node there that holds it
-    given, ends  the inputs and the outputs as sets
+    given, ends  the inputs and the outputs as sets; `is_in_function` tells what it belongs to
     nodes       in the order in which they were added
     producers   value -> the node that writes it, and which of its outputs
     readers     value defined here -> the nodes that read it, in subgraphs too
@@ -101,9 +101,11 @@ class Graph:
     dropped: dict[str, str] = field(default_factory=dict)
     given: frozenset[str] = field(init=False)
     ends: frozenset[str] = field(init=False)
+    is_in_function: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
+        self.is_in_function = self.path.root is Root.FUNCTION
 
     def defines(self, name: str) -> bool:
         return (

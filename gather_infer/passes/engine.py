@@ -129,7 +129,7 @@ class Engine:
         if not site.is_as_named or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
-            if site.has_built:
+            if site.has_built:  # what another rule has made
                 site = Site(self, node)
             try:
                 rewrite = listed.rule(site)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +18,9 @@ _SAMPLE: Final = 256
 
 _CHUNK: Final = 1 << 20
 """Elements that are compared at a time: weights are mapped, not loaded."""
+
+_FEW: Final = 16
+"""Readers of a value that are looked at one by one."""
 
 _Kind: TypeAlias = "tuple[int, tuple[int, ...]]"
 
@@ -117,9 +120,10 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes without graphs, no Constants, by operator, attributes and the names that they read.
+    """Nodes without graphs, no Constants, with the same operator, attributes and names that they read.
 
-    A node that has changed, or is new, is known from when it is asked about.
+    Who reads the same is among the few readers of one value that a node reads. Nodes that read nothing but what many
+    read are in a table, where one that has changed, or is new, is known from when it is asked about.
     """
 
     draft: Draft
@@ -128,16 +132,49 @@ class Repeats:
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
     def of(self, node: Node) -> Iterator[Node]:
-        """The other nodes like this one in its graph and in those around it."""
+        """The other nodes like this one in its graph and in those around it, the innermost and first ones first."""
+        if node.is_constant or node.bodies:
+            return
+        few = self._readers(node)
+        if few is None or len(few) > _FEW:
+            yield from self._listed(node)
+            return
+        if self._known:
+            self._note(node)
+        if len(few) < 2:
+            return
+        key, around = self._key(node), list(node.graph.around())
+        found = [
+            (around.index(other.graph), other.place, other)
+            for other in few
+            if other is not node
+            and other.op_type == node.op_type
+            and other.graph in around
+            and not other.bodies
+            and self._key(other) == key
+        ]
+        for _, _, other in sorted(found, key=lambda each: each[:2]):
+            yield other
+
+    def _readers(self, node: Node) -> Mapping[Node, None] | None:
+        """Who reads the least read of the values that a node reads; None where it reads none."""
+        found: Mapping[Node, None] | None = None
+        for name in node.inputs:
+            home = node.graph.home(name) if name else None
+            if home is not None:
+                readers = home.readers[name]
+                if found is None or len(readers) < len(found):
+                    found = readers
+        return found
+
+    def _listed(self, node: Node) -> Iterator[Node]:
+        """The same by the table."""
         if not self._known:
             for each in self.draft.nodes:
                 self._note(each)
         key = self._note(node)
         for graph in node.graph.around():
-            alike = self._alike.get((graph, key), ())
-            if graph is node.graph and len(alike) < 2:
-                continue  # it is alone
-            for other in list(alike):
+            for other in list(self._alike.get((graph, key), ())):
                 if other.is_gone or other.graph is not graph or self._key(other) != key:
                     self._forget(other)  # it is asked about again, since it has changed
                 elif other is not node:

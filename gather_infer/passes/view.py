@@ -362,17 +362,23 @@ class View:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return bool(self.engine.faulty) and self.node.source in self.engine.faulty
+        faulty = self.engine.faulty
+        return bool(faulty) and self.node.source in faulty
 
     @property
     def is_as_named(self) -> bool:
         """Whether the node is the operator that its name says, no function of the model, with attributes of its own."""
-        return self.engine.draft.subject.is_ours(self.node.proto) and not self.has_reference
+        node = self.node
+        if node.graph.is_in_function and self.has_reference:
+            return False
+        subject = self.engine.draft.subject
+        return not subject.has_functions or subject.is_ours(node.proto)
 
     @property
     def has_reference(self) -> bool:
         """Whether an attribute is that of the function around the node: it differs from call to call."""
-        return self.graph.path.root is Root.FUNCTION and any(a.ref_attr_name for a in self.node.proto.attribute)
+        node = self.node
+        return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 
     @property
     def rests_on_training(self) -> bool:
