@@ -144,7 +144,7 @@ class Engine:
     @property
     def scope(self) -> Scope:
         """What is known of dims."""
-        return self._knowledge.scope
+        return self._resumed.scope if self._resumed is not None else self._knowledge.scope
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """What `make` finds about the draft, until something is rewritten."""

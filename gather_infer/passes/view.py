@@ -310,7 +310,7 @@ class View:
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Whether two dims are equal in every run; False when that is not known."""
-        return known_eq(left, right, self.scope) is True
+        return left is right or known_eq(left, right, self.engine.scope) is True
 
     def at_most(self, left: Dim, right: Dim) -> bool:
         """Whether `left <= right` in every run; False when that is not known."""
