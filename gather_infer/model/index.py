@@ -240,8 +240,8 @@ class _Build:
             where = Location(NodePath(path, cyclic[0], labels[cyclic[0]]), nodes[cyclic[0]].op_type)
             findings.append(diagnostic("GI102", text, where))
         return GraphScope(
-            path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, tuple(reads), below,
-            tuple(captures), order, cyclic, tuple(self.children[path]),
+            path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, tuple(reads),
+            below, tuple(captures), order, cyclic, tuple(self.children[path]),
         )  # fmt: skip
 
 

@@ -107,10 +107,7 @@ def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
 
 
 def _has_graphs(node: NodeProto) -> bool:
-    for attribute in node.attribute:
-        if attribute.HasField("g") or attribute.graphs:
-            return True
-    return False
+    return bool(node.attribute) and any(a.HasField("g") or a.graphs for a in node.attribute)
 
 
 def subgraph_at(node: NodeProto, step: Step) -> GraphProto:
