@@ -1,149 +1,171 @@
-"""Cases of adaptive pooling, pooling of regions and deformable convolution."""
+"""Regions of feature maps, colours."""
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from tests.openvino.cases import Build, Case, Engine
+from tests.openvino.cases import Build, Case
 
 CASES: dict[str, Case] = {}
 
 
-def adaptive(
-    type_name: str, data: tuple[int, ...], out: list[int], dtype: str = "f4", run_time: bool = False, **attributes: Any
-) -> Case:
-    def build(b: Build) -> Any:
-        given = [b.param(b.floats(*data, dtype=dtype)), (b.param if run_time else b.const)(np.array(out, np.int64))]
-        return b.op(8, type_name, given, **attributes)
-
-    return Case(build, engine=engine, rtol=2e-3 if dtype == "f2" else 1e-5)
+def planes(b: Build, opset: int, name: str, shapes: list[tuple[int, ...]], dtype: str, **more: Any) -> Any:
+    given = [b.param(b.integers(*shape, low=0, high=256, dtype="i8").astype(dtype)) for shape in shapes]
+    return b.op(opset, name, given, **more)
 
 
-SIZES: dict[str, tuple[tuple[int, ...], list[int]]] = {
-    "one axis": ((2, 3, 7), [3]),
-    "two axes": ((2, 3, 7, 5), [3, 2]),
-    "a divisor": ((1, 2, 8, 6), [4, 3]),
-    "one element": ((1, 2, 8, 6), [1, 1]),
-    "as large": ((1, 2, 3, 4), [3, 4]),
-    "larger": ((1, 2, 3, 4), [5, 6]),
-    "three axes": ((1, 2, 4, 5, 6), [2, 3, 4]),
+COLOURS: dict[str, list[tuple[int, ...]]] = {
+    "two planes": [(2, 4, 6, 1), (2, 2, 3, 2)],
+    "one plane": [(1, 6, 4, 1)],
+    "one plane, batch 2": [(2, 9, 4, 1)],
 }
-for _name, (_data, _out) in SIZES.items():
-    CASES[f"AdaptiveAvgPool-8 {_name}"] = adaptive("AdaptiveAvgPool", _data, _out)
-    for _element in ("i32", "i64"):
-        CASES[f"AdaptiveMaxPool-8 {_name}, {_element}"] = adaptive(
-            "AdaptiveMaxPool",
-            _data,
-            _out,
-            index_element_type=_element,
-            engine="evaluate" if _element == "i64" else "plugin",
+for source in ("NV12", "I420"):
+    for target in ("RGB", "BGR"):
+        for label, shapes in COLOURS.items():
+            split = [*shapes[:1], (2, 2, 3, 1), (2, 2, 3, 1)] if len(shapes) == 2 and source == "I420" else shapes
+            for dtype in ("u1", "f4", "f2"):
+                CASES[f"{source}to{target} {label} {dtype}"] = Case(
+                    lambda b, n=f"{source}to{target}", s=split, d=dtype: planes(b, 8, n, s, d)
+                )
+
+
+def nv12_of(pixels: Any, *, is_rgb: bool, single: bool) -> list[Any]:
+    """image/rgb-to-nv12-17 word for word; OpenVINO 2026.4 has the operator, but neither plugin nor evaluate run it."""
+    red, green, blue = np.moveaxis(pixels.astype("f4"), 3, 0)[:: 1 if is_rgb else -1]
+    planes = [
+        0.257 * red + 0.504 * green + 0.098 * blue + 16,
+        -0.148 * red - 0.291 * green + 0.439 * blue + 128,
+        0.439 * red - 0.368 * green - 0.071 * blue + 128,
+    ]
+
+    def stored(x: Any) -> Any:
+        return (np.floor(x + np.float32(0.5)) if pixels.dtype == np.uint8 else x).astype(pixels.dtype)
+
+    luma, u, v = (stored(plane.clip(0, 255)) for plane in planes)
+    batch, height, width = luma.shape
+    squares = np.stack([u, v], 3).astype("f4").reshape(batch, height // 2, 2, width // 2, 2, 2)
+    chroma = stored(squares.mean((2, 4), dtype="f4"))
+    if not single:
+        return [luma[..., None], chroma]
+    return [np.concatenate([luma, chroma.reshape(batch, height // 2, width)], 1)[..., None]]
+
+
+for source in ("RGB", "BGR"):
+    for single in (True, False, None):
+        for dtype in ("u1", "f4", "f2"):
+            for shape in ((1, 4, 6, 3), (2, 2, 4, 3)):
+                CASES[f"{source}toNV12 {dtype} single_plane={single} {shape}"] = Case(
+                    lambda b, n=f"{source}toNV12", s=shape, d=dtype, single=single: planes(
+                        b, 17, n, [s], d, **({} if single is None else {"single_plane": single})
+                    ),
+                    witness=lambda pixels, source=source, single=single: nv12_of(
+                        pixels, is_rgb=source == "RGB", single=single is not False
+                    ),
+                    rtol=2e-3 if dtype == "f2" else None,
+                )
+
+
+def region_yolo(b: Build, *, dtype: str = "f4", shape: tuple[int, ...] = (2, 3, 4), **attributes: Any) -> Any:
+    count = attributes["num"] if attributes["do_softmax"] else len(attributes["mask"])
+    batch, height, width = shape
+    channels = count * (attributes["classes"] + attributes["coords"] + 1)
+    return b.op(1, "RegionYolo", [b.param(b.floats(batch, channels, height, width, dtype=dtype))], **attributes)
+
+
+YOLO: dict[str, dict[str, Any]] = {
+    "v2, axis 1 to 3": {"do_softmax": True, "axis": 1, "end_axis": 3, "num": 3, "classes": 5, "coords": 4},
+    "v2, axis 2 to 3": {"do_softmax": True, "axis": 2, "end_axis": 3, "num": 2, "classes": 3, "coords": 4},
+    "v2, axis 0 to 3": {"do_softmax": True, "axis": 0, "end_axis": 3, "num": 2, "classes": 3, "coords": 4},
+    "v2, axis 1 to -1": {"do_softmax": True, "axis": 1, "end_axis": -1, "num": 2, "classes": 3, "coords": 4},
+    "v3": {"do_softmax": False, "axis": 1, "end_axis": 3, "num": 6, "classes": 4, "coords": 4, "mask": [0, 1, 2]},
+    "v3, one": {"do_softmax": False, "axis": 1, "end_axis": 3, "num": 3, "classes": 2, "coords": 4, "mask": [2]},
+}
+for label, given in YOLO.items():
+    for dtype in ("f4", "f2"):
+        CASES[f"RegionYolo: {label} {dtype}"] = Case(
+            lambda b, given=given, dtype=dtype: region_yolo(b, dtype=dtype, **given, anchors=[1.0, 2.0]),
+            rtol=2e-3 if dtype == "f2" else None,
         )
-CASES |= {
-    "AdaptiveAvgPool-8 f16": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], "f2"),
-    "AdaptiveMaxPool-8 f16": adaptive("AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], "f2", index_element_type="i32"),
-    "AdaptiveAvgPool-8 run-time shape": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], run_time=True),
-    "AdaptiveMaxPool-8 run-time shape": adaptive(
-        "AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], run_time=True, index_element_type="i32"
-    ),
-}
+for shape, stride in (((1, 8, 4, 6), 2), ((2, 4, 2, 2), 2), ((1, 18, 6, 3), 3), ((2, 3, 4, 5), 1)):
+    for dtype in ("f4", "f2", "i4", "u1"):
+        CASES[f"ReorgYolo: {shape} by {stride} {dtype}"] = Case(
+            lambda b, shape=shape, stride=stride, dtype=dtype: b.op(
+                2, "ReorgYolo", [b.param(b.integers(*shape, low=0, high=99).astype(dtype))], stride=[stride]
+            )
+        )
 
 
-def deformable(
-    opset: int,
-    given: dict[str, Any],
-    *,
-    group: int = 1,
-    deformed: int = 1,
-    mask: bool = False,
-    engine: Engine = "plugin",
-    **attributes: Any,
-) -> Case:
-    plain = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "auto_pad": "explicit"}
-    plain |= {**given, "group": group, "deformable_group": deformed}
-    size, kernel = (8, 9), (3, 2)
-    spatial = []
-    for i in range(2):
-        reach = plain["dilations"][i] * (kernel[i] - 1) + 1
-        whole = size[i] + plain["pads_begin"][i] + plain["pads_end"][i] - reach
-        same = plain["auto_pad"].startswith("same")
-        spatial.append(-(-size[i] // plain["strides"][i]) if same else whole // plain["strides"][i] + 1)
-
-    def build(b: Build) -> Any:
-        count = deformed * kernel[0] * kernel[1]
-        made = [b.param(b.floats(2, 4, *size)), b.param(b.floats(2, 2 * count, *spatial))]
-        made.append(b.const(b.floats(6, 4 // group, *kernel)))
-        if mask:
-            made.append(b.param(b.floats(2, count, *spatial, low=0, high=1)))
-        return b.op(opset, "DeformableConvolution", made, **plain, **attributes)
-
-    return Case(build, engine=engine, rtol=1e-4)
+def roi_align(
+    b: Build, opset: int, *, dtype: str = "f4", index: str = "i4", rois: Any = None, **attributes: Any
+) -> Any:
+    boxes = [[0, 0, 5, 6], [1.3, 2.6, 11.7, 9.2], [-3, -4, 2, 3], [6, 5, 30, 40], [2, 3, 2.2, 3.1]]
+    boxes = boxes if rois is None else rois
+    given = [b.param(b.floats(2, 3, 8, 10, dtype=dtype)), b.param(np.array(boxes, dtype).reshape(-1, 4), fixed=[1])]
+    given.append(b.param(np.array([0, 1, 0, 1, 1][: len(boxes)], index)))
+    return b.op(opset, "ROIAlign", given, **attributes)
 
 
-DEFORMED: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "strides": {"strides": [2, 1]},
-    "dilations": {"dilations": [2, 2]},
-    "pads": {"pads_begin": [1, 2], "pads_end": [2, 1]},
-    "same_upper": {"auto_pad": "same_upper"},
-    "same_lower": {"auto_pad": "same_lower"},
-}
-for _name, _given in DEFORMED.items():
-    CASES |= {
-        f"DeformableConvolution-1 {_name}": deformable(1, _given),
-        f"DeformableConvolution-8 {_name}": deformable(8, _given, mask=True),
-        f"DeformableConvolution-8 {_name}, faded": deformable(8, _given, mask=True, bilinear_interpolation_pad=True),
-    }
-CASES |= {
-    "DeformableConvolution-1 groups": deformable(1, {}, group=2),
-    "DeformableConvolution-1 deformable groups": deformable(1, {}, deformed=2),
-    "DeformableConvolution-8 all": deformable(
-        8, {"strides": [2, 1], "pads_begin": [1, 0]}, group=2, deformed=2, mask=True, bilinear_interpolation_pad=True
-    ),
-    "DeformableConvolution-8 without a mask": deformable(8, {}, bilinear_interpolation_pad=True),
-}
+for opset in (3, 9):
+    for mode in ("avg", "max"):
+        for samples in (0, 1, 2, 3):
+            for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel") if opset == 9 else ("",):
+                attributes = {"pooled_h": 3, "pooled_w": 2, "sampling_ratio": samples, "spatial_scale": 0.7}
+                attributes |= {"mode": mode} | ({"aligned_mode": aligned} if aligned else {})
+                CASES[f"ROIAlign opset {opset}: {mode} {samples} {aligned}"] = Case(
+                    lambda b, opset=opset, attributes=attributes: roi_align(b, opset, **attributes)
+                )
+    plain = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 0.5, "mode": "avg"}
+    CASES[f"ROIAlign opset {opset}: i64 indices"] = Case(
+        lambda b, opset=opset, plain=plain: roi_align(b, opset, index="i8", **plain)
+    )
+    CASES[f"ROIAlign opset {opset}: f16"] = Case(
+        lambda b, opset=opset, plain=plain: roi_align(b, opset, dtype="f2", **plain), rtol=5e-3
+    )
+    CASES[f"ROIAlign opset {opset}: no rois"] = Case(
+        lambda b, opset=opset, plain=plain: roi_align(b, opset, rois=[], **plain)
+    )
 
-# the plugin has no pools of regions of unknown dims, and no positions of i64
-BOXES = np.array(
-    [[0, 1, 1, 6, 5], [1, 0, 2, 9, 7], [0, 3, 3, 3, 3], [1, 2.4, 1.6, 7.3, 6.5], [0, 0, 0, 9, 7]], np.float32
+
+def roi_rotated(b: Build, *, index: str = "i4", **attributes: Any) -> Any:
+    boxes = [
+        [4, 3, 5, 6, 0.0],
+        [5.3, 2.6, 4.7, 9.2, 0.7],
+        [0, 0, 3, 3, -1.2],
+        [9, 7, 8, 20, 3.0],
+        [2, 3, 0.2, 0.3, 1.0],
+    ]
+    given = [b.param(b.floats(2, 3, 8, 10)), b.param(np.array(boxes, "f4")), b.param(np.array([0, 1, 0, 1, 1], index))]
+    return b.op(15, "ROIAlignRotated", given, **attributes)
+
+
+for samples in (0, 1, 2):
+    for clockwise in (True, False):
+        for scale in (1.0, 0.6):
+            attributes = {"pooled_h": 3, "pooled_w": 2, "sampling_ratio": samples, "spatial_scale": scale}
+            CASES[f"ROIAlignRotated: {samples} {clockwise=} {scale}"] = Case(
+                lambda b, clockwise=clockwise, attributes=attributes: roi_rotated(
+                    b, clockwise_mode=clockwise, **attributes
+                )
+            )
+CASES["ROIAlignRotated: i64 indices"] = Case(
+    lambda b: roi_rotated(b, index="i8", pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=1.0)
 )
 
 
-def roi(method: str, out: tuple[int, int], scale: float = 1.0, dtype: str = "f4") -> Case:
-    def build(b: Build) -> Any:
-        boxes = BOXES.copy()
-        if method == "bilinear":
-            boxes[:, 1:] /= np.array([10, 8, 10, 8])
-        else:
-            boxes[:, 1:] /= scale
-        given = [b.param(b.floats(2, 3, 8, 10, dtype=dtype)), b.param(boxes.astype(dtype))]
-        attributes = {"output_size": list(out), "spatial_scale": scale, "method": method}
-        return b.op(2, "ROIPooling", given, **attributes)
-
-    return Case(build, engine="reshaped", rtol=2e-3 if dtype == "f2" else 1e-4)
+def roi_features(b: Build, levels: int, **attributes: Any) -> Any:
+    boxes = [[0, 0, 50, 60], [10, 20, 300, 200], [5, 5, 5, 9], [0, 0, 600, 700], [30, 40, 31, 42], [-20, -9, 90, 80]]
+    scales = [4, 8, 16, 32][:levels]
+    given = [b.param(np.array(boxes, "f4")), *(b.param(b.floats(1, 2, 256 // s, 320 // s)) for s in scales)]
+    return b.op(6, "ExperimentalDetectronROIFeatureExtractor", given, pyramid_scales=scales, **attributes)
 
 
-for _method, _out in product(("max", "bilinear"), ((3, 3), (2, 4), (1, 1))):
-    CASES[f"ROIPooling-1 {_method}, {_out}"] = roi(_method, _out)
-CASES["ROIPooling-1 max, scaled"] = roi("max", (2, 3), 0.5)
-
-
-def psroi(mode: str, group: int, depth: int, scale: float, bins: tuple[int, int] = (2, 3)) -> Case:
-    channels = depth * (group * group if mode == "average" else bins[0] * bins[1])
-
-    def build(b: Build) -> Any:
-        boxes = BOXES.copy()
-        boxes[:, 1:] /= np.array([10, 8, 10, 8]) if mode == "bilinear" else np.float32(scale)
-        given = [b.param(b.floats(2, channels, 8, 10)), b.param(boxes)]
-        return b.op(
-            1, "PSROIPooling", given, output_dim=depth, spatial_scale=scale, group_size=group,
-            spatial_bins_x=bins[0], spatial_bins_y=bins[1], mode=mode,
-        )  # fmt: skip
-
-    return Case(build, engine="reshaped", rtol=1e-4)
-
-
-for _mode, _group, _depth, _scale in product(("average", "bilinear"), (1, 2, 3), (1, 2), (1.0, 0.5)):
-    CASES[f"PSROIPooling-1 {_mode} of {_group}, {_depth} deep, scale {_scale}"] = psroi(_mode, _group, _depth, _scale)
+for levels in (1, 3, 4):
+    for samples in (0, 2):
+        for aligned in (True, False):
+            CASES[f"ROIFeatureExtractor: {levels} {samples} {aligned=}"] = Case(
+                lambda b, levels=levels, samples=samples, aligned=aligned: roi_features(
+                    b, levels, output_size=3, sampling_ratio=samples, aligned=aligned
+                )
+            )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 from gather_infer import convert, infer
 from gather_infer.errors import GatherInferError
@@ -96,6 +96,33 @@ def difference(one: Recorded) -> str:
     return ""
 
 
+def wrong_facts(one: Recorded) -> str:
+    """What `infer` says of the outputs of an IR and OpenVINO's outputs contradict; "" when nothing."""
+    if one.reason:
+        return ""
+    known = infer(one.path.with_suffix(".xml"), assume=False)
+    sizes: dict[str, int] = {}
+    for name, array in zip(known.inputs, one.arrays("i"), strict=True):
+        fact = known[name]
+        dims = fact.shape if isinstance(fact, SymbolicTensor) and fact.shape is not None else ()
+        sizes |= {
+            dim.name: n for dim, n in zip(dims, array.shape, strict=False) if isinstance(dim, Expr) and dim.is_symbol
+        }
+    for name, array in zip(known.outputs, one.arrays("o"), strict=True):
+        fact = known[name]
+        assert isinstance(fact, SymbolicTensor), "outputs of a case are tensors"
+        dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+        if fact.dtype is not None and int(fact.dtype) != dtype:
+            return f"{name} is said to be {fact.dtype}, is {array.dtype}"
+        shape = fact.shape
+        if shape is None:
+            continue
+        told = [None if free_symbols(dim) - sizes.keys() else evaluate(dim, sizes) for dim in shape]
+        if len(told) != array.ndim or any(n is not None and n != m for n, m in zip(told, array.shape, strict=True)):
+            return f"{name} is said to be {told}, is {array.shape}"
+    return ""
+
+
 def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
     """The model with the runtime's own optimiser off; it stands beside the weights of the IR."""
     path.write_bytes(proto.SerializeToString())
@@ -104,29 +131,6 @@ def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def wrong_facts(one: Recorded) -> str:
-    """What the inference says of the outputs and OpenVINO's do not have, "" when there is nothing."""
-    inference = infer(one.path.with_suffix(".xml"))
-    sizes: dict[str, int] = {}
-    for names, letter in ((inference.inputs, "i"), (inference.outputs, "o")):
-        for name, array in zip(names, one.arrays(letter), strict=True):
-            fact = inference.get(name)
-            if not isinstance(fact, SymbolicTensor):
-                continue
-            if fact.dtype is not None and letter == "o" and array.dtype != np.dtype(str(fact.dtype)):
-                return f"{name} is said to be {fact.dtype}, is {array.dtype}"
-            if fact.shape is None:
-                continue
-            if len(fact.shape) != array.ndim:
-                return f"{name} is said to have rank {len(fact.shape)}, has {array.ndim}"
-            for dim, size in zip(fact.shape, array.shape, strict=True):
-                if isinstance(dim, Expr) and dim.is_symbol:
-                    sizes.setdefault(dim.name, size)
-                if free_symbols(dim) <= sizes.keys() and evaluate(dim, sizes) != size:
-                    return f"{name} is said to be {fact}, has shape {array.shape}"
-    return ""
 
 
 def unequal(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], rtol: float | None) -> str:
