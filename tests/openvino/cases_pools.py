@@ -1,4 +1,4 @@
-"""Cases of adaptive pooling, pooling of regions and deformable convolution."""
+"""Cases of adaptive pooling, pools of regions, and convolution at computed places and of signs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tests.openvino.cases import Build, Case, Engine
 
@@ -13,13 +14,25 @@ CASES: dict[str, Case] = {}
 
 
 def adaptive(
-    type_name: str, data: tuple[int, ...], out: list[int], dtype: str = "f4", run_time: bool = False, **attributes: Any
+    type_name: str,
+    data: tuple[int, ...],
+    out: list[int],
+    dtype: str = "f4",
+    run_time: bool = False,
+    element: str = "",
 ) -> Case:
-    def build(b: Build) -> Any:
-        given = [b.param(b.floats(*data, dtype=dtype)), (b.param if run_time else b.const)(np.array(out, np.int64))]
-        return b.op(8, type_name, given, **attributes)
+    """With positions of type `element`. The plugin has none of i64: it is asked for i32, which are converted."""
 
-    return Case(build, engine=engine, rtol=2e-3 if dtype == "f2" else 1e-5)
+    def build(b: Build, element: str = element) -> Any:
+        given = [b.param(b.floats(*data, dtype=dtype)), (b.param if run_time else b.const)(np.array(out, np.int64))]
+        return b.op(8, type_name, given, **({"index_element_type": element} if element else {}))
+
+    def instead(b: Build) -> Any:
+        largest, where = build(b, "i32").outputs()
+        return [largest, b.op(1, "Convert", [where], destination_type="i64")]
+
+    rtol = 2e-3 if dtype == "f2" else 1e-5
+    return Case(build, instead=instead if element == "i64" else None, rtol=rtol)
 
 
 SIZES: dict[str, tuple[tuple[int, ...], list[int]]] = {
@@ -34,20 +47,12 @@ SIZES: dict[str, tuple[tuple[int, ...], list[int]]] = {
 for _name, (_data, _out) in SIZES.items():
     CASES[f"AdaptiveAvgPool-8 {_name}"] = adaptive("AdaptiveAvgPool", _data, _out)
     for _element in ("i32", "i64"):
-        CASES[f"AdaptiveMaxPool-8 {_name}, {_element}"] = adaptive(
-            "AdaptiveMaxPool",
-            _data,
-            _out,
-            index_element_type=_element,
-            engine="evaluate" if _element == "i64" else "plugin",
-        )
+        CASES[f"AdaptiveMaxPool-8 {_name}, {_element}"] = adaptive("AdaptiveMaxPool", _data, _out, element=_element)
 CASES |= {
     "AdaptiveAvgPool-8 f16": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], "f2"),
-    "AdaptiveMaxPool-8 f16": adaptive("AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], "f2", index_element_type="i32"),
+    "AdaptiveMaxPool-8 f16": adaptive("AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], "f2", element="i32"),
     "AdaptiveAvgPool-8 run-time shape": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], run_time=True),
-    "AdaptiveMaxPool-8 run-time shape": adaptive(
-        "AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], run_time=True, index_element_type="i32"
-    ),
+    "AdaptiveMaxPool-8 run-time shape": adaptive("AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], run_time=True, element="i32"),
 }
 
 
@@ -105,7 +110,7 @@ CASES |= {
     "DeformableConvolution-8 without a mask": deformable(8, {}, bilinear_interpolation_pad=True),
 }
 
-# the plugin has no pools of regions of unknown dims, and no positions of i64
+# the plugin has no pools of regions of unknown dims
 BOXES = np.array(
     [[0, 1, 1, 6, 5], [1, 0, 2, 9, 7], [0, 3, 3, 3, 3], [1, 2.4, 1.6, 7.3, 6.5], [0, 0, 0, 9, 7]], np.float32
 )
@@ -147,3 +152,42 @@ def psroi(mode: str, group: int, depth: int, scale: float, bins: tuple[int, int]
 
 for _mode, _group, _depth, _scale in product(("average", "bilinear"), (1, 2, 3), (1, 2), (1.0, 0.5)):
     CASES[f"PSROIPooling-1 {_mode} of {_group}, {_depth} deep, scale {_scale}"] = psroi(_mode, _group, _depth, _scale)
+
+
+def binary(given: dict[str, Any], pad_value: float = 0.0, filters: tuple[int, ...] = (3, 8, 3, 3)) -> Case:
+    """The highest bit of a byte is the first, as in all constants of OpenVINO. Its plugin takes the lowest of filters of one
+    element, and of larger ones makes sums that no order of the bits has.
+    """
+    plain = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "auto_pad": "explicit"}
+    attributes = {**plain, **given, "mode": "xnor-popcount", "pad_value": pad_value}
+    bits = np.random.default_rng(sum(filters)).integers(0, 2, filters).astype(np.uint8)
+
+    def build(b: Build) -> Any:
+        data = b.floats(2, filters[1], 6, 7)
+        weights = b.packed("u1", filters, np.packbits(bits).tobytes())
+        return b.op(1, "BinaryConvolution", [b.param(data), weights], **attributes)
+
+    def witness(x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        stride, reach = attributes["strides"], [d * (k - 1) + 1 for d, k in zip(attributes["dilations"], filters[2:])]
+        begin, end = list(attributes["pads_begin"]), list(attributes["pads_end"])
+        if attributes["auto_pad"].startswith("same"):
+            for i, size in enumerate(x.shape[2:]):
+                total = max((-(-size // stride[i]) - 1) * stride[i] + reach[i] - size, 0)
+                begin[i], end[i] = total // 2, total - total // 2
+            if attributes["auto_pad"] == "same_lower":
+                begin, end = end, begin
+        pads = [(0, 0), (0, 0), *zip(begin, end, strict=True)]
+        signs = np.pad(np.where(x > 0, 1.0, -1.0), pads, constant_values=pad_value)
+        views = np.lib.stride_tricks.sliding_window_view(signs, reach, (2, 3))
+        (across, down), (wide, high) = attributes["strides"], attributes["dilations"]
+        windows = views[:, :, ::across, ::down, ::wide, ::high]
+        return [np.einsum("nchwij,ocij->nohw", windows, bits * 2.0 - 1.0).astype(np.float32)]
+
+    return Case(build, witness=witness)
+
+
+for _name, _given in (*DEFORMED.items(), ("valid", {"auto_pad": "valid"})):
+    CASES[f"BinaryConvolution-1 {_name}"] = binary(_given)
+for _value in (-1.0, 1.0):
+    CASES[f"BinaryConvolution-1 pads of {_value}"] = binary(DEFORMED["pads"], _value)
+CASES["BinaryConvolution-1 40 channels"] = binary({}, filters=(2, 40, 3, 2))
