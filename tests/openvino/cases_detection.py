@@ -292,7 +292,9 @@ for opset in (1, 8):
                         lambda b, opset=opset, whole=whole: detection(b, opset, **whole)
                     )
     ended = {"keep_top_k": [9], "ended": True, "input_width": 30, "input_height": 20}
-    CASES[f"DetectionOutput opset {opset}: ended"] = Case(lambda b, opset=opset, ended=ended: detection(b, opset, **ended))
+    CASES[f"DetectionOutput opset {opset}: ended"] = Case(
+        lambda b, opset=opset, ended=ended: detection(b, opset, **ended)
+    )
     for k, code in enumerate(CODES):
         for label, attributes in {
             "plain": {},
