@@ -99,7 +99,8 @@ class Changes:
         self._remove(node, why)
         for each in moved:
             self.waiting.add(each)
-        self.sweep([(graph, name) for each in moved for name in each.outputs if name])
+        written = [name for each in moved for name in each.outputs if name]
+        self.sweep([(graph, name) for name in (*written, *inlining.names.values(), *rewrite.constants)])
 
     def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
         """Let nodes of a graph read other values, all at once."""
