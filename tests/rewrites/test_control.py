@@ -146,6 +146,10 @@ CASES = {
             "trips that are an input": """g (float[N] x, bool c, int64 m) => (float[N] y) {
                 y = Loop (m, c, x) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) {
                     e = Identity(d) q = Neg(p) }> }""",
+            "one value for two outputs": """g (float[N] x, bool c) => (float[N] y, float[N] z) <int64 m = {0}> {
+                s = Relu(x)
+                y, z = Loop (m, c, s, s) <body = b (int64 i, bool d, float[N] p, float[N] u) => (bool e, float[N] q, float[N] v) {
+                    e = Identity(d) q = Neg(p) v = Abs(u) }> }""",
             "a scan output": """g (float[N] x, bool c) => (float[N] y, float[K, N] z) <int64 m = {0}> {
                 s = Relu(x)
                 t, z = Loop (m, c, s) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q, float[N] r) {
