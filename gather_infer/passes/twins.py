@@ -51,7 +51,7 @@ class Twins:
             for other in list(self._alike(each, kind).get(sample, ())):
                 if each is graph and other == name:
                     break
-                if other in each.constants and graph.home(other) is each and self._same(graph, name, each, other):
+                if graph.home(other) is each and self._same(graph, name, each, other):
                     return other
         self._alike(graph, kind).setdefault(sample, {}).setdefault(name)
         return None
@@ -100,7 +100,7 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes without graphs, no Constants, by operator, attributes and the names that they read.
+    """Nodes without graphs, no Constants, by operator, attributes and the values that they read.
 
     A node that has changed, or is new, is known from when it is asked about.
     """
@@ -144,7 +144,8 @@ class Repeats:
         if attributes is None:
             texts = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
             attributes = self._attributes[node] = tuple(texts)
-        return node.domain, node.op_type, tuple(node.inputs), attributes
+        # An equal name can mean another value in another graph.
+        return node.domain, node.op_type, attributes, *((name, node.graph.home(name)) for name in node.inputs)
 
 
 def _in_order(graph: Graph) -> Iterator[str]:
