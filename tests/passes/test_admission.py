@@ -76,7 +76,8 @@ REFUSED = {
         "Split", one_node("Neg", "x"),
     ),
     "what it reads may do something else": Asked(
-        "g (float[2] x, float[1] k) => (float[2] y) { f = own.F(x) b = Neg(f) y = Abs(b) }", "Neg", two_nodes("k")
+        "g (float[2] x, float[1] k) => (float[2] y) { f = own.F(x) b = Neg(f) y = Abs(b) }"
+        '<domain: "own", opset_import: ["": 21]> F (p) => (q) { q = Relu(p) }', "Neg", two_nodes("k")
     ),
     "what it reads is read by the new ones": Asked(
         "g (float[2] x) => (float[2] y) { a = Relu(x) b = Neg(a) y = Abs(b) }", "Neg", two_nodes("a")
@@ -89,8 +90,8 @@ REFUSED = {
         "Mul", two_nodes("x"),
     ),
     "an operator of another domain is called Constant": Asked(
-        "g (float[2] x) => (float[2] y) { b = Neg(x) y = Abs(b) }",
-        "Neg", lambda site: site.new("Neg", [site.new("Constant", [], domain="own")]),
+        "g (float[8] x, float[1] k) => (float[8] y) { b = Neg(x) y = Abs(b) }",
+        "Neg", lambda site: site.new("Constant", [site.new("Neg", ["k"])], domain="own"),
     ),
     "it reads a large constant": Asked(
         "g (float[1] x) => (float[K] y, float[70] v) <float[70] w = {" + ", ".join("1" * 70) + "}> { b = Neg(x) y = Abs(b) v = Neg(w) }", "Neg", one_node("Min", "x", "w")
