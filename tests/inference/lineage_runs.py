@@ -172,7 +172,8 @@ def check(name: str, row: Row) -> None:
             assert end is None or any(reached), (end, "is never reached")
     found = verdicts(inference)[-1]
     said, _, is_ = re.fullmatch(r"(.*?)( \((proved|violated)\))?", verdict).groups("")
-    assert (found.condition if found.tight else f"enough: {found.condition}") or str(found.kind) == said
+    condition = found.condition if found.tight or not found.condition else f"enough: {found.condition}"
+    assert (condition or str(found.kind)) == said
     seen = set(outcomes(nodes))
     expected = {"proved": {True}, "violated": {False}}.get(is_ or said, {True, False})
     assert seen == expected
