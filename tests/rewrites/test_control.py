@@ -356,17 +356,15 @@ def test_constants_of_a_branch_are_read_up_to_the_budget() -> None:
 
 
 def test_a_constant_of_a_branch_that_no_constant_node_can_be() -> None:
-    """In a function a constant is a node, and before version 13 none has elements of bfloat16."""
-    text = """<ir_version: 8, opset_import: ["": 12, "own": 1]>
-        g (float[2] x) => (bfloat16[2] y) { y = own.f(x) }
-        <domain: "own", opset_import: ["": 12]>
-        f (x) => (y) {
-            c = Constant<value = bool {1}>()
-            y = If (c) <then_branch = t () => (bfloat16[2] w) {}, else_branch = e () => (bfloat16[2] v) {}> }"""
-    before = onnx.parser.parse_model(text)
-    for attribute, name in zip(before.functions[0].node[1].attribute, "wv", strict=True):
-        attribute.g.initializer.add(name=name, data_type=onnx.TensorProto.BFLOAT16, dims=[2], raw_data=b"\0\0\0\0")
+    """Where initializers have to be inputs a constant is a node, and before version 9 all of those are floats."""
+    text = """<ir_version: 3, opset_import: ["": 8]>
+        g (float[2] x, bool c) => ({dtype}[2] y) <bool c = {{1}}> {{
+            y = If (c) <then_branch = t () => ({dtype}[2] w) <{dtype}[2] w = {{1, 2}}> {{}},
+                        else_branch = e () => ({dtype}[2] v) <{dtype}[2] v = {{3, 4}}> {{}}> }}"""
+    before = onnx.parser.parse_model(text.format(dtype="int64"))
     assert optimize(before).proto == before
+    after = optimize(onnx.parser.parse_model(text.format(dtype="float"))).proto
+    assert [node.op_type for node in after.graph.node] == ["Constant"]
 
 
 def test_an_input_of_a_body_that_is_read_needs_a_value() -> None:

@@ -1,4 +1,4 @@
-"""Verdicts by counters and in bodies that were wrong once, each beside runs of onnxruntime in bounds and out of them."""
+"""Verdicts by counters and in bodies that were wrong once, each beside runs of onnxruntime that say what is right."""
 
 from __future__ import annotations
 
