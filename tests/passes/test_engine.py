@@ -245,27 +245,28 @@ def test_what_a_rule_builds_and_does_not_use_is_not_there_for_the_next_one() -> 
     assert ops(result.proto.graph) == ["Abs"] and not result.proto.graph.initializer
 
 
-def test_what_was_known_of_a_value_is_known_of_the_one_in_its_place() -> None:
+@pytest.mark.parametrize(("old", "new"), [("", "own"), ("own", "")])
+def test_what_is_known_of_a_value_is_known_of_the_one_in_its_place(old: str, new: str) -> None:
     """Nothing is known of an operator of another domain."""
-    rules = RewriteSet()
+    rules, others = RewriteSet(), RewriteSet(old)
 
-    @rules.rewrites("Neg")
+    @others.rewrites("Neg")
     def elsewhere(site: Site) -> Rewrite | None:
-        return site.keeps("law", site.new("Neg", [site.input(0)], domain="own"))
+        return site.keeps("law", site.new("Neg", [site.input(0)], domain=new))
 
     @rules.rewrites("Abs")
     def behind(site: Site) -> Rewrite | None:
         writer = site.producer(0)
-        if writer is not None and writer.domain == "own":
+        if writer is not None and writer.domain == new:
             seen.append(site.shape(0))
         return None
 
     seen: list[Shape | None] = []
     made = onnx.parser.parse_model(
-        """<ir_version: 10, opset_import: ["": 21, "own": 1]>
-        g (float[2,3] x) => (float[2,3] y) { a = Neg(x) y = Abs(a) }"""
+        f"""<ir_version: 10, opset_import: ["": 21, "own": 1]>
+        g (float[2,3] x) => (float[2,3] y) {{ a = {old + "." if old else ""}Neg(x) y = Abs(a) }}"""
     )
-    assert optimize(made, rewrites=[rules]).done
+    assert optimize(made, rewrites=[rules, others]).done
     assert seen[0] == (2, 3)
 
 

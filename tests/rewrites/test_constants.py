@@ -125,7 +125,7 @@ def test_a_new_constant_is_one_that_is_there_or_new_once(what: str) -> None:
 
 def test_a_new_constant_of_texts_is_one_that_is_there() -> None:
     made = model(
-        """g (string[N] x) => (string[M] y, string[K] z) <string[1] a = {"a"}, string[1] b = {"b"}, string[2] w = {"a", "b"}> {
+        """g (string[N] x) => (string[M] y, string[K] z) <string[1] a = {"alpha"}, string[1] b = {"beta"}, string[2] w = {"alpha", "beta"}> {
            c = Concat<axis = 0>(a, b) d = Concat<axis = 0>(x, c) y = Concat<axis = 0>(d, d) z = Concat<axis = 0>(x, w) }"""
     )
     after = fold(made, passes=["fold-constants"]).proto

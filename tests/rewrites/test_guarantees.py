@@ -150,7 +150,7 @@ def test_an_operator_of_another_domain_is_another_operator() -> None:
 )
 def test_an_operator_of_another_domain_is_another_operator_beside_one_of_its_name(name: str) -> None:
     made = _message(f"""g (bool[2, 3] x, int64[2] s) => (y, z, w, v, u) <int64[1] o = {{0}}, int64[1] e = {{1}}> {{
-        a = own.{name}(x) y = Transpose(a) z = Not(a) b = own.{name}(s) w = Gather(b, o) v = Squeeze(a, o) u = Slice(b, o, e) }}""")
+        a = own.{name}(x) y = Transpose(a) c = Not(a) z = Xor(c, x) b = own.{name}(s) w = Gather(b, o) v = Squeeze(a, o) u = Slice(b, o, e) }}""")
     assert optimize(made).proto == made
 
 
