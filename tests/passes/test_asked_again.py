@@ -28,6 +28,15 @@ ASKED = {
         """g (float[2,3] x) => (float[2,3] y) { a = Transpose(x) b = Identity(a) c = Identity(b) d = Transpose(c) y = Neg(d) }""",
         ["Neg"],
     ),
+    "constants have become one, and so do those who read them": (
+        "g (float[2,3] x) => (float[2,3] y) <float[1] c = {2}, float[1] d = {2}> { a = Mul(x, c) b = Mul(x, d) y = Add(a, b) }",
+        ["Mul", "Add"],
+    ),
+    "a new node is asked itself": (
+        """g (float[2,4,3] x) => (float[2,4,3] y) {
+            a = Transpose<perm = [1, 2, 0]>(x) b = Transpose<perm = [1, 2, 0]>(a) c = Transpose<perm = [1, 2, 0]>(b) y = Neg(c) }""",
+        ["Neg"],
+    ),
     "a body has taken the place of its node": (
         """g (float[2,3] x) => (float[2,3] y) <bool c = {1}> {
             a = Transpose(x)
