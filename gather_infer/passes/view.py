@@ -130,6 +130,13 @@ class View:
         found = self.attribute(name)
         return default if found is None else found.s.decode("utf-8", "replace")
 
+    def same_attributes(self, other: View) -> bool:
+        """Whether both nodes have equal attributes."""
+        mine, theirs = (
+            sorted(a.SerializeToString(deterministic=True) for a in s.node.proto.attribute) for s in (self, other)
+        )
+        return mine == theirs
+
     # what it reads
 
     @property
