@@ -10,7 +10,7 @@ import numpy.typing as npt
 from onnx import NodeProto, helper
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
+from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
@@ -51,15 +51,25 @@ class Converted:
     indices: Bounds = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A node that has no counterpart in ONNX, or none that is safe; see `Converted`."""
+
+    node: NodePath
+    op_type: str
+    version: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Plan:
-    """The edits, and the reasons against them by node; `unproved` of the refusals could be lifted by assuming.
+    """The edits, and the reasons against them by node; `unproved` of the refusals a guard would lift.
 
     dead   removals of constants that only rewritten nodes have read
     """
 
     converted: list[Converted] = field(default_factory=list)
-    refused: list[tuple[NodePath, str, str]] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     unproved: int = 0
     edits: list[Edit] = field(default_factory=list)
     dead: list[Edit] = field(default_factory=list)
@@ -104,16 +114,19 @@ class _Planner:
                     self.rewrite(path, position, node)
                     rewritten.setdefault(path, set()).add(position)
                 except (LoweringRefused, SpecViolation) as refusal:
-                    op = qualified(node.domain, node.op_type)
-                    self.plan.refused.append((self.known.node(path, position), op, str(refusal)))
-        if not self.plan.refused:
-            self.plan.dead += self.unread(rewritten)
+                    where = self.known.node(path, position)
+                    self.plan.refused.append(Refused(where, node.op_type, self.version(node), str(refusal)))
+        self.plan.dead += self.unread(rewritten)
         return self.plan
+
+    def version(self, node: NodeProto) -> int:
+        """The opset of OpenVINO that a node is of."""
+        domain = node.domain if plain_domain(node.domain) else "openvino"
+        return self.versions.version_of(domain) or NEWEST_OPENVINO
 
     def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
         """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
-        domain = node.domain if plain_domain(node.domain) else "openvino"
-        version = self.versions.version_of(domain) or NEWEST_OPENVINO
+        version = self.version(node)
         entry = LOWERINGS.find(node.op_type, version)
         if entry is None:
             raise LoweringRefused("it has no lowering")

@@ -252,7 +252,7 @@ def gather_elements(op: Layer, g: Fragment) -> str:
 @lowers("GatherND", since=5, opset=11)
 def gather_nd_5(op: Layer, g: Fragment) -> str:
     """gather-nd-5: that of ONNX, but of more than one batch dim the product."""
-    found, b = gather_nd_8(op, g), op.integer("batch_dims", 0)
+    found, b = _gather_nd(op, g), op.integer("batch_dims", 0)
     if b <= 1:
         return found
     g.needs(_ALLOWZERO_SINCE, f"batch_dims = {b}")
@@ -262,6 +262,10 @@ def gather_nd_5(op: Layer, g: Fragment) -> str:
 @lowers("GatherND", since=8, opset=11)
 def gather_nd_8(op: Layer, g: Fragment) -> str:
     """gather-nd-8: that of ONNX; an index out of bounds has no defined result."""
+    return _gather_nd(op, g)
+
+
+def _gather_nd(op: Layer, g: Fragment) -> str:
     b = op.integer("batch_dims", 0)
     if b < 0:
         raise SpecViolation(f"batch_dims = {b} is outside [0, ...]", "GI306")
