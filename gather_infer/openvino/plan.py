@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy.typing as npt
@@ -131,7 +131,7 @@ class _Planner:
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.known.node(path, position)
-        indices = self.indices(where, node, version)
+        indices, fault = self.indices(where)
         call = OpCall(
             node.op_type,
             [self.fact(path, name) for name in node.input],
@@ -145,13 +145,14 @@ class _Planner:
         fragment = Fragment(self.opset)
         names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
         outputs = lower(entry, Layer(call, names, guard=indices not in ("proved", "assumed")), fragment)
+        if fault:
+            self.plan.unproved += 1
+            raise LoweringRefused(fault)
         given = {local: name for local, name in zip(names, node.input, strict=True) if local}
         results = _results(fragment, outputs, node.output, given)
         spliced = self.splicer.place(fragment, node.name, given, results)
         if len(spliced.nodes) == 1:
-            only = spliced.nodes[0]
-            only.name, only.doc_string = node.name, node.doc_string
-            only.metadata_props.extend(node.metadata_props)
+            spliced = replace(spliced, nodes=(_in_place_of(node, spliced.nodes[0]),))
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
             self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
@@ -163,27 +164,26 @@ class _Planner:
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
-    def indices(self, where: NodePath, node: NodeProto, version: int) -> Bounds:
-        """What is done about the indices of a node. Raises LoweringRefused where that is nothing."""
+    def indices(self, where: NodePath) -> tuple[Bounds, str]:
+        """What is done about the indices of a node, and why that is not what was asked for; "" where it is."""
         accesses = self.accesses.get(where)
         if not accesses:
-            return ""
+            return "", ""
         found = combined([verdict(access, allow_negative=True) for access in accesses])
         if found.kind is Kind.PROVED:
-            return "proved"
+            return "proved", ""
         if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
-            return ""
+            return "", ""
         if self.gather_oob == "guard":
-            return "guarded"
-        if self.gather_oob == "assume-valid" and found.kind is not Kind.VIOLATED:
-            return "assumed"
-        self.plan.unproved += 1
+            return "guarded", ""
         if found.kind is Kind.VIOLATED:
-            raise LoweringRefused(f"{found.reason}: OpenVINO gives zeros, ONNX fails")
+            return "guarded", f"{found.reason}: OpenVINO gives zeros, ONNX fails"
+        if self.gather_oob == "assume-valid":
+            return "assumed", ""
         known = "not known to be in bounds"
         if found.conditions:
             known = f"in bounds only for {found.condition}" if found.tight else f"in bounds for {found.condition}"
-        raise LoweringRefused(f"indices are {known}: {found.reason}")
+        return "guarded", f"indices are {known}: {found.reason}"
 
     def fact(self, path: GraphPath, name: str) -> Value | None:
         home = self.known.index.home(path, name) if name else None
@@ -227,6 +227,17 @@ def reads_of(node: NodeProto) -> Iterator[str]:
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():
             yield from reads_of(inner)
+
+
+def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:
+    """The one node that stands for a node of the dialect, with all that the format has beside what it computes."""
+    made = NodeProto()
+    made.CopyFrom(node)
+    for name in ("domain", "op_type", "overload", "input", "output", "attribute"):
+        made.ClearField(name)
+    only.ClearField("name")
+    made.MergeFrom(only)
+    return made
 
 
 def _results(
