@@ -56,7 +56,7 @@ def command(
 ) -> int:
     """Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.
 
-    MODEL is the .xml of an IR, with its .bin beside it, or an ONNX file; - is standard input.
+    MODEL is an ONNX file, - is standard input; or the .xml of an IR, with its .bin beside it.
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
