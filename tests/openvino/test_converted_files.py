@@ -81,7 +81,7 @@ def test_weights_in_place(place: str, ir: Path, tmp_path: Path) -> None:
 def test_weights_that_runtimes_would_not_find(ir: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    with pytest.raises(UsageError, match="m.bin: not in .*other or below it"):
+    with pytest.raises(UsageError, match=r"m\.bin: not in .*other or below it"):
         convert(ir).save(other / "out.onnx", in_place_weights=True)
     (tmp_path / "link").symlink_to(ir.parent, target_is_directory=True)
     with pytest.raises(UsageError, match="link: a link, which runtimes do not follow"):
@@ -96,9 +96,9 @@ def test_weights_that_runtimes_would_not_find(ir: Path, tmp_path: Path) -> None:
 def test_the_ir_is_never_written_over(ir: Path) -> None:
     before = ir.read_bytes(), ir.with_suffix(".bin").read_bytes()
     for out, arguments in ((ir, {}), (ir, {"in_place": True}), (ir.with_suffix(".bin"), {})):
-        with pytest.raises(UsageError, match="m.xml: an IR, which ONNX does not|m.bin: is a data file of"):
+        with pytest.raises(UsageError, match=r"m\.xml: an IR, which ONNX does not|m\.bin: is a data file of"):
             convert(ir).save(out, **arguments)
-    with pytest.raises(UsageError, match="m.bin: is a data file of"):
+    with pytest.raises(UsageError, match=r"m\.bin: is a data file of"):
         convert(ir).save(ir.parent / "out.onnx", external_data="m.bin")
     assert before == (ir.read_bytes(), ir.with_suffix(".bin").read_bytes())
 

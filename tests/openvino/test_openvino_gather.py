@@ -10,7 +10,9 @@ from onnx import ModelProto, TensorProto, checker, helper
 
 from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.inference import infer
 from gather_infer.openvino import convert
+from gather_infer.validate import Kind, verdicts
 from tests.passes.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
 from tests.passes.test_fold import everything
 
@@ -139,6 +141,29 @@ def test_a_refusal_states_what_is_known() -> None:
 def test_what_is_known_to_be_wrong_is_not_assumed_valid(case: str) -> None:
     with pytest.raises(ConversionRefused):
         convert(gather_model(**REFUSED[case][0]), gather_oob="assume-valid")
+
+
+GUARDED: dict[str, Any] = {
+    # id: (dims of data, of indices, axis, attributes)
+    "an axis with rows": ([10, 4], ["N"], 0, {}),
+    "an axis that may have none": (["V", 4], ["N"], 0, {}),
+    "the last axis": (["V", 4], ["N"], -1, {}),
+    "batch dims": ([2, 5, 4], [2, "N"], 1, {"batch_dims": 1}),
+    "batch dims, no rows": ([2, "V", 4], [2, "N"], 1, {"batch_dims": -1}),
+    "an axis behind the batch dims": (["B", 3, 5, 4], ["B", "N"], 2, {"batch_dims": 1}),
+}
+
+
+@pytest.mark.parametrize("case", GUARDED)
+def test_a_guard_is_proved_to_hold(case: str) -> None:
+    """The gathers that stand for a guarded one are in bounds for whatever indices."""
+    dims, picked, axis, attributes = GUARDED[case]
+    node = helper.make_node("Gather", ["data", "indices", "axis"], ["y"], "g", domain="openvino.opset8", **attributes)
+    types = {"data": (F, dims), "indices": (I64, picked)}
+    made = model([node], types, {"y": (F, None)}, {"axis": np.array(axis)}, domains={"openvino.opset8": 8})
+    result = convert(made)
+    assert [c.indices for c in result.converted] == ["guarded"]
+    assert {verdict.kind for verdict in verdicts(infer(result.proto))} == {Kind.PROVED}
 
 
 OLD = [(opset, domain) for opset in (9, 10, 11, 12, 13, 15, 17) for domain in ("openvino.opset1", "openvino.opset8")]
