@@ -62,7 +62,7 @@ class Fragment:
         while given and not given[-1]:
             given.pop()
         names = tuple(f"{op_type}_{next(self._names)}" for _ in range(outputs))
-        node = NodeProto(op_type=op_type, domain=domain, input=given, output=names)
+        node = NodeProto(op_type=op_type, domain=domain or None, input=given, output=names)
         for name, value in attributes.items():
             if value is not None:
                 node.attribute.append(_attribute(name, value))
