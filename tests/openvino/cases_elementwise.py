@@ -38,7 +38,9 @@ def numbers(b: Build, dtype: str, *shape: int, low: float = -3, high: float = 3)
     return b.integers(*shape, low=max(int(low), 0) if kind == "u" else int(low), high=int(high) + 1, dtype=dtype)
 
 
-def unary(kind: str, opset: int, low: float = -3, high: float = 3, types: tuple[str, ...] = ("i4", "i8"), **attributes: Any) -> None:
+def unary(
+    kind: str, opset: int, low: float = -3, high: float = 3, types: tuple[str, ...] = ("i4", "i8"), **attributes: Any
+) -> None:
     for dtype in ("f4", "f2", *types):
         add(
             f"{kind}-{opset} {dtype}", opset,
@@ -71,10 +73,18 @@ for _kind in ("Ceiling", "Floor", "Abs", "Sign", "Relu", "Sigmoid", "Tanh", "Exp
 for _mode in ("half_to_even", "half_away_from_zero"):
     unary("Round", 5, -9, 9, types=("i4",), mode=_mode)
     # the plugin rounds x + 0.5, which is rounded itself: 0.49999997 becomes 1
-    add(f"Round-5 {_mode}", 5, engine="evaluate", inputs=lambda b: [b.param(np.array(ODD + [4.5, -3.5, 8388609.0], "f4"))], mode=_mode)
+    add(
+        f"Round-5 {_mode}",
+        5,
+        engine="evaluate",
+        inputs=lambda b: [b.param(np.array(ODD + [4.5, -3.5, 8388609.0], "f4"))],
+        mode=_mode,
+    )
 for _kind in ("IsNaN", "IsFinite", "IsInf"):
     for _dtype in ("f4", "f2"):
-        add(f"{_kind}-10 {_dtype}", 10, lambda b, d=_dtype: [b.param(np.array([x for x in ODD if abs(x) != 3.4e38], d))])
+        add(
+            f"{_kind}-10 {_dtype}", 10, lambda b, d=_dtype: [b.param(np.array([x for x in ODD if abs(x) != 3.4e38], d))]
+        )
 for _low, _high in ((True, False), (False, True), (False, False)):
     add(f"IsInf-10 {_low} {_high}", 10, lambda b: [b.param(np.array(ODD, "f4"))],
         detect_negative=_low, detect_positive=_high)  # fmt: skip
@@ -83,7 +93,18 @@ for _dtype in ("f4", "i4", "bool", "f2"):
 
 # two inputs
 
-BINARY = ("Add", "Subtract", "Multiply", "Maximum", "Minimum", "Power", "SquaredDifference", "Divide", "FloorMod", "Mod")
+BINARY = (
+    "Add",
+    "Subtract",
+    "Multiply",
+    "Maximum",
+    "Minimum",
+    "Power",
+    "SquaredDifference",
+    "Divide",
+    "FloorMod",
+    "Mod",
+)
 COMPARED = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
 BROADCASTS = {
     "same": ((2, 3, 4), (2, 3, 4)), "both": ((2, 1, 4), (3, 1)), "scalar": ((2, 3), ()), "left": ((4,), (2, 3, 4)),
@@ -120,7 +141,12 @@ for _kind in (*BINARY, *COMPARED):
 for _kind in COMPARED:
     add(f"{_kind}-1 boolean", 1, lambda b: [b.param(b.bools(3, 4)), b.param(b.bools(3, 4))])
     # in the plugin everything is greater than NaN
-    add(f"{_kind}-1 odd", 1, lambda b: [b.param(np.array(ODD, "f4")), b.param(np.array(ODD[::-1], "f4"))], engine="evaluate")
+    add(
+        f"{_kind}-1 odd",
+        1,
+        lambda b: [b.param(np.array(ODD, "f4")), b.param(np.array(ODD[::-1], "f4"))],
+        engine="evaluate",
+    )
 for _kind in ("LogicalAnd", "LogicalOr", "LogicalXor", "Xor"):
     for _name, (_first, _second) in BROADCASTS.items():
         add(f"{_kind}-1 {_name}", 1, lambda b, f=_first, s=_second: [b.param(b.bools(*f)), b.param(b.bools(*s))])
@@ -137,7 +163,23 @@ for _kind in ("BitwiseLeftShift", "BitwiseRightShift"):
             lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, low=-9, high=12)), b.param(numbers(b, d, 3, low=0, high=3))])  # fmt: skip
 for _m in (True, False):
     for _dtype in ("i4", "f4"):
-        add(f"Divide-1 {_dtype} {_m}", 1, lambda b, d=_dtype: pair(b, "Divide", d, (3, 4), (4,)), m_pythondiv=_m, rtol=1e-4, engine="evaluate")
+        add(
+            f"Divide-1 {_dtype} {_m}",
+            1,
+            lambda b, d=_dtype: pair(b, "Divide", d, (3, 4), (4,)),
+            m_pythondiv=_m,
+            rtol=1e-4,
+            engine="evaluate",
+        )
+# the plugin has no Select that broadcasts like PaddlePaddle
+PDPD = {"same": ((2, 3), (2, 3), 0), "first": ((2, 3, 4), (2, 3), 0), "middle": ((2, 3, 4), (3,), 1), "ones": ((2, 3, 4), (3, 1), 1),
+        "last": ((2, 3, 4), (3, 4), -1), "scalar": ((2, 3), (), 0)}  # fmt: skip
+for _kind in ("Add", "Multiply", "Less", "LogicalAnd", "Select"):
+    for _name, (_first, _second, _axis) in PDPD.items():
+        add(f"{_kind}-1 pdpd {_name}", 1,
+            lambda b, k=_kind, s=(_first, _second): [b.param(b.bools(*s[1]))] * (k == "Select") + [b.param((b.bools if k == "LogicalAnd" else b.floats)(*shape)) for shape in s],
+            engine="evaluate", **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": _axis})  # fmt: skip
+
 # what may be a condition
 for _name, (_c, _a, _e) in {
     "same": ((2, 3), (2, 3), (2, 3)), "both": ((3, 1), (1, 4), (2, 1, 1)), "scalars": ((), (2, 3), ()),
@@ -146,10 +188,14 @@ for _name, (_c, _a, _e) in {
     for _dtype in ("f4", "f2", "i4", "i8", "u1", "bool", "i1"):
         add(f"Select-1 {_name} {_dtype}", 1,
             lambda b, c=_c, a=_a, e=_e, d=_dtype: [b.param(b.bools(*c)), b.param(numbers(b, d, *a)), b.param(numbers(b, d, *e))])  # fmt: skip
-add("Select-1 none", 1, lambda b: [b.param(b.bools(2, 3)), b.param(b.floats(2, 3)), b.param(b.floats(2, 3))], auto_broadcast="none")
+add(
+    "Select-1 none",
+    1,
+    lambda b: [b.param(b.bools(2, 3)), b.param(b.floats(2, 3)), b.param(b.floats(2, 3))],
+    auto_broadcast="none",
+)
 
 # activations
-
 
 
 def selu(feeds: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
@@ -180,12 +226,36 @@ for _dtype in ("f4", "f2"):
     add(f"Swish-4 {_dtype}", 4, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 9))], rtol=2e-3)
     add(f"Gelu-2 {_dtype}", 2, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 9))], rtol=2e-3)
     for _mode in ("ERF", "TANH"):
-        add(f"Gelu-7 {_dtype} {_mode}", 7, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 9))], approximation_mode=_mode, rtol=2e-3)
+        add(
+            f"Gelu-7 {_dtype} {_mode}",
+            7,
+            lambda b, d=_dtype: [b.param(numbers(b, d, 2, 9))],
+            approximation_mode=_mode,
+            rtol=2e-3,
+        )
     for _axis in (0, 1, 2):
-        add(f"Softmax-1 {_dtype} {_axis}", 1, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))], axis=_axis, rtol=2e-3)
+        add(
+            f"Softmax-1 {_dtype} {_axis}",
+            1,
+            lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))],
+            axis=_axis,
+            rtol=2e-3,
+        )
     for _axis in (-1, -2, 1):
-        add(f"Softmax-8 {_dtype} {_axis}", 8, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))], axis=_axis, rtol=2e-3)
-        add(f"LogSoftmax-5 {_dtype} {_axis}", 5, lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))], axis=_axis, rtol=2e-3)
+        add(
+            f"Softmax-8 {_dtype} {_axis}",
+            8,
+            lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))],
+            axis=_axis,
+            rtol=2e-3,
+        )
+        add(
+            f"LogSoftmax-5 {_dtype} {_axis}",
+            5,
+            lambda b, d=_dtype: [b.param(numbers(b, d, 2, 3, 5))],
+            axis=_axis,
+            rtol=2e-3,
+        )
 for _name, (_data, _slope) in {
     "channels": ((2, 3, 4, 5), (3,)), "one": ((2, 3, 4), (1,)), "last": ((2, 3, 4), (4,)), "matrix": ((2, 3), (3,)),
     "full": ((2, 3, 4), (2, 3, 4)), "numpy": ((2, 3, 4), (3, 1)), "vector": ((5,), (5,)), "square": ((2, 3, 3), (3,)),
@@ -217,8 +287,19 @@ for _equation, _shapes in {
     "ij->ji": ((2, 3),), "...ij,jk->...ik": ((2, 5, 3, 4), (4, 2)), "ab,cd": ((2, 3), (4, 5)), "ij,j->": ((2, 3), (3,)),
     "abc->ca": ((2, 3, 4),), "Ab,bc,cA->A": ((2, 3), (3, 4), (4, 2)), "ij,ij->i": ((2, 3), (2, 3)), "ii->": ((4, 4),),
 }.items():  # fmt: skip
-    add(f"Einsum-7 {_equation}", 7, lambda b, s=_shapes: [b.param(b.floats(*shape)) for shape in s], equation=_equation, rtol=1e-4)
-add("Einsum-7 i4", 7, lambda b: [b.param(b.integers(2, 3, dtype="i4")), b.param(b.integers(3, 4, dtype="i4"))], equation="ij,jk->ik")
+    add(
+        f"Einsum-7 {_equation}",
+        7,
+        lambda b, s=_shapes: [b.param(b.floats(*shape)) for shape in s],
+        equation=_equation,
+        rtol=1e-4,
+    )
+add(
+    "Einsum-7 i4",
+    7,
+    lambda b: [b.param(b.integers(2, 3, dtype="i4")), b.param(b.integers(3, 4, dtype="i4"))],
+    equation="ij,jk->ik",
+)
 for _shape in ((3, 3), (2, 4, 4), (2, 3, 2, 2), (1, 1), (5, 7, 7)):
     for _adjoint in (False, True):
         for _dtype in ("f4", "f2"):
@@ -231,10 +312,34 @@ def grouped(feeds: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     if len(feeds) == 2:
         return [feeds[0] @ feeds[1].transpose(0, 2, 1)]
     a, b, ends = feeds
-    return [np.concatenate([a[end - size : end] @ w.T for w, end, size in zip(b, ends, np.diff(ends, prepend=0), strict=True)])]
+    return [
+        np.concatenate(
+            [a[end - size : end] @ w.T for w, end, size in zip(b, ends, np.diff(ends, prepend=0), strict=True)]
+        )
+    ]
 
 
-add("GroupedMatMul-17 batched", 17, lambda b: [b.param(b.floats(3, 2, 4)), b.param(b.floats(3, 5, 4))], rtol=1e-4, witness=grouped)
+add(
+    "GroupedMatMul-17 batched",
+    17,
+    lambda b: [b.param(b.floats(3, 2, 4)), b.param(b.floats(3, 5, 4))],
+    rtol=1e-4,
+    witness=grouped,
+)
 for _ends in ((2, 5, 7), (0, 7, 7), (7, 7, 7), (3, 3, 7)):
     add(f"GroupedMatMul-17 {_ends}", 17,
         lambda b, e=_ends: [b.param(b.floats(7, 4)), b.param(b.floats(3, 5, 4)), b.param(np.array(e, "i4"))], rtol=1e-4, witness=grouped)  # fmt: skip
+
+# bfloat16, which onnxruntime has no arithmetic of
+
+for _kind, _opset, _arity in (
+    ("Add", 1, 2), ("Multiply", 1, 2), ("Maximum", 1, 2), ("Less", 1, 2), ("Divide", 1, 2), ("FloorMod", 1, 2), ("Relu", 1, 1),
+    ("Exp", 1, 1), ("Sigmoid", 1, 1), ("Negative", 1, 1), ("Floor", 1, 1), ("Erf", 1, 1),
+):  # fmt: skip
+
+    def _half(b: Build, k: str = _kind, o: int = _opset, n: int = _arity) -> Any:
+        halves = [b.op(1, "Convert", [b.param(b.floats(2, 3, low=0.5))], destination_type="bf16") for _ in range(n)]
+        made = b.op(o, k, halves)
+        return made if k == "Less" else b.op(1, "Convert", [made], destination_type="f32")
+
+    CASES[f"{_kind}-{_opset} bf16"] = Case(_half, rtol=1e-2, engine="evaluate")

@@ -39,7 +39,7 @@ def scatter_elements(op: Layer, g: Fragment) -> str:
 def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-12: `reduction`, with or without the element that is there (`use_init_val`).
 
-    ONNX has no `mean`, and always counts the element that is there: what does not count is the neutral element first.
+    ONNX has no `mean`, which of integers is cut off, and always counts the element that is there: what does not count is the neutral element first.
     """
     reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
     if reduction == "none":
@@ -58,14 +58,9 @@ def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
         start = g.Expand(g.scalar(counts, wide), g.Shape(x))
         ones = g.Expand(g.scalar(1, wide), shape)
         number = g.ScatterElements(start, places, ones, axis=axis, reduction="add")
-        return _quotient(g, made, g.Max(number, g.scalar(1, wide)), wide)
+        return g.Div(made, g.Max(number, g.scalar(1, wide)))
 
     return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
-
-
-def _quotient(g: Fragment, a: str, b: str, dtype: DType) -> str:
-    """a / b; of integers rounded down."""
-    return g.Div(a, b) if dtype.is_float else g.Div(g.Sub(a, g.Mod(a, b)), b)
 
 
 def _neutral(reduction: str, dtype: DType) -> float:

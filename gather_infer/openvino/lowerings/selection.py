@@ -95,7 +95,7 @@ def bucketize(op: Layer, g: Fragment) -> str:
     wide = _comparable(op.dtype(0), op.dtype(1))
     data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
-    return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0])
+    return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0], op.rank(0))
 
 
 @lowers("SearchSorted", since=15)
@@ -110,7 +110,7 @@ def search_sorted(op: Layer, g: Fragment) -> str:
     ordered, values = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "LessOrEqual" if op.flag("right_mode", False) else "Less"
     ordered = ordered if op.rank(0) == 1 else g.unsqueeze(ordered, -2)
-    return _counted_true(op, g, g.node(kind, (ordered, g.unsqueeze(values, -1)))[0])
+    return _counted_true(op, g, g.node(kind, (ordered, g.unsqueeze(values, -1)))[0], op.rank(1))
 
 
 def _comparable(first: DType, second: DType) -> DType:
@@ -120,9 +120,9 @@ def _comparable(first: DType, second: DType) -> DType:
     return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
 
 
-def _counted_true(op: Layer, g: Fragment, flags: str) -> str:
-    """How many are true along the last axis."""
-    count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(-1), keepdims=0)
+def _counted_true(op: Layer, g: Fragment, flags: str, axis: int) -> str:
+    """How many are true along an axis."""
+    count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 
 

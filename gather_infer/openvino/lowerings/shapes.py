@@ -166,7 +166,7 @@ def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
     if mode == "explicit":
         axes = op.axes(2, rank)
         return g.unsqueeze(x, *(axis for axis in range(rank) if axis not in axes))
-    axis = op.integer("auto_broadcast_axis", op.integer("axis", -1))
+    axis = op.integer("mode.auto_broadcast_axis", op.integer("broadcast_spec.auto_broadcast_axis", -1))
     first = rank - op.rank(0) if axis == -1 else axis
     return g.unsqueeze(x, *range(op.rank(0), rank - first))
 
