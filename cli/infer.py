@@ -53,7 +53,7 @@ def command(
         file = to_model_file(model) if target is None else to_onnx_file(model)
         progress(lambda: "inferring")
         inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
-        summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
+        summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
         annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
         lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
 

@@ -48,7 +48,14 @@ def _summary(path: str) -> ModelSummary:
     from gather_infer.report import summarize
 
     file = to_model_file(path)
-    return summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, external=_external_files(file))
+    return summarize(
+        file.proto,
+        name=file.name,
+        nbytes=file.size,
+        is_gather=is_gather,
+        external=_external_files(file),
+        form=file.foreign,
+    )
 
 
 def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:

@@ -22,7 +22,7 @@ from gather_infer.checks.wrapping import wrapping_findings
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
-from gather_infer.model.file import ONNX, STDIN
+from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
 from gather_infer.validate import Kind, Verdict, verdicts
@@ -56,7 +56,7 @@ def check(
     if weights:
         file = replace(file, base_dir=None)  # what is not there cannot be read; the rest is checked without it
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
-    judged = verdicts(inference)
+    judged = verdicts(inference, rules=rules)
     agreed = contract(inference, found=judged, rules=rules)
     places = Places(file.proto)
     found = [
@@ -72,7 +72,7 @@ def check(
     ]
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
-    if file.form == ONNX and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
+    if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         found += _new(checker_findings(file, places), found)
     return CheckResult(
         file.name,

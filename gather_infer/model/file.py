@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 
 from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
@@ -29,7 +30,6 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
-ONNX = "ONNX"
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -54,8 +54,9 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
-    `form`      what the file is, as messages say it; only what was read as ONNX is rewritten
+    `foreign`   what the file is when it is no ONNX, as messages say it; then it is not rewritten
     `dialects`  how operators are inferred that are not ONNX's
+    `hints`     types that the file states and nobody believes, by value: they are compared with what is inferred
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
@@ -66,8 +67,9 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
-    form: str = ONNX
+    foreign: str = ""
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
+    hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None
 
     @staticmethod
@@ -122,6 +124,25 @@ class ModelFile:
             return region_of(tensor, self.base_dir, self.path)
         except ModelReadError as error:
             raise ModelReadError(f"{self.name}: {error}") from error
+
+    def missing(self, tensor: TensorProto) -> str | None:
+        """Why the external data of a tensor is not to be had; None when it is, or is not external.
+
+        Of a model in memory nothing is known: nobody says where its data is.
+        """
+        if not is_external(tensor) or self.base_dir is None or self.payload(tensor) is not None:
+            return None
+        try:
+            self.region(tensor)
+        except ModelReadError as error:
+            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"tensor {tensor.name!r}: ")
+        return None
+
+    def require_data(self) -> None:
+        """Raises ModelReadError when external data is missing, out of range, or not allowed: none of it is read."""
+        for tensor in iter_tensors(self.proto):
+            if self.missing(tensor) is not None:
+                self.region(tensor)
 
     def nbytes(self, tensor: TensorProto) -> int:
         """Bytes of the elements in raw form, without reading them; of a string tensor, of its encoded strings.

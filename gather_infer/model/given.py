@@ -11,7 +11,7 @@ from onnx import ModelProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ModelReadError, UsageError
-from gather_infer.model.file import ONNX, ModelFile, open_model
+from gather_infer.model.file import ModelFile, open_model
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -43,9 +43,9 @@ def to_onnx_file(model: object) -> ModelFile:
     Raises ModelReadError for a model that is no ONNX, with how to make it one.
     """
     file = to_model_file(model)
-    if file.form != ONNX:
+    if file.foreign:
         raise ModelReadError(
-            f"{file.name}: an {file.form}, which is read but not rewritten; "
+            f"{file.name}: an {file.foreign}, which is read but not rewritten; "
             f"`gather-infer convert {file.name} -o OUT.onnx` makes it ONNX"
         )
     return file

@@ -12,7 +12,6 @@ from onnx import ModelProto
 from gather_infer.errors import ModelWriteError
 from gather_infer.model import ModelFile, save
 from gather_infer.model.external import is_external
-from gather_infer.model.file import ONNX
 from gather_infer.model.tensors import iter_tensors
 
 
@@ -24,7 +23,7 @@ def on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]
     runtimes take none from elsewhere. Only where that is not allowed they are copied.
     """
     folder.mkdir()
-    if proto is model.proto and model.form != ONNX:
+    if proto is model.proto and model.foreign:
         yield Path(model.name).absolute()
         return
     if proto is model.proto and model.path is not None:

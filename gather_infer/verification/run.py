@@ -17,7 +17,6 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
-from gather_infer.model.file import ONNX
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
@@ -106,7 +105,7 @@ def verify(
     after = rewritten if isinstance(rewritten, ModelProto) else to_model_file(rewritten)
     proto = after if isinstance(after, ModelProto) else after.proto
     found = _Findings(runs, tolerance)
-    is_onnx = before.form == ONNX
+    is_onnx = not before.foreign
     faults = interface_differences(before.proto, proto, may_add=not is_onnx)
     found.mismatches += [Mismatch("", text) for text in faults]
     draws = _Draws(inference, before.proto, seed, None if is_onnx else proto)

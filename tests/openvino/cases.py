@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Variant = Literal["static", "dynamic", "bounded", "unranked"]
-Engine = Literal["plugin", "evaluate"]
+Engine = Literal["plugin", "evaluate", "reshaped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +19,20 @@ class Case:
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
     variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank
-    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
+    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
+               plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal
+    witness    gives the outputs of the feeds by the formula of the operator's page, where OpenVINO is wrong throughout
     unordered  the elements of the last axis may come in any order
-    witness    gives the outputs of the inputs in OpenVINO's place, where OpenVINO is known to be wrong
+    instead    makes a model of the same inputs that OpenVINO is asked about, where it is wrong about this one
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
-    witness: Callable[[list[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]] | None = None
+    instead: Callable[[Any], Any] | None = None
+    witness: Callable[..., Sequence[npt.NDArray[Any]]] | None = None
 
 
 @dataclass(slots=True)
@@ -42,13 +45,26 @@ class Build:
     parameters: list[Any] = field(default_factory=list)
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def param(self, data: npt.ArrayLike, element: str = "") -> Any:
-        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16)."""
+    def param(self, data: npt.ArrayLike, element: str = "", *, fixed: Sequence[int] = ()) -> Any:
+        """An input that is fed with these elements.
+
+        element   for a type that numpy lacks (bf16)
+        fixed     axes whose sizes are known in every variant
+        """
         array = np.asarray(data)
         shape = self._shape(array.shape)
+        for axis in fixed if shape.rank.is_static else ():
+            shape[axis % array.ndim] = self.ov.Dimension(array.shape[axis])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
+        return made
+
+    def texts(self, *texts: str) -> Any:
+        """An input of strings, in one dim."""
+        made = self.ov.opset16.parameter(self._shape((len(texts),)), self.ov.Type.string, name="texts")
+        self.parameters.append(made)
+        self.feeds.append(np.array(texts))
         return made
 
     def _shape(self, sizes: Sequence[int]) -> Any:
@@ -67,7 +83,16 @@ class Build:
         array = np.asarray(data)
         if not element:
             return self.ov.opset16.constant(array)
-        return self.ov.op.Constant(self.ov.Type(element), self.ov.Shape(list(array.shape)), array.ravel().tolist())
+        return self.ov.op.Constant(
+            getattr(self.ov.Type, element), self.ov.Shape(list(array.shape)), array.ravel().tolist()
+        )
+
+    def packed(self, element: str, shape: Sequence[int], data: bytes) -> Any:
+        """A constant by the bytes that a file has of it."""
+        tensor = self.ov.Tensor(getattr(self.ov.Type, element), self.ov.Shape(list(shape)))
+        held = np.frombuffer(data, np.uint8)[: tensor.byte_size]
+        tensor.data.view(np.uint8).reshape(-1)[...] = held
+        return self.ov.op.Constant(tensor)
 
     def op(self, opset: int, type_name: str, inputs: Sequence[Any], **attributes: Any) -> Any:
         """A layer of an opset of OpenVINO."""

@@ -105,7 +105,9 @@ def wrong_facts(one: Recorded) -> str:
     for name, array in zip(known.inputs, one.arrays("i"), strict=True):
         fact = known[name]
         dims = fact.shape if isinstance(fact, SymbolicTensor) and fact.shape is not None else ()
-        sizes |= {dim.name: n for dim, n in zip(dims, array.shape, strict=False) if isinstance(dim, Expr) and dim.name}
+        sizes |= {
+            dim.name: n for dim, n in zip(dims, array.shape, strict=False) if isinstance(dim, Expr) and dim.is_symbol
+        }
     for name, array in zip(known.outputs, one.arrays("o"), strict=True):
         fact = known[name]
         assert isinstance(fact, SymbolicTensor), "outputs of a case are tensors"
@@ -157,7 +159,7 @@ def _worst(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str:
 
 
 def assert_equal_to_openvino(module: str) -> None:
-    """Every case of a module, converted, gives what OpenVINO gives."""
+    """Every case of a module, converted, gives what OpenVINO gives, and what is inferred of it is so."""
     with tempfile.TemporaryDirectory() as folder:
         cases = recorded(module, Path(folder))
         assert cases, f"{module} has no cases"

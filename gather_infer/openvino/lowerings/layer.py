@@ -12,6 +12,7 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.openvino.elements import ELEMENT_TYPES
 from gather_infer.rules import OpCall
+from gather_infer.symbolic import known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
@@ -103,6 +104,10 @@ class Layer:
         shape = self.shape(index)
         known = tuple(dim for dim in shape if isinstance(dim, int))
         return known if len(known) == len(shape) else None
+
+    def is_positive(self, index: int, axis: int) -> bool:
+        """Whether a dim of an input is known to be 1 at least. Raises LoweringRefused when the rank is not known."""
+        return known_le(1, self.shape(index)[axis], self.call.scope) is True
 
     # elements
 

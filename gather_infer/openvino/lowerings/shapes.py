@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import HALF, Carriers, carried

@@ -1,0 +1,124 @@
+"""Embedding bags: rows of a table, added up in groups.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.parts import END, as_int64, part
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_SUMMED: Final = {
+    DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.INT8: DType.INT32, DType.UINT8: DType.INT32,
+    DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64,
+}  # fmt: skip
+"""What onnxruntime adds up, for what it does not: the same after the way back."""
+
+
+@lowers("EmbeddingBagOffsetsSum", since=3)
+@lowers("EmbeddingBagOffsets", since=15)
+def bag_offsets(op: Layer, g: Fragment) -> str:
+    """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15.
+
+    emb_table  [num_emb, ...]
+    indices    [num_indices], offsets [batch], where each bag begins, ascending
+    default_index        the row of an empty bag; zeros without it, and for -1
+    per_sample_weights   [num_indices]
+    result     [batch, ...]
+    """
+    offsets = as_int64(op, g, 2)
+    one = g.Expand(g.i64(1), g.Shape(offsets))
+    spots = g.Expand(g.i64(0), g.Add(g.dim(op.x(1), 0), g.i64(1)))
+    begins = g.ScatterElements(spots, offsets, one, axis=0, reduction="add")
+    bags = part(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # counted from 1; 0 is before the first bag
+    summed, size = _add_up(op, g, bags, g.Add(g.Shape(offsets), g.i64(1)), weights=4)
+    return _finish(op, g, part(g, summed, 1, END, 0), part(g, size, 1, END, 0), default=3)
+
+
+@lowers("EmbeddingSegmentsSum", since=3)
+def segments(op: Layer, g: Fragment) -> str:
+    """sparse/embedding-segments-sum-3.
+
+    emb_table  [num_emb, ...]
+    indices    [num_indices], segment_ids [num_indices], ascending; those past the last segment count for none
+    num_segments, default_index   scalars, per_sample_weights [num_indices]
+    result     [num_segments, ...]
+    """
+    number = g.as_vector(as_int64(op, g, 3))
+    known = op.ints(3)
+    if known is not None and known:
+        number = g.i64(known[0])
+    bags = g.Min(as_int64(op, g, 2), number)
+    summed, size = _add_up(op, g, bags, g.Add(number, g.i64(1)), weights=5)
+    kept = [g.Slice(one, g.i64(0), number, g.i64(0)) for one in (summed, size)]
+    return _finish(op, g, kept[0], kept[1], default=4)
+
+
+@lowers("EmbeddingBagPackedSum", since=3)
+@lowers("EmbeddingBagPacked", since=15)
+def bag_packed(op: Layer, g: Fragment) -> str:
+    """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15.
+
+    emb_table  [num_emb, ...]
+    indices    [batch, indices_per_bag], per_sample_weights the same
+    result     [batch, ...]
+    """
+    rows, dtype = _rows(op, g, weights=2)
+    reduce = "ReduceMean" if _is_mean(op) else "ReduceSum"
+    return g.cast(g.node(reduce, (rows, g.i64(1)), keepdims=0)[0], dtype, op.dtype(0))
+
+
+def _is_mean(op: Layer) -> bool:
+    return op.text("reduction", "sum", among=("sum", "mean")) == "mean"
+
+
+def _rows(op: Layer, g: Fragment, *, weights: int) -> tuple[str, DType]:
+    """The rows that the indices address, weighted, in an element type that can be added up."""
+    dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
+    rows = g.cast(g.Gather(op.x(0), as_int64(op, g, 1), axis=0), op.dtype(0), dtype)
+    if op.has(weights):
+        behind = range(op.rank(1), op.rank(1) + op.rank(0) - 1)
+        rows = g.Mul(rows, g.unsqueeze(g.cast(op.x(weights), op.dtype(weights), dtype), *behind))
+    return rows, dtype
+
+
+def _add_up(op: Layer, g: Fragment, bags: str, number: str, *, weights: int) -> tuple[str, str]:
+    """The sum of the rows of each bag, [number, ...], and how many there are, [number, 1, ...]."""
+    rows, dtype = _rows(op, g, weights=weights)
+    to = g.unsqueeze(bags, 1)
+    zeros = g.Expand(g.scalar(0, dtype), g.concat(number, g.dims(op.x(0), 1)) if op.rank(0) > 1 else number)
+    summed = g.ScatterND(zeros, to, rows, reduction="add")
+    ones = g.Expand(g.scalar(1, DType.INT64), g.Shape(bags))
+    size = g.ScatterND(g.Expand(g.scalar(0, DType.INT64), number), to, ones, reduction="add")
+    return summed, g.unsqueeze(size, *range(1, op.rank(0)))
+
+
+def _finish(op: Layer, g: Fragment, summed: str, size: str, *, default: int) -> str:
+    """The sums as the result: means of them, the default row in place of those of nothing, the type of the table."""
+    dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
+    if _is_mean(op):
+        summed = g.Div(summed, g.Cast(g.Max(size, g.scalar(1, DType.INT64)), to=dtype))
+    result = g.cast(summed, dtype, op.dtype(0))
+    row = _default(op, g, default)
+    return g.Where(g.Equal(size, g.scalar(0, DType.INT64)), row, result) if row else result
+
+
+def _default(op: Layer, g: Fragment, default: int) -> str | None:
+    """The row of an empty bag, None for zeros."""
+    if not op.has(default):
+        return None
+    index, known = g.Reshape(as_int64(op, g, default), g.i64(1)), op.ints(default)
+    if known is not None:
+        return g.Gather(op.x(0), index, axis=0) if known and known[0] != -1 else None
+    zero = g.scalar(0, DType.INT64)
+    row = g.Gather(op.x(0), g.Max(index, zero), axis=0)
+    is_given = g.unsqueeze(g.GreaterOrEqual(index, zero), *range(1, op.rank(0)))
+    return g.Where(is_given, row, g.scalar(0, op.dtype(0)))

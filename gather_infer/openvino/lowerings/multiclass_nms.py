@@ -1,0 +1,200 @@
+"""Suppression over all classes of an image: MulticlassNms and MatrixNms.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.parts import as_float, as_int64, count, dims, order, part, product, reshape, sizes
+from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, overlap, padded, take
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+_FLOAT, _INT = DType.FLOAT32, DType.INT64
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is found in each image, class by class: score, box and whether it is one, each [n, c, k]."""
+
+    score: str
+    box: str
+    is_one: str
+
+
+@lowers("MatrixNms", since=8)
+def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
+    """sort/matrix-non-max-suppression-8.
+
+    boxes   [n, p, 4], x0 y0 x1 y1; scores [n, c, p]
+    result  selected_outputs [k, 6], class, score and box; selected_indices [k, 1]; valid_outputs [n]
+
+    The score of a box decays by its overlap with each better one, the less so the more that one overlaps better ones.
+    """
+    boxes, scores = _inputs(op, g)
+    most = op.integer("nms_top_k", -1)
+    number = g.dim(scores, 2) if most < 0 else g.Min(g.dim(scores, 2), g.i64(most))
+    score, box = g.node("TopK", (scores, number), 2, axis=2)
+    offset = 0 if op.flag("normalized", True) else 1
+    chosen = boxes_of(g, g.GatherND(boxes, g.unsqueeze(box, 3), batch_dims=1), offset=offset, ordered=True)
+    share = overlap(g, chosen.along(g, 3), chosen.along(g, 2), offset=offset, touching=True)  # [n, c, k, k]
+    places, one, zero = count(g, number), g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
+    is_better = g.Less(places, g.unsqueeze(places, 1))
+    share = g.Where(is_better, share, zero)
+    covered = g.unsqueeze(g.ReduceMax(share, g.i64(3), keepdims=0), 2)
+    if op.text("decay_function", "linear", among=("linear", "gaussian")) == "gaussian":
+        less = g.Sub(g.Mul(covered, covered), g.Mul(share, share))
+        decay = g.Exp(g.Mul(less, g.scalar(op.number("gaussian_sigma", 2), _FLOAT)))
+    else:
+        decay = g.Div(g.Sub(one, share), g.Add(g.Sub(one, covered), g.scalar(1e-10, _FLOAT)))
+    decay = g.ReduceMin(g.Where(is_better, decay, one), g.i64(3), keepdims=0)
+    decayed = g.Mul(g.Min(decay, one), score)
+    is_one = g.Greater(score, g.scalar(op.number("score_threshold", 0), _FLOAT))
+    is_one = g.And(is_one, g.Greater(decayed, g.scalar(op.number("post_threshold", 0), _FLOAT)))
+    is_one = g.And(is_one, _in_foreground(op, g, 1))
+    return _results(op, g, _Found(decayed, box, is_one), boxes)
+
+
+def _inputs(op: Layer, g: Fragment) -> tuple[str, str]:
+    """Boxes and scores, with a box in any case."""
+    boxes, scores = as_float(op, g, 0), as_float(op, g, 1)
+    if op.size(0, 1):
+        return boxes, scores
+    return padded(g, boxes, 0, 1), padded(g, scores, LOWEST, op.rank(1) - 1)
+
+
+def _in_foreground(op: Layer, g: Fragment, axis: int) -> str:
+    """Whether a class is not the background, [c, 1]."""
+    classes = count(g, g.dim(op.x(1), axis))
+    background = g.scalar(op.integer("background_class", -1), _INT)
+    return g.unsqueeze(g.Not(g.Equal(classes, background)), 1)
+
+
+@lowers("MulticlassNms", since=8)
+@lowers("MulticlassNms", since=9)
+def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
+    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum).
+
+    boxes   [n, p, 4], x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p], and roisnum [n]: how many boxes
+            belong to each image, one image after the other
+    result  as of `matrix_nms`
+    """
+    boxes, scores = _inputs(op, g)
+    floor = g.scalar(op.number("score_threshold", 0), _FLOAT)
+    if op.rank(1) == 2:
+        images, classes = _sizes(op, g)
+        wide = sizes(g, images, classes, g.dim(scores, 1))
+        left = g.And(g.GreaterOrEqual(scores, floor), g.unsqueeze(_belongs(op, g, g.dim(scores, 1)), 1))
+        scores = g.Expand(scores, wide)
+        boxes_per_class = g.Expand(boxes, g.concat(wide, g.i64(4)))
+    else:
+        images, classes = _sizes(op, g)
+        left = g.GreaterOrEqual(scores, floor)
+        boxes_per_class = g.Expand(g.unsqueeze(boxes, 1), sizes(g, images, classes, g.dim(scores, 2), 4))
+    left = g.And(left, _in_foreground(op, g, op.rank(1) - 2))
+    scores = g.Where(left, scores, g.scalar(LOWEST, _FLOAT))
+    most = op.integer("nms_top_k", -1)
+    number = g.dim(scores, 2)
+    if most >= 0:
+        number = g.Min(number, g.i64(max(most, 1)))
+        scores, best = g.node("TopK", (scores, number), 2, axis=2)
+        left = g.GatherElements(left, best, axis=2)
+        boxes_per_class = g.GatherND(boxes_per_class, g.unsqueeze(best, 3), batch_dims=2)
+    rows = product(g, images, classes)
+    flat = State(reshape(g, scores, rows, number), reshape(g, left, rows, number))
+    taken = _suppressed(op, g, flat, reshape(g, boxes_per_class, rows, number, 4), most)
+    shape = [sizes(g, images, classes), g.dim(taken.box, 1)]
+    score, box, is_one = (reshape(g, x, *shape) for x in (taken.score, taken.box, taken.is_one))
+    box = box if most < 0 else g.GatherElements(best, box, axis=2)
+    return _results(op, g, _Found(score, box, is_one), boxes)
+
+
+def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:
+    """How many images and classes there are."""
+    if op.rank(1) == 2:
+        return dims(op, g, 2, 0)[0], dims(op, g, 1, 0)[0]
+    images, classes = dims(op, g, 1, 0, 1)
+    return images, classes
+
+
+def _belongs(op: Layer, g: Fragment, boxes: str) -> str:
+    """Which boxes are of which image, [n, p]."""
+    number = as_int64(op, g, 2)
+    ends = g.unsqueeze(g.CumSum(number, g.scalar(0, _INT)), 1)
+    places = count(g, boxes)
+    return g.And(g.Less(places, ends), g.GreaterOrEqual(places, g.Sub(ends, g.unsqueeze(number, 1))))
+
+
+def _suppressed(op: Layer, g: Fragment, start: State, boxes: str, most: int) -> _Found:
+    """What is taken of rows of candidates, each [rows, turns]."""
+    offset = 0 if op.flag("normalized", True) else 1
+    shapes, limit = boxes_of(g, boxes, offset=offset), g.scalar(op.number("iou_threshold", 0), _FLOAT)
+    turns = g.as_scalar(g.dim(start.scores, 1)) if most else g.scalar(0, _INT)
+    eta = op.number("nms_eta", 1)
+    if eta >= 1:
+        covers = hard(g, shapes, limit, at_limit=True, offset=offset, positive=True)
+        taken = take(g, start, turns, covers)
+        return _Found(taken.score, taken.index, taken.is_one)
+    rows = g.dim(start.scores, 0)
+    limits = g.Expand(limit, sizes(g, rows, 1))
+    none_yet = g.Expand(g.scalar(-1, _FLOAT), g.Shape(start.scores))
+
+    def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
+        """The limit sinks with every box that is taken; what was let through is held against it again."""
+        share = overlap(body, shapes.at(body, pick), shapes, offset=offset, positive=True)
+        most_yet = body.Where(found, body.Max(now.more[0], share), now.more[0])
+        sinks = body.And(found, body.Greater(now.more[1], body.scalar(0.5, _FLOAT)))
+        sunk = body.Where(sinks, body.Mul(now.more[1], body.scalar(eta, _FLOAT)), now.more[1])
+        return State(now.scores, body.And(now.left, body.Less(most_yet, sunk)), (most_yet, sunk))
+
+    taken = take(g, State(start.scores, start.left, (none_yet, limits)), turns, suppress, (2, 2))
+    return _Found(taken.score, taken.index, taken.is_one)
+
+
+def _results(op: Layer, g: Fragment, found: _Found, boxes: str) -> tuple[str, str, str]:
+    """The outputs: the best `keep_top_k` of each image, in the order that is asked for."""
+    shared = op.rank(1) == 3
+    images, classes = _sizes(op, g)
+    each = g.dim(found.score, 2)
+    whole = g.Mul(sizes(g, classes), each)
+    score, box, is_one = (reshape(g, x, images, whole) for x in (found.score, found.box, found.is_one))
+    ranked = order(g, g.Where(is_one, score, g.scalar(LOWEST, _FLOAT)), axis=1)
+    kept, most = g.GatherElements(is_one, ranked, axis=1), op.integer("keep_top_k", -1)
+    if most >= 0:
+        kept = g.And(kept, g.Less(count(g, whole), g.scalar(most, _INT)))
+    number = g.ReduceSum(g.Cast(kept, to=int(_INT)), g.i64(1), keepdims=0)
+    where = g.Transpose(g.NonZero(kept), perm=[1, 0])
+    image = part(g, where, 0, 1, 1)
+    spot = g.unsqueeze(g.GatherND(ranked, where), 1)
+    label, place = g.Div(spot, each), g.Concat(image, spot, axis=1)
+    score, box = (g.unsqueeze(g.GatherND(x, place), 1) for x in (score, box))
+    at = _order(op, g, image, label, score)
+    if at is not None:
+        image, label, score, box = (g.Gather(x, at, axis=0) for x in (image, label, score, box))
+    corners = g.GatherND(boxes, g.Concat(image if shared else label, box, axis=1))
+    rows = g.Concat(g.Cast(label, to=int(_FLOAT)), score, corners, axis=1)
+    if shared:
+        index = g.Add(g.Mul(image, sizes(g, *dims(op, g, 0, 1))), box)
+    else:
+        index = g.Add(g.Mul(box, sizes(g, classes)), label)
+    kind = op.type_of("output_type", "i64")
+    return g.cast(rows, _FLOAT, op.dtype(0)), g.cast(index, _INT, kind), g.cast(number, _INT, kind)
+
+
+def _order(op: Layer, g: Fragment, image: str, label: str, score: str) -> str | None:
+    """In which order the rows are given, that stand by image and score; None for that one."""
+    across, by = op.flag("sort_result_across_batch", False), op.text("sort_result_type", "none").lower()
+    if across and by == "score":
+        return order(g, g.squeeze(score, 1))
+    if by == "classid" and across:
+        return order(g, g.squeeze(label, 1), descending=False)
+    if by == "classid" and op.type == "MulticlassNms":
+        key = g.Add(g.Mul(image, g.Add(g.dim(op.x(1), op.rank(1) - 2), g.i64(1))), label)
+        return order(g, g.squeeze(key, 1), descending=False)
+    return None

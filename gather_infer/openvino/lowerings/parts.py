@@ -1,0 +1,99 @@
+"""Idioms of fragments that work on rows and columns of tables: boxes, detections, regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.tensor import DType
+
+END = (1 << 63) - 1
+"""Past the end of every axis, for `part`."""
+
+
+def part(g: Fragment, x: str, start: int, end: int, axis: int) -> str:
+    """x[start:end] along an axis."""
+    return g.Slice(x, g.i64(start), g.i64(end), g.i64(axis))
+
+
+def at(g: Fragment, x: str, index: int, axis: int) -> str:
+    """x[index] along an axis, which is gone in the result."""
+    return g.Gather(x, g.scalar(index, DType.INT64), axis=axis)
+
+
+def count(g: Fragment, size: str) -> str:
+    """0, 1, ..., size - 1, of a vector that holds the size, int64."""
+    zero, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)
+    return g.Range(zero, g.as_scalar(size), one)
+
+
+def sizes(g: Fragment, *parts: str | int) -> str:
+    """A shape: vectors that hold dims and numbers, in order."""
+    return g.concat(*(one if isinstance(one, str) else g.i64(one) for one in parts))
+
+
+def dims(op: Layer, g: Fragment, index: int, *axes: int) -> list[str | int]:
+    """Dims of an input, as numbers where they are known."""
+    known = [op.size(index, axis) for axis in axes]
+    return [g.dim(op.x(index), axis) if size is None else size for axis, size in zip(axes, known, strict=True)]
+
+
+def reshape(g: Fragment, x: str, *parts: str | int) -> str:
+    """`x` with the dims that `sizes` lists, each of them may be 0; without any a scalar."""
+    if any(one == -1 for one in parts):
+        return g.Reshape(x, sizes(g, *parts))
+    return g.Reshape(x, sizes(g, *parts), allowzero=1) if parts else g.as_scalar(x)
+
+
+def as_int64(op: Layer, g: Fragment, index: int) -> str:
+    """An integer input as int64."""
+    return g.cast(op.x(index), op.dtype(index), DType.INT64)
+
+
+def as_float(op: Layer, g: Fragment, index: int) -> str:
+    """An input as float32, which detection is computed in."""
+    return g.cast(op.x(index), op.dtype(index), DType.FLOAT32)
+
+
+def order(g: Fragment, key: str, *, descending: bool = True, axis: int = 0) -> str:
+    """The indices that sort `key` along an axis; elements that are equal keep their order."""
+    return g.node("TopK", (key, g.dim(key, axis)), 2, axis=axis, largest=int(descending))[1]
+
+
+def repeat(
+    g: Fragment,
+    times: str,
+    carried: list[tuple[str, DType, int]],
+    step: Callable[[Fragment, str, tuple[str, ...]], tuple[list[str], str | None, list[tuple[str, DType]]]],
+    results: int = 0,
+) -> tuple[str, ...]:
+    """A Loop: the carried values at the end, then what each step gives, stacked along a new first axis.
+
+    times    how often at most, int64 scalar
+    carried  value, element type and rank of each
+    step     given the number of the step and the carried values: these after it, whether to go on (None: yes), results
+    """
+
+    def write(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+        after, going, given = step(body, names[0], names[2:])
+        kinds = [dtype for _, dtype, _ in carried]
+        return [(going or names[1], DType.BOOL), *zip(after, kinds, strict=True), *given]
+
+    inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0)]
+    body = g.graph("step", [*inputs, *((dtype, rank) for _, dtype, rank in carried)], write)
+    start = [value for value, _, _ in carried]
+    return g.node("Loop", (times, g.scalar(True, DType.BOOL), *start), len(carried) + results, body=body)
+
+
+def product(g: Fragment, *parts: str | int) -> str | int:
+    """The product of dims, as a number where all are known."""
+    known = prod(one for one in parts if isinstance(one, int))
+    found = [one for one in parts if isinstance(one, str)]
+    if not found:
+        return known
+    whole = found[0] if known == 1 else g.Mul(found[0], g.i64(known))
+    for one in found[1:]:
+        whole = g.Mul(whole, one)
+    return whole

@@ -1,0 +1,205 @@
+"""Boxes on a grid, which detections are told relative to.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.parts import as_int64, at, count, dims, part, reshape, sizes
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+_FLOAT = DType.FLOAT32
+
+
+@dataclass(slots=True)
+class _Shapes:
+    """The boxes of one cell, relative to its centre: offsets of their corners, and whether they are cut to the image."""
+
+    corners: list[tuple[float, float, float, float]] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
+
+    def add(self, half_width: float, half_height: float, x: float = 0, y: float = 0, *, cut: bool = False) -> None:
+        self.corners.append((x - half_width, y - half_height, x + half_width, y + half_height))
+        self.cut.append(cut)
+
+
+@lowers("PriorBox", since=1)
+@lowers("PriorBox", since=8)
+def prior_box(op: Layer, g: Fragment) -> str:
+    """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order).
+
+    output_size  [2], height and width of the grid; image_size [2]
+    result       [2, 4 * height * width * priors], the boxes, x0 y0 x1 y1, and the variances
+    """
+    grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
+    step, relative = op.number("step", 0), not op.flag("scale_all_sizes", True)
+    height = part(g, image, 0, 1, 0)  # of the image; sizes and steps are told in it where not all sizes are scaled
+    across = g.Div(image, g.Cast(grid, to=int(_FLOAT)))
+    if relative and step == -1:
+        steps = part(g, across, 0, 1, 0)
+    elif step == 0:
+        steps = across
+    else:
+        steps = g.Mul(height, g.const([step], "f4")) if relative else g.const([step], "f4")
+    offset = 0.5 if step == 0 else op.number("offset")
+    shapes = _shapes(op, folded=op.ints(0) is not None and op.ints(1) is not None)
+    corners = g.const(np.array(shapes.corners, "f4").reshape(-1, 4))
+    if relative:
+        corners = g.Mul(corners, height)
+    centres = _centres(g, grid, g.Expand(steps, g.i64(2)), offset)
+    boxes = g.Mul(g.Add(centres, corners), _twice(g, g.Div(g.scalar(1, _FLOAT), image)))
+    if any(shapes.cut):
+        cut, infinite = np.array(shapes.cut)[:, None], np.float32(np.inf)
+        boxes = g.Max(boxes, g.const(np.where(cut & (np.arange(4) < 2), np.float32(0), -infinite)))
+        boxes = g.Min(boxes, g.const(np.where(cut & (np.arange(4) >= 2), np.float32(1), infinite)))
+    return _with_variances(op, g, boxes)
+
+
+def _shapes(op: Layer, *, folded: bool) -> _Shapes:
+    """The boxes of a cell of PriorBox, in the order of the reference."""
+    shapes, ratios = _Shapes(), _ratios(op)
+    fixed = op.numbers("fixed_size", [])
+    smallest, largest = op.numbers("min_size", []), op.numbers("max_size", [])
+    densities, fixed_ratios = op.numbers("density", []), op.numbers("fixed_ratio", [])
+    for k, size in enumerate(fixed):
+        whole = int(size)
+        shift = int(size / int(densities[k])) if densities else 0
+        # of sizes that are known OpenVINO halves in integers, of those that it is given at run time it does not
+        back = whole // 2 if folded else whole / 2
+        for ratio in fixed_ratios or [*([1.0] if densities else []), *ratios]:
+            is_square = not fixed_ratios and ratio == 1.0
+            width, height = (whole / 2, whole / 2) if is_square else (size / 2 * sqrt(ratio), size / 2 / sqrt(ratio))
+            for row in range(int(densities[k])):
+                for column in range(int(densities[k])):
+                    x, y = (shift / 2 - back + one * shift for one in (column, row))
+                    shapes.add(width, height, x, y, cut=True)
+    scaled, largest_last = op.flag("scale_all_sizes", True), not op.flag("min_max_aspect_ratios_order", True)
+    for k, size in enumerate(smallest):
+        shapes.add(size / 2, size / 2)
+        between = [sqrt(size * largest[k]) / 2] if k < len(largest) else []
+        for half in [] if largest_last else between:
+            shapes.add(half, half)
+        if scaled or k == len(smallest) - 1:
+            half = (size if scaled else smallest[0]) / 2
+            for ratio in ratios:
+                shapes.add(half * sqrt(ratio), half / sqrt(ratio))
+        for half in between if largest_last else []:
+            shapes.add(half, half)
+    declared = _number(op, len(ratios) + 1)
+    if len(shapes.corners) != declared:
+        raise LoweringRefused(f"its attributes ask for {len(shapes.corners)} boxes a cell, its shape is of {declared}")
+    return shapes
+
+
+def _number(op: Layer, ratios: int) -> int:
+    """How many boxes of a cell OpenVINO has room for."""
+    smallest, fixed = len(op.numbers("min_size", [])), len(op.numbers("fixed_size", []))
+    if not op.flag("scale_all_sizes", True):
+        return ratios + smallest - 1
+    number = ratios * (fixed or smallest) + len(op.numbers("max_size", []))
+    for density in op.numbers("density", []):
+        number += (len(op.numbers("fixed_ratio", [])) or ratios) * (int(density) ** 2 - 1)
+    return number
+
+
+def _ratios(op: Layer) -> list[float]:
+    """The aspect ratios other than 1, each once, its inverse behind it with `flip`."""
+    found = [1.0]
+    for ratio in op.numbers("aspect_ratio", []):
+        if all(abs(ratio - one) >= 1e-6 for one in found):
+            found += [ratio, 1 / ratio] if op.flag("flip", False) else [ratio]
+    return [ratio for ratio in found if abs(ratio - 1) >= 1e-6]
+
+
+@lowers("PriorBoxClustered")
+def prior_box_clustered(op: Layer, g: Fragment) -> str:
+    """detection/prior-box-clustered-1; shapes as those of PriorBox."""
+    grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
+    step = op.number("step", 0)
+    across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step
+    steps = g.const([down, across], "f4") if across or down else g.Div(image, g.Cast(grid, to=int(_FLOAT)))
+    shapes = _Shapes()
+    for width, height in zip(op.numbers("width"), op.numbers("height"), strict=True):
+        shapes.add(width / 2, height / 2)
+    centres = _centres(g, grid, steps, op.number("offset"))
+    boxes = g.Div(g.Add(centres, g.const(np.array(shapes.corners, "f4"))), _twice(g, image))
+    return _with_variances(op, g, boxes)
+
+
+def _centres(g: Fragment, grid: str, steps: str, offset: float) -> str:
+    """Centres of the cells, [height, width, 1, 4]: x, y, x, y. `grid` and `steps` are [2]: of rows, of columns."""
+    places = []
+    for k in (0, 1):
+        cells = g.Cast(count(g, part(g, grid, k, k + 1, 0)), to=int(_FLOAT))
+        places.append(g.Mul(g.Add(cells, g.scalar(offset, _FLOAT)), at(g, steps, k, 0)))
+    shape = sizes(g, grid, 1, 1)
+    y = g.Expand(g.unsqueeze(places[0], 1, 2, 3), shape)
+    x = g.Expand(g.unsqueeze(places[1], 0, 2, 3), shape)
+    return g.Concat(x, y, x, y, axis=3)
+
+
+def _twice(g: Fragment, pair: str) -> str:
+    """Of rows and columns, [2], what belongs to x0 y0 x1 y1, [4]."""
+    return g.Gather(pair, g.i64(1, 0, 1, 0), axis=0)
+
+
+def _with_variances(op: Layer, g: Fragment, boxes: str) -> str:
+    """Boxes [height, width, priors, 4] in a row and the variances in another."""
+    if op.flag("clip", False):
+        boxes = g.Clip(boxes, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
+    variance = op.numbers("variance", []) or [0.1]
+    variances = g.Expand(g.const(variance, "f4"), g.Shape(boxes))
+    return g.Concat(*(g.Reshape(one, g.i64(1, -1)) for one in (boxes, variances)), axis=0)
+
+
+@lowers("ExperimentalDetectronPriorGridGenerator", since=6)
+def prior_grid(op: Layer, g: Fragment) -> str:
+    """detection/experimental-detectron-prior-grid-generator-6.
+
+    priors  [p, 4], x0 y0 x1 y1
+    feature_map [1, c, fh, fw], im_data [1, c, ih, iw]: only their sizes count
+    result  [h * w * p, 4], or [h, w, p, 4] with `flatten` false: the priors moved to the centre of each cell
+    """
+    kind = op.dtype(0)
+    grid = [op.integer(name, 0) or dim for name, dim in zip("hw", dims(op, g, 1, 2, 3), strict=True)]
+    places = []
+    for k, name in ((0, "stride_y"), (1, "stride_x")):
+        size = sizes(g, grid[k])
+        stride = op.number(name, 0)
+        if stride:
+            step = g.const([stride], "f4")
+        else:
+            (image,) = dims(op, g, 2, 2 + k)
+            step = g.Div(g.Cast(sizes(g, image), to=int(_FLOAT)), g.Cast(size, to=int(_FLOAT)))
+        cells = g.Cast(count(g, size), to=int(_FLOAT))
+        places.append(g.Mul(g.Add(cells, g.scalar(0.5, _FLOAT)), step))
+    shape = sizes(g, *grid, 1, 1)
+    y, x = g.Expand(g.unsqueeze(places[0], 1, 2, 3), shape), g.Expand(g.unsqueeze(places[1], 0, 2, 3), shape)
+    made = g.Add(g.Concat(x, y, x, y, axis=3), g.cast(op.x(0), kind, _FLOAT))
+    return g.cast(reshape(g, made, -1, 4) if op.flag("flatten", True) else made, _FLOAT, kind)
+
+
+@lowers("ExperimentalDetectronTopKROIs", since=6)
+def top_rois(op: Layer, g: Fragment) -> str:
+    """sort/experimental-detectron-top-krois-6.
+
+    input_rois   [n, 4], rois_probs [n]
+    result       [max_rois, 4], those of the highest probability; zeros where there are fewer
+    """
+    most, known = op.integer("max_rois"), op.size(1, 0)
+    given = g.i64(min(most, known)) if known is not None else g.Min(g.i64(most), g.dim(op.x(1), 0))
+    probabilities = g.cast(op.x(1), op.dtype(1), _FLOAT)
+    best = g.Gather(op.x(0), g.node("TopK", (probabilities, given), 2, axis=0)[1], axis=0)
+    rest = g.Expand(g.scalar(0, op.dtype(0)), sizes(g, g.Sub(g.i64(most), given), 4))
+    return best if known is not None and known >= most else g.Concat(best, rest, axis=0)

@@ -1,0 +1,113 @@
+"""How much turned rectangles overlap.
+
+The area of what two convex shapes have in common is half the sum, over the parts of the edges of each within the other,
+of the cross products of their ends (Green's theorem). An edge within a rectangle is told in the frame of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.parts import part
+from gather_infer.tensor import DType
+
+_FLOAT = DType.FLOAT32
+_CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+"""Of a rectangle, in the order that its edges are walked."""
+_SLACK = 1e-6
+"""How much larger a rectangle is for the edges of the first, and smaller for those of the second, of its size: edges that
+lie in one another count once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """Rectangles: centre, half of the sides, cosine and sine of the angle, each [rows, candidates]."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    cosine: str
+    sine: str
+
+    def at(self, g: Fragment, pick: str) -> Rotated:
+        """One of each row, [rows, 1]."""
+        return Rotated(*(g.GatherElements(getattr(self, one.name), pick, axis=1) for one in fields(self)))
+
+
+def rotated_boxes(g: Fragment, boxes: str, *, clockwise: bool) -> Rotated:
+    """Rectangles of boxes [rows, candidates, 5]: centre, sides and angle in radians."""
+    x, y, width, height, angle = (g.squeeze(part(g, boxes, k, k + 1, 2), 2) for k in range(5))
+    angle = angle if clockwise else g.Neg(angle)
+    half = g.scalar(0.5, _FLOAT)
+    return Rotated(x, y, g.Mul(width, half), g.Mul(height, half), g.Cos(angle), g.Sin(angle))
+
+
+def rotated_overlap(g: Fragment, a: Rotated, b: Rotated) -> str:
+    """Intersection over union of rectangles [rows, 1] and [rows, candidates]."""
+    zero = g.scalar(0, _FLOAT)
+    turn = (  # from the frame of b to that of a
+        g.Add(g.Mul(a.cosine, b.cosine), g.Mul(a.sine, b.sine)),
+        g.Sub(g.Mul(a.cosine, b.sine), g.Mul(a.sine, b.cosine)),
+    )
+    away = g.Sub(b.x, a.x), g.Sub(b.y, a.y)
+    ahead = _turned(g, away, (a.cosine, g.Neg(a.sine)))
+    back = _turned(g, tuple(g.Neg(one) for one in away), (b.cosine, g.Neg(b.sine)))
+    other = turn[0], g.Neg(turn[1])
+    slack = g.Mul(g.Add(g.Add(a.width, a.height), g.Add(b.width, b.height)), g.scalar(_SLACK, _FLOAT))
+    own = _walk(g, a, (g.Sub(a.x, a.x), g.Sub(a.y, a.y)), None)
+    of_a = _walk(g, a, back, other)
+    of_b = _walk(g, b, ahead, turn)
+    shares_a = _within(g, of_a, b, slack)
+    shares_b = _within(g, of_b, a, g.Neg(slack))
+    twice = g.Add(_swept(g, own, shares_a), _swept(g, of_b, shares_b))
+    common = g.Max(g.Mul(twice, g.scalar(0.5, _FLOAT)), zero)
+    areas = [g.Mul(g.Mul(one.width, one.height), g.scalar(4, _FLOAT)) for one in (a, b)]
+    found = g.Div(common, g.Sub(g.Add(*areas), common))
+    both = g.And(*(g.Greater(area, zero) for area in areas))
+    return g.Where(both, found, zero)
+
+
+Edges = tuple[str, str, str, str]
+"""Where edges begin, x and y, and where they lead to from there, each [rows, candidates, 4]."""
+
+
+def _turned(g: Fragment, point: tuple[str, ...], angle: tuple[str, str]) -> tuple[str, str]:
+    """A point turned by an angle, of which cosine and sine are given."""
+    (x, y), (cosine, sine) = point, angle
+    return g.Sub(g.Mul(x, cosine), g.Mul(y, sine)), g.Add(g.Mul(x, sine), g.Mul(y, cosine))
+
+
+def _walk(g: Fragment, box: Rotated, centre: tuple[str, ...], turn: tuple[str, str] | None) -> Edges:
+    """The edges of a rectangle in a frame where its centre is there, and that it is turned in."""
+    corners = np.array(_CORNERS, "f4")
+    points = [g.Mul(g.unsqueeze(s, 2), g.const(corners[:, k])) for k, s in enumerate((box.width, box.height))]
+    ways = np.roll(corners, -1, axis=0) - corners
+    steps = [g.Mul(g.unsqueeze(s, 2), g.const(ways[:, k])) for k, s in enumerate((box.width, box.height))]
+    if turn is not None:
+        wide = (g.unsqueeze(turn[0], 2), g.unsqueeze(turn[1], 2))
+        points, steps = [*_turned(g, tuple(points), wide)], [*_turned(g, tuple(steps), wide)]
+    x, y = (g.Add(p, g.unsqueeze(c, 2)) for p, c in zip(points, centre, strict=True))
+    return x, y, steps[0], steps[1]
+
+
+def _within(g: Fragment, edges: Edges, box: Rotated, slack: str) -> str:
+    """Which share of each edge is within a rectangle of the same frame, that is so much larger on each side."""
+    tiny, zero = g.scalar(1e-12, _FLOAT), g.scalar(0, _FLOAT)
+    starts, ends = [zero], [g.scalar(1, _FLOAT)]
+    for begin, way, half in ((edges[0], edges[2], box.width), (edges[1], edges[3], box.height)):
+        side = g.unsqueeze(g.Add(half, slack), 2)
+        step = g.Where(g.Less(g.Abs(way), tiny), tiny, way)
+        low, high = g.Div(g.Sub(g.Neg(side), begin), step), g.Div(g.Sub(side, begin), step)
+        starts.append(g.Min(low, high))
+        ends.append(g.Max(low, high))
+    return g.Max(g.Sub(g.Min(*ends), g.Max(*starts)), zero)
+
+
+def _swept(g: Fragment, edges: Edges, shares: str) -> str:
+    """The sum of the cross products of the ends of parts of edges, [rows, candidates]."""
+    cross = g.Sub(g.Mul(edges[0], edges[3]), g.Mul(edges[1], edges[2]))
+    return g.ReduceSum(g.Mul(cross, shares), g.i64(2), keepdims=0)

@@ -1,0 +1,156 @@
+"""Greedy suppression of boxes: the best is taken, those that it covers are dropped, and so on.
+
+A row is what is decided on its own, a class of an image. All rows go through one Loop together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.parts import count, part, repeat
+from gather_infer.tensor import DType
+
+_FLOAT, _INT = DType.FLOAT32, DType.INT64
+LOWEST: Final = float(np.finfo(np.float32).min)
+"""Stands for the score of what is out."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the Loop stands.
+
+    scores  [rows, candidates], as they are by now
+    left    [rows, candidates], those that may still be taken
+    more    what else a suppression carries
+    """
+
+    scores: str
+    left: str
+    more: tuple[str, ...] = ()
+
+
+Suppress: TypeAlias = "Callable[[Fragment, str, str, State], State]"
+"""What is left when the candidate at [rows, 1] is taken, in the rows [rows, 1] where there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken, in that order, each [rows, turns].
+
+    index  of the candidate; score, and whether it is one: a row with fewer is filled up
+    """
+
+    index: str
+    score: str
+    is_one: str
+
+
+def take(g: Fragment, start: State, turns: str, suppress: Suppress, ranks: Sequence[int] = ()) -> Taken:
+    """Takes candidates by score, the first of those that are equal.
+
+    start  has a candidate in each row at least
+    turns  of the Loop, an int64 scalar: so many are taken of a row at most, and one turn is made in any case
+    ranks  of what the state carries besides, all of it float32
+    """
+    places = count(g, g.dim(start.scores, 1))
+    one = g.scalar(1, _INT)
+
+    def step(body: Fragment, number: str, carried: tuple[str, ...]) -> tuple[list[str], str, list[tuple[str, DType]]]:
+        now = State(carried[0], carried[1], carried[2:])
+        ranked = body.Where(now.left, now.scores, body.scalar(LOWEST, _FLOAT))
+        pick = body.ArgMax(ranked, axis=1, keepdims=1)
+        found, score = (body.GatherElements(x, pick, axis=1) for x in (now.left, now.scores))
+        after = suppress(body, pick, found, now)
+        left = body.And(after.left, body.Not(body.Equal(places, pick)))
+        going = body.Greater(body.ReduceSum(body.Cast(left, to=int(_INT)), keepdims=0), body.scalar(0, _INT))
+        return [after.scores, left, *after.more], going, [(pick, _INT), (score, _FLOAT), (found, DType.BOOL)]
+
+    carried = [(start.scores, _FLOAT, 2), (start.left, DType.BOOL, 2)]
+    carried += [(value, _FLOAT, rank) for value, rank in zip(start.more, ranks, strict=True)]
+    results = repeat(g, g.Max(turns, one), carried, step, 3)[-3:]
+    index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
+    in_time = g.Less(count(g, g.dim(index, 1)), turns)
+    return Taken(index, score, g.And(is_one, in_time))
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Boxes by their corners, x0 y0 x1 y1, and areas, each [rows, candidates]."""
+
+    corners: tuple[str, ...]
+    areas: str
+
+    def at(self, g: Fragment, pick: str) -> Boxes:
+        """One of each row, [rows, 1]."""
+        corners = tuple(g.GatherElements(one, pick, axis=1) for one in self.corners)
+        return Boxes(corners, g.GatherElements(self.areas, pick, axis=1))
+
+    def along(self, g: Fragment, axis: int) -> Boxes:
+        """With one more axis, to be paired with others."""
+        return Boxes(tuple(g.unsqueeze(one, axis) for one in self.corners), g.unsqueeze(self.areas, axis))
+
+
+def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
+    """Boxes [..., 4].
+
+    offset   1 where the corners are the numbers of pixels that belong to the box
+    ordered  a box whose corners are exchanged has no area
+    """
+    x0, y0, x1, y1 = corners = tuple(g.squeeze(part(g, boxes, k, k + 1, -1), -1) for k in range(4))
+    width, height = (g.Sub(end, start) for start, end in ((x0, x1), (y0, y1)))
+    if offset:
+        areas = g.Mul(*(g.Add(side, g.scalar(offset, _FLOAT)) for side in (width, height)))
+    else:
+        areas = g.Mul(width, height)
+    if ordered:
+        zero = g.scalar(0, _FLOAT)
+        is_box = g.And(g.GreaterOrEqual(width, zero), g.GreaterOrEqual(height, zero))
+        areas = g.Where(is_box, areas, zero)
+    return Boxes(corners, areas)
+
+
+def overlap(
+    g: Fragment, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False
+) -> str:
+    """Intersection over union.
+
+    offset    as for `boxes_of`
+    touching  it is 0 for boxes that do not meet, offset or not
+    positive  it is 0 for boxes without a positive area
+    """
+    zero = g.scalar(0, _FLOAT)
+    sides = []
+    for low, high in ((0, 2), (1, 3)):
+        side = g.Sub(g.Min(a.corners[high], b.corners[high]), g.Max(a.corners[low], b.corners[low]))
+        sides.append(g.Max(g.Add(side, g.scalar(offset, _FLOAT)) if offset else side, zero))
+    common = g.Mul(*sides)
+    found = g.Div(common, g.Sub(g.Add(a.areas, b.areas), common))
+    if touching:
+        meet = [g.LessOrEqual(p.corners[low], q.corners[low + 2]) for p, q in ((a, b), (b, a)) for low in (0, 1)]
+        found = g.Where(g.And(g.And(meet[0], meet[1]), g.And(meet[2], meet[3])), found, zero)
+    if positive:
+        both = g.And(*(g.Greater(one.areas, zero) for one in (a, b)))
+        found = g.Where(both, found, zero)
+    return found
+
+
+def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kind: bool | float) -> Suppress:
+    """Drops what overlaps more than a limit; `at_limit`: or just as much. For `kind` see `overlap`."""
+
+    def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
+        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type]
+        covered = (body.GreaterOrEqual if at_limit else body.Greater)(share, limit)
+        return State(now.scores, body.And(now.left, body.Not(body.And(found, covered))), now.more)
+
+    return suppress
+
+
+def padded(g: Fragment, x: str, value: float, axis: int) -> str:
+    """`x` with one more element along an axis, so that it has one at all."""
+    shape = [g.dims(x, 0, axis), g.i64(1), g.dims(x, axis + 1)]
+    return g.Concat(x, g.Expand(g.scalar(value, _FLOAT), g.concat(*shape)), axis=axis)

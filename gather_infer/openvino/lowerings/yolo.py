@@ -1,0 +1,79 @@
+"""The last layers of YOLO networks.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.parts import as_float, dims, part, reshape, sizes
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+
+@lowers("RegionYolo")
+def region_yolo(op: Layer, g: Fragment) -> str:
+    """detection/region-yolo-1.
+
+    data    [n, regions * (coords + 1 + classes), h, w]
+    result  the same with `do_softmax` false; else axes `axis` to `end_axis` are one
+
+    Of each region the first two coordinates and the confidence go through a sigmoid; the classes through one too, or
+    through a softmax.
+    """
+    classes, coords = op.integer("classes"), op.integer("coords")
+    softmax = op.flag("do_softmax", True)
+    regions = op.integer("num") if softmax else len(op.integers("mask", []))
+    channels = op.size(0, 1)
+    if channels is not None and channels != regions * (classes + coords + 1):
+        raise LoweringRefused(f"{channels} channels for {regions} regions of {classes + coords + 1}")
+    batch, height, width = dims(op, g, 0, 0, 2, 3)
+    x = reshape(g, as_float(op, g, 0), batch, regions, classes + coords + 1, height, width)
+    rest = part(g, x, coords, classes + coords + 1, 2)
+    if softmax:
+        confidence, scores = part(g, rest, 0, 1, 2), part(g, rest, 1, classes + 1, 2)
+        rest = g.Concat(g.Sigmoid(confidence), g.Softmax(scores, axis=2), axis=2)
+    else:
+        rest = g.Sigmoid(rest)
+    made = g.Concat(g.Sigmoid(part(g, x, 0, 2, 2)), part(g, x, 2, coords, 2), rest, axis=2)
+    made = g.cast(made, DType.FLOAT32, op.dtype(0))
+    return g.Reshape(made, _flat(op, g) if softmax else g.Shape(op.x(0)), allowzero=1)
+
+
+def _flat(op: Layer, g: Fragment) -> str:
+    """The dims of the input with those of `axis` to `end_axis` multiplied."""
+    first, last = op.axis(op.integer("axis"), 4), op.axis(op.integer("end_axis"), 4)
+    whole = dims(op, g, 0, 0, 1, 2, 3)
+    between = whole[first : last + 1]
+    if all(isinstance(one, int) for one in between):
+        size: int | str = 1
+        for one in between:
+            size *= one  # type: ignore[assignment, operator]
+    else:
+        size = g.ReduceProd(sizes(g, *between), g.i64(0), keepdims=1)
+    return sizes(g, *whole[:first], size, *whole[last + 1 :])
+
+
+@lowers("ReorgYolo")
+def reorg_yolo(op: Layer, g: Fragment) -> str:
+    """detection/reorg-yolo-1: space to depth as Darknet does it.
+
+    data    [n, c, h, w], c divisible by stride^2, h and w by the stride
+    result  [n, c * stride^2, h / stride, w / stride]; the elements of data are taken for [n, c / stride^2, h, stride, w,
+            stride], the blocks of which come first
+    """
+    stride = op.integer("stride") if op.call.attr("stride", None) is not None else op.integers("strides")[0]
+    batch, channels, height, width = dims(op, g, 0, 0, 1, 2, 3)
+
+    def divided(dim: int | str, by: int) -> int | str:
+        return dim // by if isinstance(dim, int) else g.Div(dim, g.i64(by))
+
+    blocks = reshape(g, op.x(0), batch, divided(channels, stride * stride), height, stride, width, stride)
+    turned = g.transpose(blocks, (0, 3, 5, 1, 2, 4))
+    deep = channels * stride * stride if isinstance(channels, int) else g.Mul(channels, g.i64(stride * stride))
+    return reshape(g, turned, batch, deep, divided(height, stride), divided(width, stride))

@@ -1,0 +1,308 @@
+"""Detection: priors, proposals, suppression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.openvino.cases import Build, Case
+
+CASES: dict[str, Case] = {}
+
+
+def priors(b: Build, opset: int, name: str, *, how: str = "const", index: str = "i8", **attributes: Any) -> Any:
+    grid, image = np.array([2, 3], index), np.array([20, 33], index)
+    put = b.const if how == "const" else b.param
+    given = [put(grid), put(image)]
+    return b.op(opset, name, given, **attributes)
+
+
+PRIORS: dict[str, dict[str, Any]] = {
+    "example": {"aspect_ratio": [2.0], "flip": True, "max_size": [38.46], "min_size": [16.0], "step": 16.0},
+    "no step": {"aspect_ratio": [2.0, 3.0], "flip": True, "min_size": [8.0]},
+    "ratios twice": {"aspect_ratio": [2.0, 2.0, 1.0, 0.5], "flip": True, "min_size": [8.0, 4.0]},
+    "without flip": {"aspect_ratio": [2.0], "flip": False, "min_size": [8.0, 4.0], "max_size": [10.0, 6.0]},
+    "clip": {"aspect_ratio": [2.0], "flip": True, "min_size": [30.0], "clip": True},
+    "one variance": {"min_size": [8.0], "variance": [0.3]},
+    "no variance": {"min_size": [8.0], "variance": []},
+    "not all scaled": {"aspect_ratio": [2.0], "min_size": [0.3, 0.5], "scale_all_sizes": False, "step": 0.2},
+    "not all scaled, step -1": {"aspect_ratio": [2.0], "min_size": [0.3], "scale_all_sizes": False, "step": -1.0},
+    "not all scaled, no step": {"aspect_ratio": [2.0, 3.0], "min_size": [0.3, 0.4], "scale_all_sizes": False},
+    "fixed": {"fixed_size": [8.0, 5.5], "density": [2.0, 1.0], "fixed_ratio": [2.0], "step": 6.0},
+    "fixed, ratios": {"fixed_size": [9.0], "density": [2.0], "aspect_ratio": [2.0], "flip": True},
+    "fixed, dense": {"fixed_size": [7.0], "density": [3.0]},
+}
+for opset in (1, 8):
+    for label, attributes in PRIORS.items():
+        for how in ("const", "param"):
+            whole = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], **attributes}
+            CASES[f"PriorBox opset {opset}: {label}, {how}"] = Case(
+                lambda b, opset=opset, how=how, whole=whole: priors(b, opset, "PriorBox", how=how, **whole)
+            )
+for last in (True, False):
+    both = {"min_size": [8.0, 5.0], "max_size": [10.0, 9.0], "aspect_ratio": [2.0], "flip": True, "offset": 0.3}
+    CASES[f"PriorBox opset 8: min_max_aspect_ratios_order={last}"] = Case(
+        lambda b, last=last, both=both: priors(
+            b, 8, "PriorBox", min_max_aspect_ratios_order=last, index="i4", step=4.0, **both
+        )
+    )
+
+CLUSTERED: dict[str, dict[str, Any]] = {
+    "plain": {"step": 16.0, "variance": [0.1, 0.1, 0.2, 0.2]},
+    "two steps": {"step_w": 16.0, "step_h": 8.0, "variance": [0.1]},
+    "step of columns": {"step_w": 16.0, "step": 7.0},
+    "no step": {"clip": True},
+    "clip": {"clip": True, "step": 16.0},
+}
+for label, attributes in CLUSTERED.items():
+    for how in ("const", "param"):
+        whole = {"offset": 0.5, "width": [8.0, 4.0, 30.0], "height": [6.0, 9.0, 40.0], **attributes}
+        CASES[f"PriorBoxClustered: {label}, {how}"] = Case(
+            lambda b, how=how, whole=whole: priors(b, 1, "PriorBoxClustered", how=how, **whole)
+        )
+
+
+# h and w other than the size of the feature map: OpenVINO writes that many boxes into an output of the map's size
+def prior_grid(b: Build, **attributes: Any) -> Any:
+    given = [b.param(b.floats(3, 4)), b.param(b.floats(1, 2, 4, 5)), b.param(b.floats(1, 3, 32, 50))]
+    return b.op(6, "ExperimentalDetectronPriorGridGenerator", given, **attributes)
+
+
+for label, attributes in {
+    "plain": {},
+    "flat, strides": {"flatten": True, "stride_x": 4.0, "stride_y": 8.0},
+    "not flat": {"flatten": False, "stride_x": 4.0, "stride_y": 8.0},
+    "sizes": {"flatten": False, "h": 4, "w": 5},
+    "sizes and strides": {"flatten": True, "h": 4, "w": 5, "stride_x": 2.5, "stride_y": 3.5},
+}.items():
+    CASES[f"PriorGridGenerator: {label}"] = Case(lambda b, attributes=attributes: prior_grid(b, **attributes))
+for rois, most in ((6, 4), (6, 6), (5, 1)):
+    CASES[f"TopKROIs: {most} of {rois}"] = Case(
+        lambda b, rois=rois, most=most: b.op(
+            6, "ExperimentalDetectronTopKROIs", [b.param(b.floats(rois, 4)), b.param(b.floats(rois))], max_rois=most
+        )
+    )
+
+
+def rectangles(b: Build, *shape: int, size: float = 10, dtype: str = "f4") -> Any:
+    """Boxes x0 y0 x1 y1 that overlap often."""
+    starts, sides = b.floats(*shape, 2, low=0, high=size), b.floats(*shape, 2, low=size / 5, high=size / 1.5)
+    return np.concatenate([starts, starts + sides], -1).astype(dtype)
+
+
+def ranked(b: Build, *shape: int, dtype: str = "f4") -> Any:
+    """Scores of which no two are equal, in (0, 1)."""
+    total = int(np.prod(shape))
+    places = b._random().permutation(total)
+    return ((places + 1) / (total + 1)).astype(dtype).reshape(shape)
+
+
+def nms(b: Build, opset: int, numbers: list[float | None], **more: Any) -> Any:
+    batch, classes, count = more.pop("shape", (2, 3, 12))
+    dtype, centred = more.pop("dtype", "f4"), more.get("box_encoding") == "center"
+    put = b.param if more.pop("fed", False) else b.const
+    boxes = rectangles(b, batch, count, dtype=dtype)
+    if centred:
+        boxes = np.concatenate([boxes[..., :2] + boxes[..., 2:], 2 * (boxes[..., 2:] - boxes[..., :2])], -1) / 2
+    if more.pop("swapped", False):
+        boxes = boxes[..., [2, 1, 0, 3]]
+    given = [b.param(boxes.astype(dtype), fixed=[2]), b.param(ranked(b, batch, classes, count, dtype=dtype))]
+    given += [put(np.array(n, "i8" if k == 0 else dtype)) for k, n in enumerate(numbers)]
+    made = b.op(opset, "NonMaxSuppression", given, **more)
+    return made
+
+
+NMS: dict[str, tuple[list[float], dict[str, Any]]] = {
+    "plain": ([5, 0.4, 0.2], {}),
+    "unsorted": ([5, 0.4, 0.2], {"sort_result_descending": False}),
+    "centre": ([5, 0.4, 0.2], {"box_encoding": "center"}),
+    "all": ([100, 1.0, -1.0], {}),
+    "exchanged corners": ([5, 0.4, 0.2], {"swapped": True}),
+    "without score threshold": ([5, 0.4], {}),
+    "one box": ([3, 0.5, 0.1], {"shape": (1, 1, 1)}),
+    "none above": ([3, 0.5, 5.0], {}),
+    "iou 0": ([5, 0.0, 0.2], {}),
+    "f16": ([5, 0.4, 0.2], {"dtype": "f2"}),
+}
+for opset in (1, 3, 4, 5, 9):
+    for label, (numbers, more) in NMS.items():
+        given = {} if opset == 1 else {"output_type": "i32" if label == "unsorted" else "i64"}
+        CASES[f"NonMaxSuppression opset {opset}: {label}"] = Case(
+            lambda b, opset=opset, numbers=numbers, more=more, given=given: nms(b, opset, numbers, **more, **given)
+        )
+    CASES[f"NonMaxSuppression opset {opset}: fed"] = Case(
+        lambda b, opset=opset: nms(b, opset, [5, 0.4, 0.2], fed=True), ("dynamic",)
+    )
+    if opset >= 5:
+        for sigma in (0.0, 0.5, 0.1):
+            for label, (numbers, more) in NMS.items():
+                if len(numbers) == 3 and label != "f16":
+                    CASES[f"NonMaxSuppression opset {opset}: sigma {sigma}, {label}"] = Case(
+                        lambda b, opset=opset, numbers=numbers, sigma=sigma, more=more: nms(
+                            b, opset, [*numbers, sigma], **more
+                        )
+                    )
+
+
+def nms_rotated(b: Build, numbers: list[float], **more: Any) -> Any:
+    batch, classes, count = more.pop("shape", (2, 2, 12))
+    corners = rectangles(b, batch, count)
+    sides, angles = corners[..., 2:] - corners[..., :2], b.floats(batch, count, 1, low=-3, high=3)
+    if more.pop("upright", False):
+        angles *= 0
+    boxes = np.concatenate([corners[..., :2] + sides / 2, sides, angles], -1)
+    boxes[:, -1] = boxes[:, 0]
+    given = [b.param(boxes, fixed=[2]), b.param(ranked(b, batch, classes, count))]
+    given += [b.const(np.array(n, "f4" if k else "i8")) for k, n in enumerate(numbers)]
+    return b.op(13, "NMSRotated", given, **more)
+
+
+for label, (numbers, more) in {
+    "plain": ([5, 0.3, 0.2], {}),
+    "clockwise": ([5, 0.3, 0.2], {"clockwise": True}),
+    "counterclockwise": ([5, 0.3, 0.2], {"clockwise": False}),
+    "unsorted": ([5, 0.3, 0.2], {"sort_result_descending": False, "output_type": "i32"}),
+    "all": ([100, 0.9, -1.0], {}),
+    "upright": ([100, 0.3, 0.0], {"upright": True}),
+    "many": ([100, 0.5, 0.0], {"shape": (1, 1, 60)}),
+    "many, loose": ([100, 0.1, 0.0], {"shape": (2, 1, 50), "clockwise": False}),
+}.items():
+    CASES[f"NMSRotated: {label}"] = Case(lambda b, numbers=numbers, more=more: nms_rotated(b, numbers, **more))
+
+
+def classes_nms(b: Build, opset: int, name: str, *, rois: list[int] | None = None, **more: Any) -> Any:
+    batch, classes, number = more.pop("shape", (2, 3, 12))
+    size = 1.0 if more.get("normalized", True) else 10.0
+    dtype = more.pop("dtype", "f4")
+    if rois is None:
+        given = [b.param(rectangles(b, batch, number, size=size, dtype=dtype), fixed=[2])]
+        given.append(b.param(ranked(b, batch, classes, number, dtype=dtype)))
+    else:
+        given = [b.param(rectangles(b, classes, number, size=size, dtype=dtype), fixed=[2])]
+        given += [b.param(ranked(b, classes, number, dtype=dtype)), b.param(np.array(rois, more.pop("index", "i4")))]
+    return b.op(opset, name, given, **more)
+
+
+ORDERS = [
+    {"sort_result_type": how, "sort_result_across_batch": across}
+    for how in ("none", "score", "classid")
+    for across in (True, False)
+]
+BOTH_NMS: dict[str, dict[str, Any]] = {
+    "plain": {"score_threshold": 0.1},
+    "top 4": {"nms_top_k": 4, "keep_top_k": 5, "score_threshold": 0.2},
+    "keep 3": {"keep_top_k": 3},
+    "pixels": {"normalized": False, "score_threshold": 0.2},
+    "background 0": {"background_class": 0},
+    "background 2, i32": {"background_class": 2, "output_type": "i32"},
+    "one box": {"shape": (1, 1, 1)},
+    "none above": {"score_threshold": 2.0},
+}
+for label, attributes in BOTH_NMS.items():
+    for kind in ORDERS if label in ("plain", "top 4") else ORDERS[2:4]:
+        text = f"{label} {kind['sort_result_type']} across={kind['sort_result_across_batch']}"
+        for decay in ("linear", "gaussian") if label != "none above" else ():  # the plugin fails on nothing
+            CASES[f"MatrixNms: {text} {decay}"] = Case(
+                lambda b, attributes=attributes, kind=kind, decay=decay: classes_nms(
+                    b, 8, "MatrixNms", decay_function=decay, **kind, **attributes
+                )
+            )
+        for opset in (8, 9):
+            for eta in (1.0, 0.9):
+                more = {"iou_threshold": 0.7 if eta < 1 else 0.3, "nms_eta": eta}
+                CASES[f"MulticlassNms opset {opset}: {text} eta {eta}"] = Case(
+                    lambda b, opset=opset, more=more, attributes=attributes, kind=kind: classes_nms(
+                        b, opset, "MulticlassNms", **more, **kind, **attributes
+                    )
+                )
+        if label != "one box":
+            for index in ("i4", "i8"):
+                CASES[f"MulticlassNms opset 9: roisnum {index}, {text}"] = Case(
+                    lambda b, index=index, attributes=attributes, kind=kind: classes_nms(
+                        b, 9, "MulticlassNms", rois=[5, 0, 7], index=index, iou_threshold=0.3, **kind, **attributes
+                    )
+                )
+for post, sigma in ((0.3, 2.0), (0.1, 0.5)):
+    CASES[f"MatrixNms: post_threshold {post}, gaussian_sigma {sigma}"] = Case(
+        lambda b, post=post, sigma=sigma: classes_nms(
+            b, 8, "MatrixNms", decay_function="gaussian", post_threshold=post, gaussian_sigma=sigma
+        )
+    )
+
+
+def detection(b: Build, opset: int, *, more: bool = False, **attributes: Any) -> Any:
+    batch, classes, number, own = attributes.pop("shape", (2, 4, 12, 1))
+    dtype = attributes.pop("dtype", "f4")
+    shared, normalized = attributes.get("share_location", True), attributes.get("normalized", False)
+    encoded = attributes.get("variance_encoded_in_target", False)
+    boxes = rectangles(b, own, number, size=1.0)
+    if not normalized:
+        extent = np.array([attributes.get("input_width", 1), attributes.get("input_height", 1)] * 2)
+        boxes = np.concatenate([np.zeros((own, number, 1)), boxes * extent], -1)
+        if attributes.pop("ended", False):
+            boxes[:, number // 2, 0] = -1
+    rows = [boxes.reshape(own, 1, -1)]
+    if not encoded:
+        variance = np.zeros_like(rows[0])
+        variance[..., : number * 4] = b.floats(own, 1, number * 4, low=0.05, high=0.3)
+        rows.append(variance)
+    locations = number * (1 if shared else classes) * 4
+    given = [b.param(b.floats(batch, locations, low=-0.5, high=0.5, dtype=dtype))]
+    given.append(b.param(ranked(b, batch, number * classes, dtype=dtype)))
+    given.append(b.param(np.concatenate(rows, 1).astype(dtype)))
+    if more:
+        given.append(b.param(ranked(b, batch, number * 2)))
+        given.append(b.param(b.floats(batch, locations, low=-0.3, high=0.3)))
+    if opset == 1:
+        attributes["num_classes"] = classes
+    return b.op(opset, "DetectionOutput", given, **{"nms_threshold": 0.3, **attributes})
+
+
+CODES = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
+DETECTIONS: dict[str, dict[str, Any]] = {
+    "all": {"keep_top_k": [-1]},
+    "keep": {"keep_top_k": [5]},
+    "keep more than there are": {"keep_top_k": [60]},
+    "top": {"keep_top_k": [-1], "top_k": 4},
+    "top and keep": {"keep_top_k": [7], "top_k": 5},
+    "confident": {"keep_top_k": [8], "confidence_threshold": 0.6},
+    "nothing": {"keep_top_k": [8], "confidence_threshold": 1.5},
+    "background 1": {"keep_top_k": [9], "background_label_id": 1},
+    "no background": {"keep_top_k": [9], "background_label_id": -1},
+    "clip before": {"keep_top_k": [9], "clip_before_nms": True},
+    "clip after": {"keep_top_k": [9], "clip_after_nms": True},
+    "boxes per class": {"keep_top_k": [9], "share_location": False},
+    "proposals per image": {"keep_top_k": [9], "shape": (2, 3, 8, 2)},
+    "decrease": {"keep_top_k": [9], "decrease_label_id": True},
+    "decrease, top": {"keep_top_k": [4], "decrease_label_id": True, "top_k": 6, "share_location": False},
+    "decrease, confident": {"keep_top_k": [-1], "decrease_label_id": True, "confidence_threshold": 0.8},
+    "one image": {"keep_top_k": [200], "shape": (1, 2, 5, 1)},
+}
+for opset in (1, 8):
+    for label, attributes in DETECTIONS.items():
+        for normalized in (True, False):
+            for encoded in (True, False):
+                for k, code in enumerate(CODES):
+                    if label not in ("all", "keep", "boxes per class") and encoded == bool(k):
+                        continue
+                    whole = {"normalized": normalized, "variance_encoded_in_target": encoded, "code_type": code}
+                    whole |= attributes | ({} if normalized else {"input_width": 30, "input_height": 20})
+                    CASES[f"DetectionOutput opset {opset}: {label} {normalized=} {encoded=} {code[24:]}"] = Case(
+                        lambda b, opset=opset, whole=whole: detection(b, opset, **whole)
+                    )
+    ended = {"keep_top_k": [9], "ended": True, "input_width": 30, "input_height": 20}
+    CASES[f"DetectionOutput opset {opset}: ended"] = Case(lambda b, opset=opset, ended=ended: detection(b, opset, **ended))
+    for k, code in enumerate(CODES):
+        for label, attributes in {
+            "plain": {},
+            "boxes per class": {"share_location": False},
+            "decrease": {"decrease_label_id": True, "shape": (1, 4, 12, 1)},
+        }.items():
+            whole = {"keep_top_k": [9], "objectness_score": 0.4, "normalized": True, "code_type": code, **attributes}
+            CASES[f"DetectionOutput opset {opset}: two steps, {label} {code[24:]}"] = Case(
+                lambda b, opset=opset, whole=whole: detection(b, opset, more=True, **whole)
+            )
+CASES["DetectionOutput opset 8: f16"] = Case(
+    lambda b: detection(b, 8, dtype="f2", keep_top_k=[9], normalized=True), rtol=5e-3
+)
