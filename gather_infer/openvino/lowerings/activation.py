@@ -31,7 +31,7 @@ def same(op: Layer, g: Fragment) -> str:
     return carried(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=SINGLE)
 
 
-@lowers("ReLU", "Relu", alike=True)
+@lowers("ReLU", alike=True)
 def relu(op: Layer, g: Fragment) -> str:
     """relu-1."""
     dtype, x = op.dtype(0), op.x(0)
@@ -101,7 +101,7 @@ def selu(op: Layer, g: Fragment) -> str:
     return carried(g, dtype, scaled, op.x(0), single(op, g, 1), single(op, g, 2), by=HALF)
 
 
-@lowers("PReLU", "PRelu")
+@lowers("PReLU")
 def prelu(op: Layer, g: Fragment) -> str:
     """prelu-1: x, or slope * x for what is negative.
 
@@ -154,7 +154,7 @@ def swish(op: Layer, g: Fragment) -> str:
     )  # fmt: skip
 
 
-@lowers("SoftMax", "Softmax", alike=True)
+@lowers("SoftMax", alike=True)
 def softmax(op: Layer, g: Fragment) -> str:
     """softmax-1, and softmax-8, whose axis may be negative: always along one axis."""
     return carried(g, op.dtype(0), lambda x: g.Softmax(x, axis=op.integer("axis", 1)), op.x(0), by=HALF)

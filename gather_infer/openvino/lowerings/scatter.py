@@ -32,6 +32,10 @@ def _places(op: Layer, g: Fragment, index: int) -> str:
 @lowers("ScatterElementsUpdate", since=3)
 def scatter_elements(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-3."""
+    return _elements(op, g)
+
+
+def _elements(op: Layer, g: Fragment) -> str:
     return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3, op.rank(0)))
 
 
@@ -39,11 +43,12 @@ def scatter_elements(op: Layer, g: Fragment) -> str:
 def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-12: `reduction`, with or without the element that is there (`use_init_val`).
 
-    ONNX has no `mean`, which of integers is cut off, and always counts the element that is there: what does not count is the neutral element first.
+    ONNX has no `mean`, which of integers is cut off, and always counts the element that is there: what does not count
+    is the neutral element first.
     """
     reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
     if reduction == "none":
-        return scatter_elements(op, g)
+        return _elements(op, g)
     dtype, axis, places = op.dtype(0), known_axis(op, 3, op.rank(0)), _places(op, g, 1)
     wide, counts = _REDUCED.get(dtype, dtype), op.flag("use_init_val", True)
 
@@ -85,7 +90,7 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
     reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
     if reduction == "none":
-        return scatter_nd(op, g)
+        return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
     dtype = op.dtype(0)
     places, wide = as_int64(op, g, 1), _REDUCED.get(dtype, dtype)
 

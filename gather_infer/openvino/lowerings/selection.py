@@ -91,7 +91,7 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
 
 @lowers("Bucketize", since=3)
 def bucketize(op: Layer, g: Fragment) -> str:
-    """condition/bucketize-3: how many of the buckets' ends are below each element, or equal without `with_right_bound`."""
+    """condition/bucketize-3: how many ends of buckets are below each element, or equal without `with_right_bound`."""
     wide = _comparable(op.dtype(0), op.dtype(1))
     data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
