@@ -36,7 +36,7 @@ def scatter_elements(op: Layer, g: Fragment) -> str:
 
 
 def _elements(op: Layer, g: Fragment) -> str:
-    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3, op.rank(0)))
+    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3))
 
 
 @lowers("ScatterElementsUpdate", since=12)
@@ -49,7 +49,7 @@ def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
     reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
     if reduction == "none":
         return _elements(op, g)
-    dtype, axis, places = op.dtype(0), known_axis(op, 3, op.rank(0)), _places(op, g, 1)
+    dtype, axis, places = op.dtype(0), known_axis(op, 3), _places(op, g, 1)
     wide, counts = _REDUCED.get(dtype, dtype), op.flag("use_init_val", True)
 
     def combined(x: str, updates: str) -> str:
@@ -110,7 +110,7 @@ def scatter_update(op: Layer, g: Fragment) -> str:
     updates  [d0, ..., d(axis-1), i0, ..., iq-1, d(axis+1), ..., dr-1]
     """
     rank, q = op.rank(0), op.rank(1)
-    axis = known_axis(op, 3, rank)
+    axis = known_axis(op, 3)
     order = [axis, *range(axis), *range(axis + 1, rank)]
     updates = g.transpose(op.x(2), [*range(axis, axis + q), *range(axis), *range(axis + q, q + rank - 1)])
     places = g.unsqueeze(as_int64(op, g, 1), -1)

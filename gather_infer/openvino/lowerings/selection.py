@@ -34,7 +34,7 @@ def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
     Elements that are equal come in the order of their indices, as `stable` has it. `sort="index"` puts what was found
     into the order of indices; "none" leaves the order open.
     """
-    dtype, axis = op.dtype(0), op.axis(op.integer("axis"), op.rank(0))
+    dtype, axis = op.dtype(0), op.integer("axis")
     wide = ORDERED.get(dtype, dtype)
     to = op.type_of("index_element_type", "i32") if op.opset >= 3 else DType.INT32
     largest = op.text("mode", among=("max", "min")) == "max"
@@ -78,7 +78,7 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
     """movement/unique-10: of all elements, or slices along an axis; indices and counts in types that are asked for."""
     dtype = op.dtype(0)
     wide = _UNIQUE.get(dtype, dtype)
-    axis = known_axis(op, 1, op.rank(0)) if op.has(1) else None
+    axis = known_axis(op, 1) if op.has(1) else None
     x = g.cast(op.x(0), dtype, wide)
     found = g.node("Unique", (x,), 4, axis=axis, sorted=op.flag("sorted", True))
     place, count = op.type_of("index_element_type", "i64"), op.type_of("count_element_type", "i64")

@@ -198,13 +198,14 @@ def pad(op: Layer, g: Fragment) -> str:
     """pad-1, and pad-12, where negative pads crop. ONNX has no `symmetric`, and crops before it reflects."""
     mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
     begins, ends = op.ints(1), op.ints(2)
-    rank = op.rank(0)
     if mode == "constant":
         pads = g.concat(vector(op, g, 1), vector(op, g, 2))
         value = [single(op, g, 3)] if op.has(3) else []
         return carried(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=EXTREMES)
     x = op.x(0)
-    for axis in range(rank):
+    if mode != "symmetric" and begins is not None and ends is not None and min(begins + ends, default=0) >= 0:
+        return carried(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends), mode=mode), x, by=EXTREMES)
+    for axis in range(op.rank(0)):
         if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
             continue
         low, high = (_entry(op, g, index, axis) for index in (1, 2))
