@@ -191,3 +191,31 @@ for _name, _given in (*DEFORMED.items(), ("valid", {"auto_pad": "valid"})):
 for _value in (-1.0, 1.0):
     CASES[f"BinaryConvolution-1 pads of {_value}"] = binary(DEFORMED["pads"], _value)
 CASES["BinaryConvolution-1 40 channels"] = binary({}, filters=(2, 40, 3, 2))
+
+
+def deformable_psroi(
+    group: int, depth: int, scale: float, classes: int = 0, parts: int = 1, bins: tuple[int, int] = (2, 3)
+) -> Case:
+    """With offsets where there are classes."""
+
+    def build(b: Build) -> Any:
+        boxes = BOXES.copy()
+        boxes[:, 1:] = np.round(boxes[:, 1:] / scale)
+        given = [b.param(b.floats(2, depth * group * group, 8, 10)), b.param(boxes)]
+        if classes:
+            given.append(b.param(b.floats(len(boxes), 2 * classes, parts, parts), fixed=[1]))
+        return b.op(
+            1, "DeformablePSROIPooling", given, output_dim=depth, spatial_scale=scale, group_size=group,
+            spatial_bins_x=bins[0], spatial_bins_y=bins[1], mode="bilinear_deformable", trans_std=0.2, part_size=parts,
+        )  # fmt: skip
+
+    return Case(build, engine="reshaped", rtol=1e-4)
+
+
+CASES |= {
+    "DeformablePSROIPooling-1": deformable_psroi(2, 3, 1.0),
+    "DeformablePSROIPooling-1 scaled": deformable_psroi(3, 2, 0.5),
+    "DeformablePSROIPooling-1 offsets": deformable_psroi(2, 3, 1.0, 1, 2),
+    "DeformablePSROIPooling-1 offsets of classes": deformable_psroi(3, 4, 1.0, 2, 3),
+    "DeformablePSROIPooling-1 fewer parts": deformable_psroi(4, 2, 1.0, 2, 2, (1, 1)),
+}
