@@ -1,6 +1,4 @@
-"""What every run of the tests has: of each version of the layers of neural networks the first case, of unknown dims, and
-the last one.
-"""
+"""What every run has: of each version of the layers of networks the first case, of unknown dims, and the last one."""
 
 from __future__ import annotations
 
