@@ -196,6 +196,4 @@ for collapse in (False, True):
                     lambda b, kinds=kinds, more=more: ctc_loss(b, **kinds, **more), rtol=1e-4
                 )
 for label, more in {"default": {}, "f16": {"dtype": "f2"}, "one step": {"shape": (2, 1, 3)}}.items():
-    CASES[f"CTCLoss: {label}"] = Case(
-        lambda b, more=more: ctc_loss(b, **more), rtol=2e-3 if label == "f16" else 1e-4
-    )
+    CASES[f"CTCLoss: {label}"] = Case(lambda b, more=more: ctc_loss(b, **more), rtol=2e-3 if label == "f16" else 1e-4)

@@ -97,7 +97,9 @@ for shape, stride in (((1, 8, 4, 6), 2), ((2, 4, 2, 2), 2), ((1, 18, 6, 3), 3), 
         )
 
 
-def roi_align(b: Build, opset: int, *, dtype: str = "f4", index: str = "i4", rois: Any = None, **attributes: Any) -> Any:
+def roi_align(
+    b: Build, opset: int, *, dtype: str = "f4", index: str = "i4", rois: Any = None, **attributes: Any
+) -> Any:
     boxes = [[0, 0, 5, 6], [1.3, 2.6, 11.7, 9.2], [-3, -4, 2, 3], [6, 5, 30, 40], [2, 3, 2.2, 3.1]]
     boxes = boxes if rois is None else rois
     given = [b.param(b.floats(2, 3, 8, 10, dtype=dtype)), b.param(np.array(boxes, dtype).reshape(-1, 4), fixed=[1])]
@@ -127,7 +129,13 @@ for opset in (3, 9):
 
 
 def roi_rotated(b: Build, *, index: str = "i4", **attributes: Any) -> Any:
-    boxes = [[4, 3, 5, 6, 0.0], [5.3, 2.6, 4.7, 9.2, 0.7], [0, 0, 3, 3, -1.2], [9, 7, 8, 20, 3.0], [2, 3, 0.2, 0.3, 1.0]]
+    boxes = [
+        [4, 3, 5, 6, 0.0],
+        [5.3, 2.6, 4.7, 9.2, 0.7],
+        [0, 0, 3, 3, -1.2],
+        [9, 7, 8, 20, 3.0],
+        [2, 3, 0.2, 0.3, 1.0],
+    ]
     given = [b.param(b.floats(2, 3, 8, 10)), b.param(np.array(boxes, "f4")), b.param(np.array([0, 1, 0, 1, 1], index))]
     return b.op(15, "ROIAlignRotated", given, **attributes)
 

@@ -95,6 +95,7 @@ def to_nv12(op: Layer, g: Fragment) -> tuple[str, ...]:
     input   [n, h, w, 3], h and w even
     result  y [n, h, w, 1] and uv [n, h/2, w/2, 2]; with `single_plane` both in one, [n, 3h/2, w, 1]
     """
+
     def away(x: str) -> str:
         """The nearest integer of a positive number, halves up."""
         return g.Floor(g.Add(x, g.scalar(0.5, DType.FLOAT32)))

@@ -18,7 +18,9 @@ from gather_infer.openvino.lowerings import (
     multiclass_nms,
     non_max_suppression,
     priors,
+    proposals,
     roi,
+    unsupported,
     yolo,
 )
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -29,7 +31,23 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
-LOWERINGS: Final = Lowerings.joined(module.lowerings for module in (arithmetic, colours, ctc, detection_output, embedding, multiclass_nms, non_max_suppression, priors, roi, yolo))
+LOWERINGS: Final = Lowerings.joined(
+    module.lowerings
+    for module in (
+        arithmetic,
+        colours,
+        ctc,
+        detection_output,
+        embedding,
+        multiclass_nms,
+        non_max_suppression,
+        priors,
+        proposals,
+        roi,
+        unsupported,
+        yolo,
+    )
+)
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:

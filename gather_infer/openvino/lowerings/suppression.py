@@ -114,7 +114,9 @@ def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = Fals
     return Boxes(corners, areas)
 
 
-def overlap(g: Fragment, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False) -> str:
+def overlap(
+    g: Fragment, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False
+) -> str:
     """Intersection over union.
 
     offset    as for `boxes_of`
