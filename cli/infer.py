@@ -39,20 +39,21 @@ def command(
 ) -> int:
     """Print symbolic types and shapes, and what is wrong.
 
-    MODEL is an ONNX file; - is standard input.
+    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR.
     """
     from gather_infer.catalog.family import is_gather
     from gather_infer.inference import infer
     from gather_infer.inference.annotate import annotated
-    from gather_infer.model import open_model, save
+    from gather_infer.model import save
+    from gather_infer.model.given import to_model_file, to_onnx_file
     from gather_infer.report import summarize
 
     with console.progress() as progress:
         rules = facts.rules()
-        file = open_model(model)
+        file = to_model_file(model) if target is None else to_onnx_file(model)
         progress(lambda: "inferring")
         inference = infer(file, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
-        summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather)
+        summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
         annotated_model, interface = (file.proto, None) if target is None else annotated(file, inference)
         lines = console.lines_of(INFERENCE, InferenceReport(inference, summary, everything, constraints, interface))
 

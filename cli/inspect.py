@@ -44,11 +44,18 @@ def command(models: tuple[str, ...], console: Console) -> int:
 def _summary(path: str) -> ModelSummary:
     """Raises ModelReadError."""
     from gather_infer.catalog.family import is_gather
-    from gather_infer.model import open_model
+    from gather_infer.model.given import to_model_file
     from gather_infer.report import summarize
 
-    file = open_model(path)
-    return summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, external=_external_files(file))
+    file = to_model_file(path)
+    return summarize(
+        file.proto,
+        name=file.name,
+        nbytes=file.size,
+        is_gather=is_gather,
+        external=_external_files(file),
+        form=file.foreign,
+    )
 
 
 def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:

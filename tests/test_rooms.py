@@ -90,7 +90,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "dialect", "domains", "errors", "inference", "model", "passes", "places", "rules", "tensor", "validate",
+            "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules", "symbolic",
+            "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),

@@ -72,7 +72,7 @@ def check(
     ]
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
-    if not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
+    if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         found += _new(checker_findings(file, places), found)
     return CheckResult(
         file.name,

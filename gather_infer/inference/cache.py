@@ -6,7 +6,7 @@ no constant. Its key holds everything a rule can see, the facts of its inputs by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from gather_infer.access import Addressing
@@ -19,6 +19,12 @@ MAX_INTERNED_VALUES: Final = 16
 
 Key: TypeAlias = tuple[object, ...]
 _HASHED: Final = (int, float, str)
+
+
+def _types(attributes: Mapping[str, Attribute]) -> Iterator[object]:
+    """The types of attributes that no schema tells: 1 and 1.0 are equal, and different."""
+    for attribute in attributes.values():
+        yield tuple(map(type, attribute)) if isinstance(attribute, tuple) else type(attribute)
 
 
 class RuleCache:
@@ -36,8 +42,8 @@ class RuleCache:
         self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
         """What a call's result depends on, None when that cannot be told. Makes the facts in `inputs` canonical."""
-        if entry.op_type == "Constant" or (entry.schema is None and attributes):
-            return None  # without a schema an attribute of 1 may be 1.0, which is equal and different
+        if entry.op_type == "Constant":
+            return None
         for position, value in enumerate(inputs):
             if id(value) not in self._alive:
                 assert value is not None, "None is always alive"
@@ -52,6 +58,7 @@ class RuleCache:
             entry,
             *map(id, inputs),
             *attributes.items(),
+            *(() if entry.schema is not None else _types(attributes)),
             tuple(map(bool, outputs)) if "" in outputs else len(outputs),
             scope,
             scope.version,

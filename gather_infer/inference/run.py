@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from onnx import ValueInfoProto
+from onnx import TypeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import UsageError
@@ -297,6 +297,7 @@ class _Run:
                 values[name] = settled.value(value)
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = self._declared_outputs(walker, reader, [settled.value(v) for v in outputs], context.scope)
+        notes += self._contradicted_hints(walker, reader)
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
@@ -325,6 +326,19 @@ class _Run:
             demands=demands,
             assume=self.assume,
         )
+
+    def _contradicted_hints(self, walker: Walker, reader: DimReader) -> Iterable[Diagnostic]:
+        """What the file says of values beside what it declares, and what is not so."""
+        hints = self.model.hints
+        for path, values in walker.scopes.items() if hints else ():
+            for name, value in values.items():
+                hint = hints.get(name)
+                if hint is None or value == UNKNOWN:
+                    continue
+                stated = from_type(hint, reader, lambda axis: symbol(f"{axis}"))
+                if stated is not None and contradiction(stated, value, walker.context.scope):
+                    message = f"the file says that {name} is {_shown(hint, stated)}, the inputs imply {value}"
+                    yield diagnostic("GI201", message, Location(graph=walker.labels[path], value=name))
 
     def _declared_outputs(
         self, walker: Walker, reader: DimReader, outputs: list[Value], scope: Scope
@@ -363,6 +377,13 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
         return found
+
+
+def _shown(hint: TypeProto, stated: Value) -> str:
+    """A type with `?` for the sizes that it leaves open."""
+    dtype = stated.dtype if isinstance(stated, SymbolicTensor) and stated.dtype is not None else "?"
+    sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
+    return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
 
 
 def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:

@@ -76,10 +76,16 @@ class State:
         self.calls: list[tuple[str, str, str]] = []
         self.budget = Budget(model.proto)
         self.retries = 0
+        self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
         self.opened: list[Opened] = []
 
     def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
-        return Opsets(imports, self.rule_sets, self.functions, self.model.dialects)
+        key = tuple((entry.domain, entry.version) for entry in imports)
+        found = self._opsets.get(key)
+        if found is None:
+            pairs = [onnx.OperatorSetIdProto(domain=domain, version=version) for domain, version in key]
+            found = self._opsets[key] = Opsets(pairs, self.rule_sets, self.functions, self.model.dialects)
+        return found
 
     def enter(self, frame: Frame) -> None:
         """Keep the facts of a graph that is about to be walked."""

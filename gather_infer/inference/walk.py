@@ -226,6 +226,8 @@ class Walker(State):
         key = None
         if entry.rule is not None or entry.builder is not None:
             key = self.cache.key(entry, attributes, inputs, outputs)
+            if key is not None and entry.rule is None:  # lineage goes through a body
+                key = (*key, *map(frame.trace, names))
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:
                 assert key is not None, "nothing is remembered without a key"

@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 
 from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
@@ -53,7 +54,9 @@ class ModelFile:
     `source`    the file that the elided payloads are in, None when nothing is elided
     `ledger`    the elided payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
+    `foreign`   what the file is when it is no ONNX, as messages say it; then it is not rewritten
     `dialects`  how operators are inferred that are not ONNX's
+    `hints`     types that the file states and nobody believes, by value: they are compared with what is inferred
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 
@@ -64,7 +67,9 @@ class ModelFile:
     source: Source | None = None
     ledger: Ledger = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
+    foreign: str = ""
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
+    hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None
 
     @staticmethod

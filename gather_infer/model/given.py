@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from onnx import ModelProto
 
 from gather_infer.domains import canonical_domain
-from gather_infer.errors import UsageError
+from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.model.file import ModelFile, open_model
 
 if TYPE_CHECKING:
@@ -35,6 +35,20 @@ def to_model_file(model: object) -> ModelFile:
         return file
     domains = {canonical_domain(entry.domain) for entry in file.proto.opset_import} & DIALECTS.keys()
     return replace(file, dialects=tuple(_found(DIALECTS[domain]) for domain in sorted(domains))) if domains else file
+
+
+def to_onnx_file(model: object) -> ModelFile:
+    """As `to_model_file`, for those who write what they were given.
+
+    Raises ModelReadError for a model that is no ONNX, with how to make it one.
+    """
+    file = to_model_file(model)
+    if file.foreign:
+        raise ModelReadError(
+            f"{file.name}: an {file.foreign}, which is read but not rewritten; "
+            f"`gather-infer convert {file.name} -o OUT.onnx` makes it ONNX"
+        )
+    return file
 
 
 def _found(home: tuple[str, str]) -> Any:

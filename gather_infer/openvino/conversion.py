@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from onnx import ModelProto
 
+from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError
-from gather_infer.inference import infer
+from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
+from gather_infer.inference.proto.types import to_type
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
+from gather_infer.openvino.state import Variable, without_state
+from gather_infer.openvino.weights import Compression, Form, with_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
@@ -23,22 +27,31 @@ _OPSET = 21
 """The ai.onnx opset that a model gets which imports none."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
+_FORMS = ("dequantize", "contrib", "float")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ConversionResult(PassResult):
     """A converted model.
 
+    inference   of the model before, without assumptions
+
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
+    weights     what became of the compressed weights
+    variables   the state of the model, with the inputs and outputs that stand for it
     """
 
+    inference: Inference
     converted: tuple[Converted, ...]
+    variables: tuple[Variable, ...] = ()
+    weights: tuple[Compression, ...] = ()
 
 
 def convert(
     model: GivenModel,
     *,
     gather_oob: Policy = "guard",
+    weights: Form = "dequantize",
     opset: int | None = None,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
@@ -49,6 +62,8 @@ def convert(
     model        a path (also of an IR), a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     gather_oob   OpenVINO gives zeros for an index out of bounds where ONNX fails. Where the indices are not proved in
                  bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
+    weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
+                 com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
     opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
@@ -57,7 +72,12 @@ def convert(
     """
     if gather_oob not in _POLICIES:
         raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")
+    if weights not in _FORMS:
+        raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     source = to_model_file(model)
+    compressed: tuple[Compression, ...] = ()
+    if source.foreign:
+        source, compressed = with_weights(source, weights)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     target = opset or (imported[0] if imported else _OPSET)
@@ -77,17 +97,37 @@ def convert(
                 journal.add(ImportOpset(by="openvino", reason=why, domain=domain, version=version))
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
     proto = apply(journal, declared)
-    if made.converted:
+    try:
+        variables = without_state(proto, source, inference)
+    except LoweringRefused as refusal:
+        raise ConversionRefused(f"{source.name}: {refusal}") from refusal
+    if source.foreign:
+        _state_outputs(proto, inference)
+    if made.converted or variables:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
+        inference=inference,
         converted=tuple(made.converted),
+        variables=variables,
+        weights=compressed,
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,
         proto=proto,
         interface=interface,
     )
+
+
+def _state_outputs(proto: ModelProto, inference: Inference) -> None:
+    """Say of the outputs what is known of their sizes in names of the inputs: an IR says nothing of that."""
+    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
+    names = {dim.dim_param for dim in dims if dim.dim_param}
+    for output in proto.graph.output:
+        fact = inference.get(output.name)
+        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
+        if known is not None and not output.type.tensor_type.HasField("shape"):
+            output.type.CopyFrom(known)
 
 
 def _refusal(name: str, made: Plan) -> str:

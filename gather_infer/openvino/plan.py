@@ -21,10 +21,11 @@ from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.splice import Splicer
+from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
-from gather_infer.rules import OpCall
+from gather_infer.rules import Context, OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import Kind, combined, verdict
 
@@ -40,7 +41,7 @@ class Converted:
     op_type, version   of the operator; the opset of OpenVINO that the node is of
     made       the operators that stand for it
     indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": those out of bounds give what
-               OpenVINO gives. "" for a node that addresses nothing by index
+               OpenVINO gives. "" for a node that addresses nothing by index, or fails out of bounds as ONNX does
     """
 
     node: NodePath
@@ -83,6 +84,7 @@ class _Planner:
         self.opset = opset
         self.plan = Plan()
         self.splicer = Splicer(self.known.index.fresh)
+        self.declared = inference.declared
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
@@ -94,7 +96,7 @@ class _Planner:
         rewritten: dict[GraphPath, set[int]] = {}
         for path, body in bodies(self.known.model.proto):
             for position, node in enumerate(body.node):
-                if not is_openvino(node) or (node.domain, node.op_type) in self.functions:
+                if not is_openvino(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
                     continue
                 try:
                     if path.root is not Root.GRAPH:
@@ -124,11 +126,12 @@ class _Planner:
             tuple(self.is_read(path, name) for name in node.output),
             version,
             "openvino",
-            load=lambda i: self.load(path, node.input[i]) if i < len(node.input) else None,
+            Context(self.declared),
+            lambda i: self.load(path, node.input[i]) if i < len(node.input) else None,
         )
         fragment = Fragment(self.opset)
         names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
-        outputs = lower(entry, Layer(call, names, guard=indices == "guarded"), fragment)
+        outputs = lower(entry, Layer(call, names, guard=indices not in ("proved", "assumed")), fragment)
         given = {local: name for local, name in zip(names, node.input, strict=True) if local}
         results = _results(fragment, outputs, node.output, given)
         spliced = self.splicer.place(fragment, node.name, given, results)
@@ -139,10 +142,11 @@ class _Planner:
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
             self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
-        self.plan.edits += (
-            InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position),
-            RemoveNode(by=_BY, reason=reason, path=path, node=position),
-        )
+        for tensor in spliced.results:
+            self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=path, tensor=tensor))
+        if spliced.nodes:
+            self.plan.edits.append(InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position))
+        self.plan.edits.append(RemoveNode(by=_BY, reason=reason, path=path, node=position))
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
@@ -154,15 +158,19 @@ class _Planner:
         found = combined([verdict(access, allow_negative=True) for access in accesses])
         if found.kind is Kind.PROVED:
             return "proved"
-        match self.gather_oob:
-            case "guard":
-                return "guarded"
-            case "assume-valid":
-                return "assumed"
-            case _:
-                self.plan.unproved += 1
-                known = f"only for {found.condition}" if found.tight else "not in every run"
-                raise LoweringRefused(f"indices are in bounds {known}: {found.reason}")
+        if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
+            return ""
+        if self.gather_oob == "guard":
+            return "guarded"
+        if self.gather_oob == "assume-valid" and found.kind is not Kind.VIOLATED:
+            return "assumed"
+        self.plan.unproved += 1
+        if found.kind is Kind.VIOLATED:
+            raise LoweringRefused(f"{found.reason}: OpenVINO gives zeros, ONNX fails")
+        known = "not known to be in bounds"
+        if found.conditions:
+            known = f"in bounds only for {found.condition}" if found.tight else f"in bounds for {found.condition}"
+        raise LoweringRefused(f"indices are {known}: {found.reason}")
 
     def fact(self, path: GraphPath, name: str) -> Value | None:
         home = self.known.index.home(path, name) if name else None
@@ -187,7 +195,7 @@ class _Planner:
             for edit in self.plan.edits
             if isinstance(edit, InsertNodes)
             for node in edit.nodes
-            for name in _read_by(node)
+            for name in reads_of(node)
         }
 
         def is_gone(path: GraphPath, use: Use) -> bool:
@@ -200,20 +208,20 @@ class _Planner:
         return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
 
 
-def _read_by(node: NodeProto) -> Iterator[str]:
+def reads_of(node: NodeProto) -> Iterator[str]:
     """The names that a node reads, those in its bodies too."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from _read_by(inner)
+            yield from reads_of(inner)
 
 
 def _results(
     fragment: Fragment, outputs: Sequence[str], names: Sequence[str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The names that values of a fragment take over; an input, a constant or a value given twice is passed on."""
+    """The names that values of a fragment take over; an input or a value given twice is passed on."""
     results: dict[str, str] = {}
-    made = {name for node in fragment.nodes for name in node.output}
+    made = {name for node in fragment.nodes for name in node.output} | fragment.constants.keys()
     for local, name in zip(outputs, names, strict=True):
         if not local or not name:
             continue

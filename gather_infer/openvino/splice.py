@@ -12,10 +12,11 @@ from gather_infer.openvino.lowerings.fragment import Fragment
 
 @dataclass(frozen=True, slots=True)
 class Spliced:
-    """Nodes and constants under names of the model."""
+    """Nodes and constants under names of the model; `results` are constants that stand for a value of it."""
 
     nodes: tuple[NodeProto, ...]
     constants: tuple[TensorProto, ...]
+    results: tuple[TensorProto, ...] = ()
 
 
 class Splicer:
@@ -33,9 +34,10 @@ class Splicer:
 
         layer     what the layer is called: names of new nodes and values begin with it
         inputs    names of the fragment that stand for values of the model
-        results   the values of the model that names of the fragment become: each is made by a node of the fragment
+        results   the values of the model that names of the fragment become, each of a node or a constant of it
         """
-        names = {**inputs, **results}
+        held = fragment.constants
+        names = {**inputs, **{local: name for local, name in results.items() if local not in held}}
         constants: list[TensorProto] = []
         for local in _read(fragment.nodes):
             tensor = fragment.constants.get(local)
@@ -44,14 +46,12 @@ class Splicer:
             key = tensor.data_type, tuple(tensor.dims), tensor.raw_data or tensor.SerializeToString()
             if key not in self._shared:
                 self._shared[key] = self._fresh(f"{layer}/const" if layer else "const")
-                placed = TensorProto()
-                placed.CopyFrom(tensor)
-                placed.name = self._shared[key]
-                constants.append(placed)
+                constants.append(_called(tensor, self._shared[key]))
             names[local] = self._shared[key]
         for node in fragment.nodes:
             self._name(node, layer, names)
-        return Spliced(tuple(fragment.nodes), tuple(constants))
+        given = (_called(held[local], name) for local, name in results.items() if local in held)
+        return Spliced(tuple(fragment.nodes), tuple(constants), tuple(given))
 
     def _name(self, node: NodeProto, layer: str, names: dict[str, str]) -> None:
         node.name = self._fresh(f"{layer}/{node.op_type}" if layer else node.op_type)
@@ -69,6 +69,13 @@ class Splicer:
                     value.name = names[value.name]
                 for inner in graph.node:
                     self._name(inner, layer, names)
+
+
+def _called(tensor: TensorProto, name: str) -> TensorProto:
+    made = TensorProto()
+    made.CopyFrom(tensor)
+    made.name = name
+    return made
 
 
 def _read(nodes: Sequence[NodeProto]) -> list[str]:

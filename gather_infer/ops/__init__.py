@@ -24,7 +24,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "ai.onnx.ml": ("onnx.ml",),
     "ai.onnx.preview.training": ("onnx.training",),
     "com.microsoft": tuple(f"microsoft.{name}" for name in _MICROSOFT),
-    "openvino": ("openvino.gather",),
+    "openvino": ("openvino.constants", "openvino.gather", "openvino.state"),
 }
 
 

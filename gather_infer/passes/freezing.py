@@ -12,7 +12,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import UNCHANGED, declare
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.model.given import GivenModel, as_given, to_onnx_file
 from gather_infer.model.index import GraphIndex
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
@@ -57,7 +57,7 @@ def freeze(
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
     twice, UsageError as `infer`.
     """
-    source = to_model_file(model)
+    source = to_onnx_file(model)
     for finding in GraphIndex(source.proto).findings:
         if finding.code in ("GI101", "GI102"):
             raise ModelStructureError(f"{source.name}: {finding.message}")

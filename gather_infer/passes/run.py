@@ -13,7 +13,7 @@ from gather_infer.inference.interface import declare
 from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.model.given import GivenModel, as_given, to_onnx_file
 from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
@@ -199,7 +199,7 @@ def _run(
     done: list[Done] = []
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
-        subject = source = to_model_file(model)
+        subject = source = to_onnx_file(model)
         while True:
             progress(lambda: "inferring")
             inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)

@@ -44,6 +44,7 @@ class ModelSummary:
     gathers       the part of `operators` that is of the gather family
     weight_bytes  bytes of all initializers and constants in raw form, wherever they are stored
     initializer_texts   name and type of each initializer of the main graph
+    form          what the file is when it is no ONNX: `OpenVINO IR v11`, of which the nodes are layers
     """
 
     name: str
@@ -65,6 +66,7 @@ class ModelSummary:
     external: tuple[ExternalFile, ...]
     metadata: tuple[tuple[str, str], ...]
     initializer_texts: tuple[str, ...]
+    form: str = ""
 
     @property
     def opset(self) -> int | None:
@@ -89,6 +91,7 @@ def summarize(
     nbytes: int,
     is_gather: Callable[[str, str], bool],
     external: tuple[ExternalFile, ...] = (),
+    form: str = "",
 ) -> ModelSummary:
     """The summary of `proto`.
 
@@ -107,6 +110,7 @@ def summarize(
         name=name,
         nbytes=nbytes,
         ir_version=proto.ir_version,
+        form=form,
         producer=producer,
         opsets={plain_domain(o.domain): o.version for o in proto.opset_import},
         inputs=tuple((v.name, type_text(v.type)) for v in proto.graph.input),

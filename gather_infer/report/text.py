@@ -81,6 +81,8 @@ def headline(summary: ModelSummary) -> str:
     """`bert.onnx   opset 17, 356 nodes, 888 KiB`."""
     opset = "no ai.onnx opset" if summary.opset is None else f"opset {summary.opset}"
     parts = [opset, count(summary.nodes, "node")]
+    if summary.form:
+        parts = [summary.form, count(summary.nodes, "layer")]
     if summary.subgraphs:
         parts.append(f"{summary.subgraph_nodes} more in {count(summary.subgraphs, 'subgraph')}")
     if summary.functions:

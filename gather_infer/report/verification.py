@@ -19,6 +19,8 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or what went wrong."""
     if found.ok:
         how = "bit-identical" if found.tolerance is None else f"within {found.tolerance:g}"
+        if found.error is not None:
+            how += f", largest error {found.error:.1g}"
         lines = [f"verified   {_runs(found)}, {count(len(found.compared), 'output')}, {how}{_bindings(found, view)}"]
     else:
         what = found.fault or count(len(found.mismatches), "difference")
@@ -27,6 +29,8 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
         lines += [f"  {mismatch}" for mismatch in shown]
         if len(shown) < len(found.mismatches):
             lines.append(f"  ... {len(found.mismatches) - len(shown)} more: --verbose")
+    if found.first:
+        lines.append(f"  first to differ: {found.first}")
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
         lines.append(f"  redrawn: {found.redrawn}, the model itself fails there: {found.why_redrawn}")
@@ -70,6 +74,8 @@ def verification_members(found: Verification) -> dict[str, Json]:
         "runtime": found.runtime or None,
         "version": found.version or None,
         "tolerance": found.tolerance,
+        "error": found.error,
+        "first": found.first or None,
     }
 
 

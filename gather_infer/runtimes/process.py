@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ class Failure:
 class Child:
     """A process with a model in a runtime; it is started when a model is loaded, anew when it has ended.
 
-    runtime  ONNXRUNTIME or REFERENCE
+    runtime  ONNXRUNTIME, REFERENCE or OPENVINO
     folder   where it may write
     timeout  seconds for the loading, and for each run
     """
@@ -50,6 +51,7 @@ class Child:
         self.timeout = timeout
         self.version = ""
         self._model: Path | None = None
+        self._values: tuple[str, ...] = ()
         self._folder = folder
         self._results = folder / "results.pickle"
         self._log = folder / "stderr.txt"
@@ -63,13 +65,16 @@ class Child:
     ) -> None:
         self._end()
 
-    def load(self, model: Path) -> Failure | None:
-        """Load a file, in the place of what was loaded before; None when that went well."""
-        self._model = model
+    def load(self, model: Path, values: Sequence[str] = ()) -> Failure | None:
+        """Load a file, in the place of what was loaded before; None when that went well.
+
+        values   of OpenVINO's models, layers whose outputs are wanted instead of those of the model
+        """
+        self._model, self._values = model, tuple(values)
         process = self._process
         if process is None:
             process = self._start()
-        answer = self._ask(process, {"model": str(model), "runtime": self.runtime})
+        answer = self._ask(process, {"model": str(model), "runtime": self.runtime, "values": self._values})
         if isinstance(answer, Failure):
             return answer
         self.version = answer.get("version", "")
@@ -78,7 +83,7 @@ class Child:
     def run(self, feeds: Path) -> list[Any] | Failure:
         """The outputs of the model that was loaded for the inputs in a file, in their order."""
         assert self._model is not None, "a model is loaded before it is run"
-        if self._process is None and (failure := self.load(self._model)) is not None:
+        if self._process is None and (failure := self.load(self._model, self._values)) is not None:
             return failure
         assert self._process is not None, "a model that was loaded has a process"
         answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results)})
@@ -106,7 +111,7 @@ class Child:
             )
         return self._process
 
-    def _ask(self, process: subprocess.Popen[str], request: dict[str, str]) -> dict[str, str] | Failure:
+    def _ask(self, process: subprocess.Popen[str], request: Mapping[str, object]) -> dict[str, str] | Failure:
         """The answer, or what became of a process that gave none."""
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         expired = threading.Event()

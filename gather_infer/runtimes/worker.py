@@ -1,9 +1,9 @@
 """The process that runs a model, for a parent that survives what a runtime may do to it.
 
 It reads requests from standard input and answers them on standard output, a line of JSON each: first
-`{"model": PATH, "runtime": NAME}`, then any number of `{"feeds": PATH, "results": PATH}`, files of pickled inputs by
-name and of pickled outputs, and of further models. An answer has an `error` when the runtime refuses. What a runtime
-prints goes to standard error; what it throws and nobody expects ends the process.
+`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of `{"feeds": PATH, "results": PATH}`, files
+of pickled inputs by name and of pickled outputs, and of further models. An answer has an `error` when the runtime
+refuses. What a runtime prints goes to standard error; what it throws and nobody expects ends the process.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "onnx's reference evaluator"
+OPENVINO = "OpenVINO"
 
 _FAILURES: tuple[type[Exception], ...] = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
@@ -42,7 +43,7 @@ class Runtime(Protocol):
     version: str
     failures: tuple[type[Exception], ...]
 
-    def load(self, path: str) -> None: ...
+    def load(self, path: str, values: Sequence[str]) -> None: ...
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]: ...
 
@@ -58,7 +59,7 @@ class OnnxRuntime:
         thrown = vars(getattr(getattr(onnxruntime, "capi", None), "onnxruntime_pybind11_state", object)).values()
         self.failures = (*_FAILURES, *(t for t in thrown if isinstance(t, type) and issubclass(t, Exception)))
 
-    def load(self, path: str) -> None:
+    def load(self, path: str, values: Sequence[str]) -> None:
         options = self.ort.SessionOptions()
         options.graph_optimization_level = self.ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -108,7 +109,7 @@ class Reference:
         self.version: str = __version__
         self.failures = _FAILURES
 
-    def load(self, path: str) -> None:
+    def load(self, path: str, values: Sequence[str]) -> None:
         from onnx.reference import ReferenceEvaluator
 
         self.evaluator = ReferenceEvaluator(path)
@@ -117,9 +118,58 @@ class Reference:
         return list(self.evaluator.run(None, dict(feeds)))
 
 
+class OpenVino:
+    """OpenVINO's CPU plugin, which computes floats in the precision that the file says; a run begins with no state."""
+
+    # else activations are rounded to 8 bits beside compressed weights, and so is what state holds
+    exact: ClassVar = {
+        "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # it would wait for a network
+        import openvino
+
+        self.openvino = openvino
+        self.version: str = openvino.__version__.split("-")[0]
+        self.failures = _FAILURES
+
+    def load(self, path: str, values: Sequence[str]) -> None:
+        """`values`: layers by name, whose first outputs are wanted in the place of those of the model."""
+        core = self.openvino.Core()
+        model = core.read_model(path)
+        if values:
+            named = {op.get_friendly_name(): op for op in model.get_ops()}
+            model = self.openvino.Model(
+                [self.openvino.opset8.result(named[name].output(0)) for name in values],
+                model.get_sinks(),
+                model.get_parameters(),
+                "part",
+            )
+        compiled = core.compile_model(model, "CPU", self.exact)
+        self.request = compiled.create_infer_request()
+        self.inputs = [self._names(port) for port in compiled.inputs]
+        self.outputs = list(compiled.outputs)
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        self.request.reset_state()
+        given = [next(np.array(feeds[name]) for name in names if name in feeds) for names in self.inputs]
+        ran = self.request.infer(dict(enumerate(given)))
+        return [np.array(ran[port]) for port in self.outputs]
+
+    @staticmethod
+    def _names(port: Any) -> list[str]:
+        return [port.get_node().get_friendly_name(), *sorted(port.get_names())]
+
+
 def _is_foreign(array: Any) -> bool:
     """True for an array of a type that numpy itself does not have."""
     return array.dtype.kind not in "biufcOUS"
+
+
+_RUNTIMES: Final[Mapping[str, Callable[[], Runtime]]] = {
+    ONNXRUNTIME: OnnxRuntime, REFERENCE: Reference, OPENVINO: OpenVino
+}  # fmt: skip
 
 
 def _pickled(path: str) -> Any:
@@ -152,14 +202,14 @@ def main() -> None:
 
     request = json.loads(requests.get())
     try:
-        runtime: Runtime = OnnxRuntime() if request["runtime"] == ONNXRUNTIME else Reference()
+        runtime: Runtime = _RUNTIMES[request["runtime"]]()
     except ImportError as error:
         answer(error=str(error), absent="yes")
         return
     while True:
         try:
             if "model" in request:
-                runtime.load(request["model"])
+                runtime.load(request["model"], request["values"])
                 answer(version=runtime.version)
             else:
                 outputs = runtime.run(_pickled(request["feeds"]))

@@ -110,16 +110,33 @@ def _is_apart(original: Array, rewritten: Array, tolerance: float) -> Array:
     return np.asarray(~((finite & is_close) | (a == b) | (np.isnan(a) & np.isnan(b))))
 
 
+def largest_error(original: Any, rewritten: Any) -> float:
+    """How far floats of two values are apart at most, relative to max(1, |original|); 0 for what cannot be told."""
+    if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
+        return 0.0
+    if original.shape != rewritten.shape or not _dtype(original).is_float:
+        return 0.0
+    a, b = original.astype(np.float64), rewritten.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    gaps = np.abs(a[finite] - b[finite]) / np.maximum(1, np.abs(a[finite]))
+    return float(gaps.max()) if gaps.size else 0.0
+
+
 def _text(element: Any) -> str:
     return repr(element) if isinstance(element, str) else str(element)
 
 
-def interface_differences(original: ModelProto, rewritten: ModelProto) -> Iterator[str]:
-    """How the rewritten model is called otherwise: names, order and types of inputs and outputs, dims left out."""
+def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_add: bool = False) -> Iterator[str]:
+    """How the rewritten model is called otherwise: names, order and types of inputs and outputs, dims left out.
+
+    may_add   the rewritten model may have more of them behind those of the original
+    """
     for what, before, after in (
         ("inputs", original.graph.input, rewritten.graph.input),
         ("outputs", original.graph.output, rewritten.graph.output),
     ):
+        if may_add:
+            after = after[: len(before)]
         names, found = [v.name for v in before], [v.name for v in after]
         if names != found:
             yield f"{what} are {', '.join(found) or 'none'}, were {', '.join(names) or 'none'}"

@@ -71,6 +71,8 @@ class Verification:
     fault       why there is nothing to compare, empty where there is
     runtime, version   what ran the models; empty when nothing did
     tolerance   how far floats may be apart, relative to max(1, |original|); None compares every bit
+    error       how far they are at most, where there is a tolerance
+    first       of an IR the first layer that the converted model computes otherwise, and how
     """
 
     wanted: int
@@ -84,6 +86,8 @@ class Verification:
     runtime: str = ""
     version: str = ""
     tolerance: float | None = None
+    error: float | None = None
+    first: str = ""
 
     @property
     def ok(self) -> bool:

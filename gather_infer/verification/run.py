@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import pickle
-import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from onnx import ModelProto
+import numpy.typing as npt
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
-from gather_infer.errors import ModelWriteError, UsageError
+from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
-from gather_infer.model import ModelFile, save
-from gather_infer.model.external import is_external
+from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
-from gather_infer.model.tensors import iter_tensors
 from gather_infer.runtimes.process import Child, Failure
-from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
+from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
 from gather_infer.validate import verdicts
-from gather_infer.verification.compare import difference, interface_differences
+from gather_infer.verification.compare import difference, interface_differences, largest_error
 from gather_infer.verification.data import NO_MARKS, Drawer, NotDrawable, Numbers, limits_of, marks_of, why_not_drawable
+from gather_infer.verification.files import on_disk
+from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
 from gather_infer.verification.sizes import Pattern, sizes_of
 
@@ -86,8 +86,9 @@ def verify(
     timeout     seconds for loading a model, and for each run of it
 
     Each model runs in a process of its own, in onnxruntime with its optimiser off; in onnx's reference evaluator where
-    onnxruntime is not installed or does not load the original. What goes wrong there is part of the result. Nothing is
-    written but temporary files: in the directory of the original when its weights are in files beside it.
+    onnxruntime is not installed or does not load the original. An IR runs in OpenVINO, and where outputs differ the
+    first layer is looked for that does. What goes wrong there is part of the result. Nothing is written but temporary
+    files: in the directory of the original when its weights are in files beside it.
 
     Raises UsageError for numbers out of range, ModelReadError when a model or its weights cannot be read,
     ModelWriteError when there is no place for temporary files.
@@ -104,27 +105,36 @@ def verify(
     after = rewritten if isinstance(rewritten, ModelProto) else to_model_file(rewritten)
     proto = after if isinstance(after, ModelProto) else after.proto
     found = _Findings(runs, tolerance)
-    found.mismatches += [Mismatch("", text) for text in interface_differences(before.proto, proto)]
-    draws = _Draws(inference, before.proto, seed)
+    is_onnx = not before.foreign
+    faults = interface_differences(before.proto, proto, may_add=not is_onnx)
+    found.mismatches += [Mismatch("", text) for text in faults]
+    draws = _Draws(inference, before.proto, seed, None if is_onnx else proto)
     if draws.fault:
         return found.result(draws.fault)
     with tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
         paths = [
-            stack.enter_context(_on_disk(before, before.proto, folder / "original")),
+            stack.enter_context(on_disk(before, before.proto, folder / "original")),
             stack.enter_context(
-                _on_disk(after if isinstance(after, ModelFile) else before, proto, folder / "rewritten")
+                on_disk(after if isinstance(after, ModelFile) else before, proto, folder / "rewritten")
             ),
         ]
-        loaded = _load(paths[0], folder / "original", stack, found, timeout)
+        runtimes = (ONNXRUNTIME, REFERENCE) if is_onnx else (OPENVINO,)
+        loaded = _load(paths[0], folder / "original", runtimes, stack, found, timeout)
         if loaded is None:
             return found.result()
-        other = stack.enter_context(Child(loaded.runtime, folder / "rewritten", timeout))
+        runtime = loaded.runtime if is_onnx else ONNXRUNTIME
+        other = stack.enter_context(Child(runtime, folder / "rewritten", timeout))
         if (failure := other.load(paths[1])) is not None:
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
-        _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found).run()
+        comparing = _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found)
+        comparing.run()
+        if not is_onnx and comparing.wrong is not None:
+            comparing.feeds.write_bytes(comparing.wrong)
+            halving = Halving(before, proto, loaded, other, comparing.feeds, folder, tolerance or 0.0)
+            found.first = halving.first_difference()
     return found.result()
 
 
@@ -143,6 +153,8 @@ class _Findings:
     fault: str = ""
     runtime: str = ""
     version: str = ""
+    error: float = 0.0
+    first: str = ""
 
     def result(self, fault: str = "") -> Verification:
         fault = fault or self.fault
@@ -160,6 +172,8 @@ class _Findings:
             self.runtime,
             self.version,
             self.tolerance,
+            None if self.tolerance is None else self.error,
+            self.first,
         )
 
 
@@ -177,10 +191,11 @@ class _Draws:
     fault   why there are none, empty when there are
     """
 
-    def __init__(self, inference: Inference, proto: ModelProto, seed: int) -> None:
+    def __init__(self, inference: Inference, proto: ModelProto, seed: int, converted: ModelProto | None = None) -> None:
         self.inference = inference
         self.seed = seed
         self.worked: _Draw | None = None
+        self.is_converted = converted is not None
         found = verdicts(inference)
         self.sizes = sizes_of(inference, found)
         self.limits = limits_of(found)
@@ -190,12 +205,15 @@ class _Draws:
         self.needed = [name for name in inference.inputs if name not in constants]
         reasons = {name: why_not_drawable(inference[name]) for name in inference.inputs}
         self.defaulted = [name for name in self.defaulted if not reasons[name]]
+        self.added = [] if converted is None else _added_inputs(proto, converted)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 
     def draw(self, run: int, attempt: int) -> _Draw:
         """Inputs for a run, when `attempt` draws for it have failed. Raises NotDrawable."""
         numbers = np.random.default_rng((self.seed, run, attempt))
         pattern, kind = _PLAN[run % len(_PLAN)]
+        if self.is_converted:
+            kind = Numbers.FINITE  # what other operators make of NaN and Inf is up to the runtimes
         scale = 1
         binding: dict[str, int] | None = None
         if attempt >= PLANNED:
@@ -218,12 +236,27 @@ class _Draws:
         marks = self.marks if run % 2 and not attempt else NO_MARKS
         drawer = Drawer(self.limits, binding, kind, tameness, run, numbers, marks)
         feeds = drawer.feeds(self.inference, [*self.needed, *given])
+        feeds |= {value.name: _first_state(value, binding) for value in self.added}
         return _Draw(tuple(binding.items()), kind, feeds, (pattern, scale))
 
     def note(self, draw: _Draw) -> None:
         """Remember inputs on which the original ran."""
         if self.worked is None or draw.sizes[1] < self.worked.sizes[1]:
             self.worked = draw
+
+
+def _added_inputs(before: ModelProto, after: ModelProto) -> list[ValueInfoProto]:
+    """The inputs without a default that a conversion has added: the state of the model."""
+    known = {value.name for value in before.graph.input} | {tensor.name for tensor in after.graph.initializer}
+    return [value for value in after.graph.input if value.name not in known]
+
+
+def _first_state(value: ValueInfoProto, binding: Mapping[str, int]) -> npt.NDArray[Any]:
+    """What an input for state holds in the first run: True for the one that begins anew, else no elements."""
+    tensor = value.type.tensor_type
+    dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
+    fill = np.ones if tensor.elem_type == TensorProto.BOOL else np.zeros
+    return fill(dims, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
 @dataclass(slots=True)
@@ -236,6 +269,7 @@ class _Comparing:
     names: tuple[list[str], list[str]]
     feeds: Path
     found: _Findings
+    wrong: bytes | None = None  # the feeds of the first run that differs
 
     def run(self) -> None:
         late = 0
@@ -282,12 +316,17 @@ class _Comparing:
                 continue
             found.compared[name] = None
             apart = difference(value, results[name], found.tolerance)
+            if found.tolerance is not None:
+                found.error = max(found.error, largest_error(value, results[name]))
             if apart is not None:
                 texts = apart.original, apart.rewritten
                 wrong.append(Mismatch(name, apart.reason, draw.binding, apart.index, *texts))
         for _ in range(AGAIN if wrong else 0):
             unstable |= self.differing(first)
-        found.mismatches += [mismatch for mismatch in wrong if mismatch.output not in unstable]
+        wrong = [mismatch for mismatch in wrong if mismatch.output not in unstable]
+        if wrong and self.wrong is None:
+            self.wrong = self.feeds.read_bytes()
+        found.mismatches += wrong
         found.skipped |= dict.fromkeys(sorted(unstable, key=before.index), "two runs of the original differ")
         return True
 
@@ -300,50 +339,18 @@ class _Comparing:
         return {name for name, one, other in pairs if difference(one, other) is not None}
 
 
-def _load(path: Path, folder: Path, stack: ExitStack, found: _Findings, timeout: float) -> Child | None:
+def _load(
+    path: Path, folder: Path, runtimes: Sequence[str], stack: ExitStack, found: _Findings, timeout: float
+) -> Child | None:
     """The original in the first runtime that loads it; None, with the fault noted, when none does."""
-    for runtime in (ONNXRUNTIME, REFERENCE):
+    for runtime in runtimes:
         child = stack.enter_context(Child(runtime, folder, timeout))
         failure = child.load(path)
         if failure is None:
             found.runtime, found.version, found.fault = runtime, child.version, ""
             return child
+        if failure.is_absent and runtime == OPENVINO:
+            raise UsageError("the conversion is verified by OpenVINO, which is not installed: pip install openvino")
         if not failure.is_absent and not found.fault:
             found.fault = f"{runtime} does not load the original: {failure}"
     return None
-
-
-@contextmanager
-def _on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]:
-    """A file with `proto`, an edited form of `model.proto`, as long as the block lasts; `folder` is made for it.
-
-    It is the model's own file when nothing was edited. A model with weights in other files has to stand beside them:
-    runtimes take none from elsewhere. Only where that is not allowed they are copied.
-    """
-    folder.mkdir()
-    if proto is model.proto and model.path is not None:
-        yield model.path.absolute()
-        return
-    refers = any(is_external(tensor) and model.payload(tensor) is None for tensor in iter_tensors(proto))
-    if refers and model.base_dir is not None:
-        beside = model.base_dir.absolute() / f".gather-infer-{secrets.token_hex(6)}.onnx"
-        with _removed(beside, beside.with_name(f"{beside.name}.data")):
-            with suppress(ModelWriteError):
-                save(model, proto, beside)
-            if beside.exists():
-                yield beside
-                return
-    path = folder / "model.onnx"
-    save(model, proto, path)
-    yield path
-
-
-@contextmanager
-def _removed(*paths: Path) -> Iterator[None]:
-    """Files that are gone after the block, however it ends."""
-    try:
-        yield
-    finally:
-        for path in paths:
-            with suppress(OSError):
-                path.unlink()

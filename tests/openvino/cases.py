@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-Variant = Literal["static", "dynamic"]
-Engine = Literal["plugin", "evaluate"]
+Variant = Literal["static", "dynamic", "bounded", "unranked"]
+Engine = Literal["plugin", "evaluate", "reshaped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +18,20 @@ class Case:
     """A small model.
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
-    variants   with the shapes as they are, or with every dim of every input `?`
-    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong
+    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank
+    engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
+               plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal
+    witness    gives the outputs of the feeds by the formula of the operator's page, where OpenVINO is wrong throughout
     unordered  the elements of the last axis may come in any order
-    witness    what is right, of the feeds, where OpenVINO does not run the layer at all
+    instead    makes a model of the same inputs that OpenVINO is asked about, where it is wrong about this one
     """
 
     build: Callable[[Any], Any]
     variants: Sequence[Variant] = ("static", "dynamic")
     engine: Engine = "plugin"
     rtol: float | None = None
+    instead: Callable[[Any], Any] | None = None
     witness: Callable[..., Sequence[npt.NDArray[Any]]] | None = None
 
 
@@ -43,24 +46,53 @@ class Build:
     feeds: list[npt.NDArray[Any]] = field(default_factory=list)
 
     def param(self, data: npt.ArrayLike, element: str = "", *, fixed: Sequence[int] = ()) -> Any:
-        """An input that is fed with these elements; `element` for a type that numpy lacks (bf16).
+        """An input that is fed with these elements.
 
-        fixed   axes that are a number in the dynamic variant too
+        element   for a type that numpy lacks (bf16)
+        fixed     axes whose sizes are known in every variant
         """
         array = np.asarray(data)
-        is_free = [self.variant == "dynamic" and axis not in fixed for axis in range(array.ndim)]
-        shape = self.ov.PartialShape([-1 if free else d for free, d in zip(is_free, array.shape, strict=True)])
+        shape = self._shape(array.shape)
+        for axis in fixed if shape.rank.is_static else ():
+            shape[axis % array.ndim] = self.ov.Dimension(array.shape[axis])
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
         return made
+
+    def texts(self, *texts: str) -> Any:
+        """An input of strings, in one dim."""
+        made = self.ov.opset16.parameter(self._shape((len(texts),)), self.ov.Type.string, name="texts")
+        self.parameters.append(made)
+        self.feeds.append(np.array(texts))
+        return made
+
+    def _shape(self, sizes: Sequence[int]) -> Any:
+        match self.variant:
+            case "static":
+                return self.ov.PartialShape(list(sizes))
+            case "dynamic":
+                return self.ov.PartialShape([-1] * len(sizes))
+            case "bounded":
+                return self.ov.PartialShape([self.ov.Dimension(n // 2, n + 3) for n in sizes])
+            case _:
+                return self.ov.PartialShape.dynamic()
 
     def const(self, data: npt.ArrayLike, element: str = "") -> Any:
         """A constant; `element` for a type that numpy lacks: the elements are converted to it."""
         array = np.asarray(data)
         if not element:
             return self.ov.opset16.constant(array)
-        return self.ov.op.Constant(self.ov.Type(element), self.ov.Shape(list(array.shape)), array.ravel().tolist())
+        return self.ov.op.Constant(
+            getattr(self.ov.Type, element), self.ov.Shape(list(array.shape)), array.ravel().tolist()
+        )
+
+    def packed(self, element: str, shape: Sequence[int], data: bytes) -> Any:
+        """A constant by the bytes that a file has of it."""
+        tensor = self.ov.Tensor(getattr(self.ov.Type, element), self.ov.Shape(list(shape)))
+        held = np.frombuffer(data, np.uint8)[: tensor.byte_size]
+        tensor.data.view(np.uint8).reshape(-1)[...] = held
+        return self.ov.op.Constant(tensor)
 
     def op(self, opset: int, type_name: str, inputs: Sequence[Any], **attributes: Any) -> Any:
         """A layer of an opset of OpenVINO."""

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
-from gather_infer import convert
+from gather_infer import convert, infer
 from gather_infer.errors import GatherInferError
+from gather_infer.symbolic import Expr, evaluate, free_symbols
+from gather_infer.tensor import SymbolicTensor
 from tests.openvino.cases import Case
 
 SECONDS = 300
@@ -94,6 +96,33 @@ def difference(one: Recorded) -> str:
     return ""
 
 
+def wrong_facts(one: Recorded) -> str:
+    """What `infer` says of the outputs of an IR and OpenVINO's outputs contradict; "" when nothing."""
+    if one.reason:
+        return ""
+    known = infer(one.path.with_suffix(".xml"), assume=False)
+    sizes: dict[str, int] = {}
+    for name, array in zip(known.inputs, one.arrays("i"), strict=True):
+        fact = known[name]
+        dims = fact.shape if isinstance(fact, SymbolicTensor) and fact.shape is not None else ()
+        sizes |= {
+            dim.name: n for dim, n in zip(dims, array.shape, strict=False) if isinstance(dim, Expr) and dim.is_symbol
+        }
+    for name, array in zip(known.outputs, one.arrays("o"), strict=True):
+        fact = known[name]
+        assert isinstance(fact, SymbolicTensor), "outputs of a case are tensors"
+        dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+        if fact.dtype is not None and int(fact.dtype) != dtype:
+            return f"{name} is said to be {fact.dtype}, is {array.dtype}"
+        shape = fact.shape
+        if shape is None:
+            continue
+        told = [None if free_symbols(dim) - sizes.keys() else evaluate(dim, sizes) for dim in shape]
+        if len(told) != array.ndim or any(n is not None and n != m for n, m in zip(told, array.shape, strict=True)):
+            return f"{name} is said to be {told}, is {array.shape}"
+    return ""
+
+
 def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
     """The model with the runtime's own optimiser off; it stands beside the weights of the IR."""
     path.write_bytes(proto.SerializeToString())
@@ -130,11 +159,11 @@ def _worst(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str:
 
 
 def assert_equal_to_openvino(module: str) -> None:
-    """Every case of a module, converted, gives what OpenVINO gives."""
+    """Every case of a module, converted, gives what OpenVINO gives, and what is inferred of it is so."""
     with tempfile.TemporaryDirectory() as folder:
         cases = recorded(module, Path(folder))
         assert cases, f"{module} has no cases"
-        faults = {str(one): fault for one in cases if (fault := difference(one))}
+        faults = {str(one): fault for one in cases if (fault := difference(one) or wrong_facts(one))}
     assert not faults, f"{len(faults)} of {len(cases)}:\n" + "\n".join(f"  {k}: {v}" for k, v in faults.items())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -45,12 +46,13 @@ def main() -> None:
 
 def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
     """Saves FOLDER/NUMBER.xml, .bin and .npz (the feeds as i0, i1, ..., the outputs as o0, ...)."""
-    outputs = case.build(build)
-    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
-    results = [out for one in outputs for out in (one.outputs() if hasattr(one, "outputs") else [one])]
-    model = ov.Model([ov.opset16.result(out) for out in results], build.parameters, "case")
-    ov.save_model(model, path.with_suffix(".xml"), compress_to_fp16=False)
+    seed = build.seed
+    ov.save_model(model_of(ov, case.build, build), path.with_suffix(".xml"), compress_to_fp16=False)
     model = core.read_model(path.with_suffix(".xml"))
+    if case.instead is not None:
+        model = model_of(ov, case.instead, Build(build.variant, ov, seed))
+    if case.engine == "reshaped":
+        model.reshape({port: list(array.shape) for array, port in zip(build.feeds, model.inputs, strict=True)})
     tensors = [tensor_of(ov, array, port) for array, port in zip(build.feeds, model.inputs, strict=True)]
     if case.witness is not None:
         found = list(case.witness(*build.feeds))
@@ -63,8 +65,17 @@ def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
         compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         ran = compiled(tensors)
         found = [np.array(ran[port]) for port in compiled.outputs]
+    texts = [port.get_element_type() == ov.Type.string for port in model.outputs]
+    found = [array.astype(str) if is_text else array for array, is_text in zip(found, texts, strict=True)]
     held = {f"i{k}": array for k, array in enumerate(build.feeds)} | {f"o{k}": array for k, array in enumerate(found)}
     np.savez(path.with_suffix(".npz"), **held)
+
+
+def model_of(ov: Any, make: Callable[[Build], Any], build: Build) -> Any:
+    outputs = make(build)
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    results = [out for one in outputs for out in (one.outputs() if hasattr(one, "outputs") else [one])]
+    return ov.Model([ov.opset16.result(out) for out in results], build.parameters, "case")
 
 
 def tensor_of(ov: Any, array: Any, port: Any) -> Any:

@@ -27,6 +27,8 @@ CONNECTIVES: Final[Mapping[str, Callable[..., Dim]]] = {
     "Or": minimum,
     "Identity": lambda a: a,
     "Cast": lambda a: a,
+    "Reshape": lambda a: a,
+    "Squeeze": lambda a: a,
 }
 OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
 
@@ -53,13 +55,14 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
         known = [side for side in sides if side is not None]
         return COMPARISONS[op_type](*known) if len(known) == len(inputs) == 2 else None
     parts: list[Dim] = []
-    for name, value in zip(names, inputs, strict=False):
+    taken = 2 if op_type in ("And", "Or") else 1  # of Reshape and Squeeze the second input is a shape
+    for name, value in zip(names[:taken], inputs, strict=False):
         element = scalar(value)
         part = (-1 if element else 0) if isinstance(element, bool) else frame.comparison(name)
         if part is None:
             return None
         parts.append(part)
-    return CONNECTIVES[op_type](*parts) if len(parts) == (2 if op_type in ("And", "Or") else 1) else None
+    return CONNECTIVES[op_type](*parts) if len(parts) == taken else None
 
 
 def assumed(negative: Dim, context: Context) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,6 @@ from gather_infer.errors import ModelReadError
 from gather_infer.openvino.ir.elements import (
     DYNAMIC,
     STRING,
-    element_of,
     is_integer,
     onnx_type,
     packed_bytes,
@@ -33,6 +32,9 @@ INLINE_INTEGERS: Final = 64 << 10
 
 INLINE_TOTAL: Final = 64 << 20
 """Bytes beyond which even integers stay in the .bin: constants may share bytes, so that a small file tells of many."""
+
+SHARED_STRINGS: Final = 4 << 20
+"""Bytes that the strings of a file may take beyond the size of its .bin, for constants that share theirs."""
 
 
 class Weights:
@@ -55,6 +57,15 @@ class Weights:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._file is not None:
             self._file.close()
+
+    def location(self) -> str:
+        """What an external tensor calls the file. Raises ModelReadError for a name that is no UTF-8."""
+        name = self.path.name
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise ModelReadError(f"{name!r} is not UTF-8, so that no tensor can refer to it") from error
+        return name
 
     def check(self, offset: int, size: int) -> None:
         """Raises ModelReadError when bytes [offset, offset + size) are not all there."""
@@ -95,22 +106,19 @@ class Constant:
 class ConstantReader:
     """Makes initializers of Const layers.
 
-    inline   bytes that are held in the model so far
+    inline    bytes that are held in the model so far
+    strings   bytes of strings among these
     """
 
     weights: Weights
     inline: int = 0
     strings: int = 0
-    location: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.location = self.weights.path.name
 
     def described(self, layer: Layer) -> Constant:
         """Raises ModelReadError where the layer is inconsistent, or its bytes are not in the .bin."""
-        layer.only("output")
-        try:
-            element = element_of(layer.attribute("element_type"))
+        layer.attribute("element_type")
+        element = layer.only("output").element
+        with layer.named():
             if element == DYNAMIC:
                 raise ModelReadError("the element type of a constant must be known")
             shape = static_shape(layer.attribute("shape"))
@@ -123,8 +131,6 @@ class ConstantReader:
                 raise ModelReadError(f"{count} elements of {element} take {needed} bytes, size is {size}")
             self.weights.check(offset, size)
             return Constant(element, shape, offset, needed, count)
-        except ModelReadError as error:
-            raise _at(layer, error) from error
 
     def tensor(self, layer: Layer, constant: Constant, name: str) -> TensorProto:
         """The initializer, called `name`: of a type that ONNX lacks it is the packed bytes, as UINT8.
@@ -136,10 +142,8 @@ class ConstantReader:
         tensor = TensorProto(name=name, data_type=TensorProto.UINT8 if number_ is None else number_, dims=dims)
         for key, value in layer.rt_info:
             tensor.metadata_props.add(key=f"openvino.rt_info.{key}", value=value)
-        try:
+        with layer.named():
             self._fill(tensor, constant)
-        except ModelReadError as error:
-            raise _at(layer, error) from error
         return tensor
 
     def _fill(self, tensor: TensorProto, constant: Constant) -> None:
@@ -150,7 +154,11 @@ class ConstantReader:
             self.inline += constant.nbytes
         else:
             tensor.data_location = TensorProto.EXTERNAL
-            for key, value in (("location", self.location), ("offset", constant.offset), ("length", constant.nbytes)):
+            for key, value in (
+                ("location", self.weights.location()),
+                ("offset", constant.offset),
+                ("length", constant.nbytes),
+            ):
                 tensor.external_data.add(key=key, value=str(value))
 
     def _is_inline(self, constant: Constant) -> bool:
@@ -171,8 +179,8 @@ class ConstantReader:
         if begin > constant.nbytes:
             raise ModelReadError(f"{count} strings take {begin} bytes at least, size is {constant.nbytes}")
         self.strings += constant.nbytes
-        if self.strings > (self.weights.nbytes or 0) + INLINE_TOTAL:
-            raise ModelReadError(f"the strings of the file are more than {INLINE_TOTAL} bytes larger than its .bin")
+        if self.strings > (self.weights.nbytes or 0) + SHARED_STRINGS:
+            raise ModelReadError(f"the strings of the file are more than {SHARED_STRINGS} bytes larger than its .bin")
         data = self.weights.read(constant.offset, constant.nbytes)
         said, *ends = struct.unpack_from(f"<{count + 2}i", data)
         if said != count or ends[0] < 0 or any(a > b for a, b in pairwise(ends)):
@@ -180,8 +188,3 @@ class ConstantReader:
         if begin + ends[-1] > len(data):
             raise ModelReadError(f"the strings end at byte {begin + ends[-1]}, size is {len(data)}")
         return [data[begin + a : begin + b] for a, b in pairwise(ends)]
-
-
-def _at(layer: Layer, error: ModelReadError) -> ModelReadError:
-    text = str(error)
-    return error if text.startswith(layer.where) else layer.fault(text)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from gather_infer.model.file import ModelFile
 from gather_infer.openvino.ir.branches import add_branches
 from gather_infer.openvino.ir.constants import ConstantReader, Weights
 from gather_infer.openvino.ir.document import Element, read_document
-from gather_infer.openvino.ir.elements import element_of, is_foreign, onnx_type
+from gather_infer.openvino.ir.elements import is_foreign, onnx_type
 from gather_infer.openvino.ir.graph import (
     OWN_DOMAIN,
     RT_INFO,
@@ -27,12 +28,13 @@ from gather_infer.openvino.ir.graph import (
     declare,
     dialect_node,
     strings,
+    type_of,
 )
 from gather_infer.openvino.ir.layers import COMPACT, Layer, flattened
 from gather_infer.openvino.ir.loops import add_loop
 from gather_infer.openvino.ir.network import End, Network, network_of
 from gather_infer.openvino.ir.shapes import partial_shape
-from gather_infer.symbolic import Expr, Interval, symbol
+from gather_infer.symbolic import DimSyntaxError, Expr, Interval, parse_dim, symbol
 
 OPSET: Final = 21
 IR_VERSION: Final = 10
@@ -69,6 +71,8 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
     broken.
     """
     path = Path(path)
+    if "\0" in str(path):
+        raise ModelReadError(f"{str(path)!r}: a path has no NUL")
     try:
         root = read_document(path, COMPACT)
         version = _version(root)
@@ -78,13 +82,12 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
         raise ModelReadError(f"{path}: {error}") from error
     except OSError as error:
         raise ModelReadError(f"{error.filename or path}: {error.strerror}") from error
-    except ValueError as error:  # a NUL in the path
-        raise ModelReadError(f"{str(path)!r}: {error}") from error
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model of an IR. Raises ModelReadError as `read_ir`."""
-    return read_ir(path).model
+    """The model of an IR, with what its ports say as hints. Raises ModelReadError as `read_ir`."""
+    ir = read_ir(path)
+    return replace(ir.model, hints={name: type_of(port) for name, port in ir.ports.items()})
 
 
 def _version(root: Element) -> int:
@@ -114,7 +117,7 @@ def _read(path: Path, root: Element, version: int, weights: Weights) -> IR:
     proto.opset_import.append(helper.make_opsetid("", OPSET))
     proto.opset_import.extend(helper.make_opsetid(domain, number) for domain, number in sorted(book.domains.items()))
     return IR(
-        ModelFile(proto, base_dir=path.parent, label=str(path)),
+        ModelFile(proto, base_dir=path.parent, label=str(path), foreign=f"OpenVINO IR v{version}"),
         book.ports,
         version,
         dict(book.layers),
@@ -153,29 +156,33 @@ def _write_main(book: Book, proto: ModelProto, network: Network) -> None:
 def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
     """Declare the input of a Parameter; what its type cannot say are bounds of its dims."""
     port = layer.only("output")
-    if layer.inputs:
-        raise layer.fault("a Parameter has no inputs")
-    try:
-        element = element_of(layer.attribute("element_type"))
+    layer.attribute("element_type")
+    with layer.named():
         shape = partial_shape(layer.attribute("shape"))
-    except ModelReadError as error:
-        text = str(error)
-        raise error if text.startswith(layer.where) else layer.fault(text) from error
     name = draft.define(layer, port)
-    value = declare(draft.graph.input, name, element, None if shape is None else ())
+    value = declare(draft.graph.input, name, port.element, None if shape is None else ())
     annotate(value, layer)
     for axis, size in enumerate(shape or ()):
-        if onnx_type(element) is None:
+        if onnx_type(port.element) is None:
             return
         dim = value.type.tensor_type.shape.dim.add()
         if isinstance(size, int):
             dim.dim_value = size
             continue
-        dim.dim_param = f"{name}.{axis}"
+        dim.dim_param = draft.book.symbols.fresh(_symbol_text(f"{name}.{axis}"))
         if size != Interval(0, None):
             of = symbol(dim.dim_param)
             assert isinstance(of, Expr), "a symbol is an expression"
             yield Statement(of, size)
+
+
+def _symbol_text(text: str) -> str:
+    """`text`, or one like it that cannot be read as an expression of other symbols, as `2*n.0` of `n.0` can."""
+    try:
+        is_symbol = parse_dim(text) == symbol(text)
+    except DimSyntaxError:
+        return text
+    return text if is_symbol else re.sub(r"[^\w.]", "_", text)
 
 
 def _output_names(book: Book, network: Network, results: list[Layer]) -> list[str]:
@@ -194,6 +201,10 @@ def _write(draft: Draft) -> None:
     book = draft.book
     for layer in draft.ordered():
         book.layers[layer.type, layer.version] += 1
+        if layer.type in ("Parameter", "Const") and layer.inputs:
+            raise layer.fault(f"a {layer.type} has no inputs")
+        if layer.type == "Result" and layer.outputs:
+            raise layer.fault("a Result has no outputs")
         match layer.type:
             case "Parameter":
                 if (layer.id, layer.only("output").id) not in draft.values:

@@ -11,8 +11,8 @@ from xml.parsers import expat
 from gather_infer.errors import ModelReadError
 
 CHUNK_BYTES: Final = 1 << 16
-MAX_DEPTH: Final = 96
-"""Elements inside elements. A body takes four levels, so that 20 bodies stand in each other at most."""
+MAX_DEPTH: Final = 64
+"""Elements inside elements. A body takes three levels, so that 20 bodies stand in each other at most."""
 
 MAX_TEXT: Final = 32
 """Characters of a `<dim>`, the only text between tags that is read."""
@@ -20,16 +20,17 @@ MAX_TEXT: Final = 32
 
 @dataclass(slots=True)
 class Element:
-    """An element: its attributes, its children in file order, and the text of a `<dim>`.
+    """An element: its attributes, and its children in file order.
 
     children   elements, or what `compact` made of them
+    dims       the texts of `<dim>`s, which are no children
     """
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list[Any] = field(default_factory=list)
-    text: str = ""
+    dims: list[str] = field(default_factory=list)
 
     def all(self, tag: str) -> Iterator[Element]:
         """The child elements that are called `tag`."""
@@ -49,10 +50,10 @@ class Element:
 Compact = Callable[[Element], object]
 
 
-def read_document(path: Path, compact: Mapping[str, Compact]) -> Element:
+def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Element:
     """The root element of the file.
 
-    compact   by tag, what takes the place of an element in its parent as soon as it is read whole
+    compact   by the tags of parent and element, what takes the place of an element as soon as it is read whole
 
     Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
     """
@@ -65,18 +66,31 @@ def read_document(path: Path, compact: Mapping[str, Compact]) -> Element:
     return parser.root
 
 
+def layer_label(name: str, layer_id: str) -> str:
+    """What messages call a layer."""
+    return f"layer {name!r} (id {layer_id})"
+
+
 class _Parser:
-    def __init__(self, compact: Mapping[str, Compact]) -> None:
+    def __init__(self, compact: Mapping[tuple[str, str], Compact]) -> None:
         self.root: Element | None = None
         self.compact = compact
         self.open: list[Element] = []
+        self.text: list[str] = []
         self.expat = expat.ParserCreate()
         self.expat.buffer_text = True
         self.expat.StartElementHandler = self.start
         self.expat.EndElementHandler = self.end
-        self.expat.CharacterDataHandler = self.characters
         self.expat.StartDoctypeDeclHandler = self.refuse_dtd
         self.expat.EntityDeclHandler = self.refuse_dtd
+
+    def named(self, error: ModelReadError) -> ModelReadError:
+        """The error with the layer in which the file is."""
+        text = str(error)
+        said = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
+        if not said or text.startswith("layer "):
+            return error
+        return ModelReadError(f"{layer_label(said[-1]['name'], said[-1]['id'])}: {text}")
 
     def feed(self, data: bytes, *, last: bool) -> None:
         try:
@@ -90,24 +104,34 @@ class _Parser:
         raise ModelReadError(f"line {self.expat.CurrentLineNumber}: a DTD, which no IR has and no reader should follow")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, self.expat.CurrentLineNumber)
         if len(self.open) >= MAX_DEPTH:
-            raise ModelReadError(f"line {element.line}: elements nest deeper than {MAX_DEPTH}")
+            raise ModelReadError(f"line {self.expat.CurrentLineNumber}: elements nest deeper than {MAX_DEPTH}")
+        element = Element(tag, attributes, self.expat.CurrentLineNumber)
         if not self.open:
             self.root = element
         self.open.append(element)
+        if tag == "dim":
+            self.text.clear()
+            self.expat.CharacterDataHandler = self.characters
 
-    def end(self, _: str) -> None:
+    def end(self, tag: str) -> None:
         element = self.open.pop()
-        if self.open:
-            compact = self.compact.get(element.tag)
-            self.open[-1].children.append(element if compact is None else compact(element))
+        if not self.open:
+            return
+        parent = self.open[-1]
+        if tag == "dim":
+            self.expat.CharacterDataHandler = None
+            parent.dims.append("".join(self.text))
+            return
+        compact = self.compact.get((parent.tag, tag))
+        try:
+            parent.children.append(element if compact is None else compact(element))
+        except ModelReadError as error:
+            raise self.named(error) from error
 
     def characters(self, text: str) -> None:
-        element = self.open[-1]
-        if element.tag == "dim":
-            element.text += text
-            if len(element.text) > MAX_TEXT:
-                raise ModelReadError(
-                    f"line {element.line}: <dim> must be a number, found {element.text[:MAX_TEXT]!r}..."
-                )
+        """The text of a `<dim>`, which is the only one that is read."""
+        self.text.append(text)
+        found = "".join(self.text)
+        if len(found) > MAX_TEXT:
+            raise self.named(ModelReadError(f"<dim> must be a number, found {found[:MAX_TEXT]!r}..."))

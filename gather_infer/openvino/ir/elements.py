@@ -21,10 +21,10 @@ _ONNX: Final = {
     "i8": TensorProto.INT8, "i16": TensorProto.INT16, "i32": TensorProto.INT32, "i64": TensorProto.INT64,
     "u8": TensorProto.UINT8, "u16": TensorProto.UINT16, "u32": TensorProto.UINT32, "u64": TensorProto.UINT64,
     "boolean": TensorProto.BOOL, "string": TensorProto.STRING,
-    "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "f8e8m0": TensorProto.FLOAT8E8M0,
-    "u2": TensorProto.UINT2, "u4": TensorProto.UINT4, "i4": TensorProto.INT4, "f4e2m1": TensorProto.FLOAT4E2M1,
+    "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "u4": TensorProto.UINT4,
+    "i4": TensorProto.INT4,
 }  # fmt: skip
-"""The types that ONNX has. Where several elements are in a byte, both have the first one in the low bits."""
+"""The types that ONNX has at the opset that is written; u2, f4e2m1 and f8e8m0 came later. Where several elements are in a byte, both have the first one in the low bits."""
 
 _BITS: Final = {
     **dict.fromkeys(("f64", "i64", "u64"), 64),

@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
 from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.model.names import Names
@@ -39,13 +49,32 @@ class PortType:
     dims: tuple[int | None, ...] | None
 
 
+def type_of(port: PortType) -> TypeProto:
+    """What a port says, as a type of ONNX, as far as there is one."""
+    made = TypeProto()
+    tensor = made.tensor_type
+    tensor.elem_type = onnx_type(port.element) or TensorProto.UNDEFINED
+    for size in () if port.dims is None else port.dims:
+        dim = tensor.shape.dim.add()
+        if size is not None:
+            dim.dim_value = size
+    return made
+
+
 @dataclass(slots=True)
 class Book:
-    """What is written of a whole file."""
+    """What is written of a whole file.
+
+    names     the names of its values
+    symbols   the names of the dims of its inputs
+    numbers   constants of our own, by type, shape and bytes
+    pending   graphs that are to be written
+    """
 
     main: GraphProto
     constants: ConstantReader
     names: Names = field(default_factory=lambda: Names(ModelProto()))
+    symbols: Names = field(default_factory=lambda: Names(ModelProto()))
     ports: dict[str, PortType] = field(default_factory=dict)
     layers: Counter[tuple[str, str]] = field(default_factory=Counter)
     domains: dict[str, int] = field(default_factory=dict)

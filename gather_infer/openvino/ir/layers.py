@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.errors import ModelReadError
-from gather_infer.openvino.ir.document import Compact, Element
+from gather_infer.openvino.ir.document import Compact, Element, layer_label
 from gather_infer.openvino.ir.elements import DYNAMIC, element_of
 from gather_infer.openvino.ir.shapes import port_dim
 
 _OPSET = re.compile(r"opset([1-9][0-9]{0,3})")
 _UNNUMBERED: Final = frozenset(("extension", "experimental", "ie_internal_opset"))
 _COMMA = re.compile(r"(?<!\\),")
+_TYPED: Final = frozenset(("Parameter", "Const"))
 _CONTROL: Final = frozenset(
     ("body", "port_map", "back_edges", "then_body", "then_port_map", "else_body", "else_port_map")
 )
@@ -64,10 +66,19 @@ class Layer:
     @property
     def where(self) -> str:
         """What messages call it."""
-        return _where(self.name, self.id)
+        return layer_label(self.name, self.id)
 
     def fault(self, text: object) -> ModelReadError:
         return ModelReadError(f"{self.where}: {text}")
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Lets a ModelReadError from inside say that it is about this layer."""
+        try:
+            yield
+        except ModelReadError as error:
+            text = str(error)
+            raise error if text.startswith(self.where) else self.fault(text) from error
 
     def attribute(self, name: str) -> str:
         """Raises ModelReadError when `<data>` has no such attribute."""
@@ -98,26 +109,26 @@ def _layer(element: Element) -> Layer:
         if not kind:
             raise ModelReadError("the type is empty")
         version = element.attributes.get("version", "")
-        data = element.first("data")
+        held = element.first("data")
+        data = {} if held is None else held.attributes
+        outputs = _ports(element, "output")
+        if kind in _TYPED and "element_type" in data:  # what the port says is a copy of it
+            outputs = tuple(replace(port, element=element_of(data["element_type"])) for port in outputs)
         return Layer(
             layer_id,
             name,
             kind,
             version,
             _opset(version),
-            {} if data is None else data.attributes,
+            data,
             _ports(element, "input"),
-            _ports(element, "output"),
+            outputs,
             tuple(_rt_info(element)),
             split_names(element.attributes.get("output_names", "")),
             {child.tag: child for child in element.children if isinstance(child, Element) and child.tag in _CONTROL},
         )
     except ModelReadError as error:
-        raise ModelReadError(f"{_where(name, layer_id)}: {error}") from error
-
-
-def _where(name: str, layer_id: str) -> str:
-    return f"layer {name!r} (id {layer_id})"
+        raise ModelReadError(f"{layer_label(name, layer_id)}: {error}") from error
 
 
 def _opset(version: str) -> int | None:
@@ -143,24 +154,30 @@ def _port(element: Element) -> Port:
     return Port(
         element.require("id"),
         element_of(element.attributes.get("precision", DYNAMIC)),
-        tuple(port_dim(dim.text) for dim in element.all("dim")) or None,
+        tuple(map(port_dim, element.dims)) or None,
         split_names(element.attributes.get("names", "")),
         tuple(_rt_info(element)),
     )
 
 
-def _edge(element: Element) -> object:
-    if "from-port" not in element.attributes:  # those of <back_edges> are between layers
-        return element
+def _edge(element: Element) -> Edge:
     source, target = ((element.require(f"{end}-layer"), element.require(f"{end}-port")) for end in ("from", "to"))
     return Edge(source, target)
 
 
-COMPACT: Final[dict[str, Compact]] = {"layer": _layer, "port": _port, "edge": _edge}
+COMPACT: Final[dict[tuple[str, str], Compact]] = {
+    ("layers", "layer"): _layer,
+    ("input", "port"): _port,
+    ("output", "port"): _port,
+    ("edges", "edge"): _edge,
+}
+"""What is made of elements, by the tags of parent and element, while the file is read."""
 
 
 def split_names(text: str) -> tuple[str, ...]:
     r"""The names in `a\,b,c`, which are `a,b` and `c`; empty ones left out."""
+    if not text:
+        return ()
     found = (part.replace("\\,", ",") for part in _COMMA.split(text))
     return tuple(name for name in found if name)
 

@@ -17,9 +17,8 @@ from typing import Final
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from gather_infer.errors import ModelReadError
 from gather_infer.openvino.ir.branches import control_node, end_of
-from gather_infer.openvino.ir.elements import element_of, is_integer, onnx_type
+from gather_infer.openvino.ir.elements import is_integer, onnx_type
 from gather_infer.openvino.ir.graph import OWN_DOMAIN, Draft, declare
 from gather_infer.openvino.ir.layers import Layer
 from gather_infer.openvino.ir.portmap import Body, Entry, body_of
@@ -184,9 +183,12 @@ class _Repeated:
     def iteration(self, parameter: Layer, inner: Draft) -> str:
         """The number of the iteration as the Parameter wants it: i32 or i64, a scalar or a vector."""
         element, stem, value = _element(parameter), parameter.name, self.counter
+        if element not in ("i32", "i64"):
+            raise parameter.fault(f"the number of an iteration must be i32 or i64, is {element}")
         if element != "i64":
             value = inner.node("Cast", [value], stem, to=onnx_type(element))
-        shape = partial_shape(parameter.data.get("shape", ""))
+        with parameter.named():
+            shape = partial_shape(parameter.data.get("shape", ""))
         if shape:
             value = inner.node("Reshape", [value, inner.book.constant([1] * len(shape))], stem)
         return value
@@ -269,8 +271,5 @@ class _Repeated:
 
 def _element(parameter: Layer) -> str:
     """The element type that a Parameter declares."""
-    try:
-        return element_of(parameter.attribute("element_type"))
-    except ModelReadError as error:
-        text = str(error)
-        raise error if text.startswith(parameter.where) else parameter.fault(text) from error
+    parameter.attribute("element_type")
+    return parameter.only("output").element

@@ -13,6 +13,8 @@ from gather_infer.openvino.ir.network import Network, network_of
 
 _SIGNED = re.compile(r"-?[0-9]{1,18}")
 _NO_PORT = "-1"
+_OF_THE_LOOP = ("current_iteration", "execution_condition")
+"""Purposes of what a Loop itself gives to its body, and takes from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,6 @@ class Entry:
     end: int
     stride: int
     part: int
-    purpose: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +78,19 @@ def _entries(held: Element, network: Network, ports: tuple[Port, ...], tag: str,
         port = element.require("external_port_id")
         if port not in known and port != _NO_PORT:
             raise ModelReadError(f"line {element.line}: the layer has no {tag} port {port}")
-        axis = element.attributes.get("axis")
+        axis, purpose = element.attributes.get("axis"), element.attributes.get("purpose", "")
         stride = _integer(element, "stride", 1)
         part = _integer(element, "part_size", 1)
         if axis is not None and (stride == 0 or part < 1):
             raise ModelReadError(f"line {element.line}: stride {stride} with part_size {part}")
         yield Entry(
-            None if port == _NO_PORT else port,
+            None if port == _NO_PORT or purpose in _OF_THE_LOOP else port,
             _inner(element, network, element.require("internal_layer_id"), kind),
             None if axis is None else _integer(element, "axis", 0),
             _integer(element, "start", 0),
             _integer(element, "end", -1),
             stride,
             part,
-            element.attributes.get("purpose", ""),
         )
 
 

@@ -1,26 +1,177 @@
-"""Elementwise operators of one and two inputs.
+"""Elementwise operators of two and three inputs.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import carried
+from gather_infer.openvino.lowerings.carried import CHOSEN, EXTREMES, HALF, SIGNED, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
 
-_BINARY: Final = {
-    "Add": "Add", "Subtract": "Sub", "Multiply": "Mul",
+_ARITHMETIC: Final[Mapping[str, tuple[str, Carriers]]] = {
+    "Add": ("Add", HALF), "Subtract": ("Sub", HALF), "Multiply": ("Mul", HALF),
+    "Maximum": ("Max", EXTREMES), "Minimum": ("Min", EXTREMES), "Power": ("Pow", SIGNED),
 }  # fmt: skip
+_COMPARISONS: Final = {
+    "Equal": "Equal", "Less": "Less", "LessEqual": "LessOrEqual", "Greater": "Greater",
+    "GreaterEqual": "GreaterOrEqual",
+}  # fmt: skip
+_LOGICAL: Final = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor", "Xor": "Xor"}
+_BITWISE: Final = {"BitwiseAnd": "And", "BitwiseOr": "Or", "BitwiseXor": "Xor"}
+_COMPARED: Final[Carriers] = {DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32}
 
 
-@lowers(*_BINARY, alike=True)
-def binary(op: Layer, g: Fragment) -> str:
-    """arithmetic/add-1, subtract-1, multiply-1."""
-    return carried(g, op.dtype(0), lambda a, b: g.node(_BINARY[op.type], (a, b))[0], op.x(0), op.x(1))
+def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
+    """An input as the rules of ONNX broadcast it onto another one.
+
+    `auto_broadcast="pdpd"` puts the first dim of the input at an axis of the other one, -1 for where the last ones
+    meet; dims of 1 at its end may reach beyond the last axis. `none` and `numpy` need nothing.
+    """
+    x = op.x(index)
+    if op.text("auto_broadcast", "numpy", among=("numpy", "none", "explicit", "pdpd")) != "pdpd":
+        return x
+    target, rank = op.rank(onto), op.rank(index)
+    axis = op.integer("auto_broadcast_axis", op.integer("axis", -1))
+    behind = 0 if axis == -1 else target - axis - rank
+    if behind < 0:
+        return g.squeeze(x, *range(rank + behind, rank))
+    return g.unsqueeze(x, *range(rank, rank + behind))
+
+
+@lowers(*_ARITHMETIC, alike=True)
+def arithmetic(op: Layer, g: Fragment) -> str:
+    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1."""
+    kind, carriers = _ARITHMETIC[op.type]
+    return carried(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
+
+
+@lowers("SquaredDifference", alike=True)
+def squared_difference(op: Layer, g: Fragment) -> str:
+    """arithmetic/squared-difference-1."""
+
+    def square(a: str, b: str) -> str:
+        difference = g.Sub(a, b)
+        return g.Mul(difference, difference)
+
+    return carried(g, op.dtype(0), square, op.x(0), aligned(op, g, 0, 1), by=HALF)
+
+
+@lowers("Divide", alike=True)
+def divide(op: Layer, g: Fragment) -> str:
+    """arithmetic/divide-1: quotients of integers are rounded down with `m_pythondiv`, else towards 0 as in ONNX."""
+    dtype = op.dtype(0)
+    unsigned = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
+
+    def floor(a: str, b: str) -> str:
+        return g.Div(g.Sub(a, g.Mod(a, b)), b)
+
+    truncates = dtype.is_float or dtype in unsigned or not op.flag("m_pythondiv", True)
+    return carried(g, dtype, g.Div if truncates else floor, op.x(0), aligned(op, g, 0, 1), by=HALF)
+
+
+@lowers("FloorMod", alike=True)
+def floor_mod(op: Layer, g: Fragment) -> str:
+    """arithmetic/floormod-1: the remainder with the sign of the divisor, which ONNX has for integers alone."""
+
+    def remainder(a: str, b: str) -> str:
+        return g.Sub(a, g.Mul(g.Floor(g.Div(a, b)), b))
+
+    dtype = op.dtype(0)
+    return carried(g, dtype, remainder if dtype.is_float else g.Mod, op.x(0), aligned(op, g, 0, 1), by=HALF)
+
+
+@lowers("Mod", alike=True)
+def mod(op: Layer, g: Fragment) -> str:
+    """arithmetic/mod-1: the remainder with the sign of the dividend."""
+    return carried(g, op.dtype(0), lambda a, b: g.Mod(a, b, fmod=1), op.x(0), aligned(op, g, 0, 1), by=HALF)
+
+
+@lowers(*_COMPARISONS, alike=True)
+def comparison(op: Layer, g: Fragment) -> str:
+    """comparison/{equal,less,less-equal,greater,greater-equal}-1."""
+    return _compared(op, g, _COMPARISONS[op.type])
+
+
+@lowers("NotEqual", alike=True)
+def not_equal(op: Layer, g: Fragment) -> str:
+    """comparison/not-equal-1."""
+    return g.Not(_compared(op, g, "Equal"))
+
+
+def _compared(op: Layer, g: Fragment, kind: str) -> str:
+    dtype = op.dtype(0)
+    wide = HALF.get(dtype, dtype) if kind == "Equal" else _COMPARED.get(dtype, dtype)
+    return g.node(kind, [g.cast(x, dtype, wide) for x in (op.x(0), aligned(op, g, 0, 1))])[0]
+
+
+@lowers(*_LOGICAL, alike=True)
+def logical(op: Layer, g: Fragment) -> str:
+    """logical/{logical-and,logical-or,logical-xor}-1."""
+    return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
+
+
+@lowers("LogicalNot", alike=True)
+def logical_not(op: Layer, g: Fragment) -> str:
+    """logical/logical-not-1."""
+    return g.Not(_truth(op, g, op.x(0), 0))
+
+
+def _truth(op: Layer, g: Fragment, x: str, index: int) -> str:
+    return g.cast(x, op.dtype(index), DType.BOOL)
+
+
+@lowers(*_BITWISE, since=13, alike=True)
+def bitwise(op: Layer, g: Fragment) -> str:
+    """bitwise/{bitwise-and,bitwise-or,bitwise-xor}-13; of booleans they are logical."""
+    kind = _BITWISE[op.type]
+    kind = kind if op.dtype(0) is DType.BOOL else f"Bitwise{kind}"
+    return g.node(kind, (op.x(0), aligned(op, g, 0, 1)))[0]
+
+
+@lowers("BitwiseNot", since=13, alike=True)
+def bitwise_not(op: Layer, g: Fragment) -> str:
+    """bitwise/bitwise-not-13."""
+    return g.Not(op.x(0)) if op.dtype(0) is DType.BOOL else g.BitwiseNot(op.x(0))
+
+
+@lowers("BitwiseLeftShift", "BitwiseRightShift", since=15, alike=True)
+def shift(op: Layer, g: Fragment) -> str:
+    """bitwise/{bitwise-left-shift,bitwise-right-shift}-15.
+
+    ONNX shifts unsigned integers alone. To the left the bits of signed ones are those of unsigned ones; to the right
+    shifts the complement of what is negative, which is not.
+    """
+    dtype, a, b = op.dtype(0), op.x(0), aligned(op, g, 0, 1)
+    signed = dtype in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+    wide = DType.UINT64 if dtype is DType.INT64 else DType.UINT32 if signed or dtype is DType.UINT16 else dtype
+    amount = g.cast(b, dtype, wide)
+    if op.type == "BitwiseLeftShift":
+        return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="LEFT"), wide, dtype)
+    if not signed:
+        return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="RIGHT"), wide, dtype)
+    sign = _minus_where_negative(g, a, dtype)
+    kept = g.cast(g.BitwiseXor(a, sign), dtype, wide)
+    return g.BitwiseXor(g.cast(g.BitShift(kept, amount, direction="RIGHT"), wide, dtype), sign)
+
+
+def _minus_where_negative(g: Fragment, x: str, dtype: DType) -> str:
+    """-1 for each negative element, 0 for the others."""
+    return g.Neg(g.Cast(g.Less(x, g.scalar(0, dtype)), to=int(dtype)))
+
+
+@lowers("Select")
+def select(op: Layer, g: Fragment) -> str:
+    """condition/select-1; `pdpd` broadcasts the condition and the last input onto the second one."""
+    condition = aligned(op, g, 1, 0)
+    return carried(
+        g, op.dtype(1), lambda a, b: g.Where(condition, a, b), op.x(1), aligned(op, g, 1, 2), by=CHOSEN
+    )  # fmt: skip

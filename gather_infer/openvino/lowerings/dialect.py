@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, helper
 
 from gather_infer.dialect import Body, Builder, LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings import (
-    arithmetic,
-    colours,
-    ctc,
-    detection_output,
-    embedding,
-    multiclass_nms,
-    non_max_suppression,
-    priors,
-    proposals,
-    roi,
-    unsupported,
-    yolo,
-)
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
@@ -31,22 +18,43 @@ from gather_infer.rules import OpCall
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
 
+MODULES: Final = (
+    "activation",
+    "arithmetic",
+    "blocks",
+    "colours",
+    "constants",
+    "convolution",
+    "ctc",
+    "detection_output",
+    "embedding",
+    "fourier",
+    "gather",
+    "interpolation",
+    "joining",
+    "linear",
+    "multiclass_nms",
+    "non_max_suppression",
+    "normalization",
+    "pooling",
+    "priors",
+    "proposals",
+    "quantization",
+    "recurrence",
+    "reduction",
+    "roi",
+    "scatter",
+    "selection",
+    "shapes",
+    "slicing",
+    "unary",
+    "unsupported",
+    "yolo",
+)
+"""A family of operators each."""
+
 LOWERINGS: Final = Lowerings.joined(
-    module.lowerings
-    for module in (
-        arithmetic,
-        colours,
-        ctc,
-        detection_output,
-        embedding,
-        multiclass_nms,
-        non_max_suppression,
-        priors,
-        proposals,
-        roi,
-        unsupported,
-        yolo,
-    )
+    import_module(f"gather_infer.openvino.lowerings.{name}").lowerings for name in MODULES
 )
 
 

@@ -19,6 +19,12 @@ NUMPY: Final[dict[DType, str]] = {
 }  # fmt: skip
 """The element types that numpy has itself."""
 
+FLOAT8: Final = frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2))
+"""The 8-bit floats that ONNX and OpenVINO both have from opset 19 of ai.onnx on."""
+
+FAR: Final = 2**62
+"""As the end of a Slice: the rest of the axis."""
+
 
 class Fragment:
     """`g.Gather(x, i, axis=1)` adds a node and gives the name of its output; `g.i64(1, -1)` gives that of a constant.
@@ -111,6 +117,12 @@ class Fragment:
         """A vector of int64."""
         return self.const(np.array(elements, np.int64))
 
+    def zero(self, dtype: DType) -> str:
+        """A scalar 0 of any element type, an empty string of strings."""
+        if dtype is DType.STRING:
+            return self.tensor(helper.make_tensor("", TensorProto.STRING, [], [b""]))
+        return self.scalar(0, dtype)
+
     def scalar(self, value: float | bool, dtype: DType) -> str:
         """A scalar of an element type."""
         if dtype in NUMPY:
@@ -120,24 +132,33 @@ class Fragment:
     # idioms
 
     def cast(self, x: str, old: DType, new: DType) -> str:
-        """`x` in another element type."""
-        return x if old == new else self.Cast(x, to=int(new))
+        """`x` in another element type; one past the end of an 8-bit float is no number, as OpenVINO has it."""
+        return x if old == new else self.Cast(x, to=int(new), saturate=0 if new in FLOAT8 else None)
 
     def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
         """Dims [start, end) of a tensor, a vector of int64."""
-        return self.Shape(x, start=start or None, end=end)
+        if self.opset >= 15:
+            return self.Shape(x, start=start or None, end=end)
+        shape = self.Shape(x)
+        if start == 0 and end is None:
+            return shape
+        return self.Slice(shape, self.i64(start), self.i64(FAR if end is None else end))
 
     def dim(self, x: str, axis: int) -> str:
         """One dim of a tensor, a vector of one int64."""
-        return self.Shape(x, start=axis or None, end=axis + 1 if axis != -1 else None)
+        return self.dims(x, axis, axis + 1 if axis != -1 else None)
 
     def concat(self, *parts: str, axis: int = 0) -> str:
         return parts[0] if len(parts) == 1 else self.Concat(*parts, axis=axis)
 
     def unsqueeze(self, x: str, *axes: int) -> str:
+        if self.opset < 13 and axes:
+            return self.Unsqueeze(x, axes=list(axes))
         return self.Unsqueeze(x, self.i64(*axes)) if axes else x
 
     def squeeze(self, x: str, *axes: int) -> str:
+        if self.opset < 13 and axes:
+            return self.Squeeze(x, axes=list(axes))
         return self.Squeeze(x, self.i64(*axes)) if axes else x
 
     def transpose(self, x: str, permutation: Sequence[int]) -> str:

@@ -10,17 +10,12 @@ import numpy.typing as npt
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.openvino.elements import ELEMENT_TYPES
 from gather_infer.rules import OpCall
+from gather_infer.symbolic import known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
-_NAMES: Final = {
-    "f32": DType.FLOAT32, "f16": DType.FLOAT16, "f64": DType.FLOAT64, "bf16": DType.BFLOAT16, "boolean": DType.BOOL,
-    "i8": DType.INT8, "i16": DType.INT16, "i32": DType.INT32, "i64": DType.INT64, "u8": DType.UINT8,
-    "u16": DType.UINT16, "u32": DType.UINT32, "u64": DType.UINT64, "string": DType.STRING, "u4": DType.UINT4,
-    "i4": DType.INT4, "u2": DType.UINT2, "f8e4m3": DType.FLOAT8E4M3FN, "f8e5m2": DType.FLOAT8E5M2,
-    "f4e2m1": DType.FLOAT4E2M1, "f8e8m0": DType.FLOAT8E8M0,
-}  # fmt: skip
-_TEXTS: Final = {dtype: name for name, dtype in _NAMES.items()}
+_TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
 MAX_READ: Final = 1 << 20
 """Elements of a constant that a lowering may read."""
@@ -28,7 +23,7 @@ MAX_READ: Final = 1 << 20
 
 def dtype_of(text: str) -> DType | None:
     """The element type that OpenVINO writes so; None for one that ONNX does not have."""
-    return _NAMES.get(text.lower())
+    return ELEMENT_TYPES.get(text.lower())
 
 
 class Layer:
@@ -109,6 +104,10 @@ class Layer:
         shape = self.shape(index)
         known = tuple(dim for dim in shape if isinstance(dim, int))
         return known if len(known) == len(shape) else None
+
+    def is_positive(self, index: int, axis: int) -> bool:
+        """Whether a dim of an input is known to be 1 at least. Raises LoweringRefused when the rank is not known."""
+        return known_le(1, self.shape(index)[axis], self.call.scope) is True
 
     # elements
 

@@ -1,0 +1,188 @@
+"""Blocks of elements moved between axes: space, depth and batch, channels, patches of images.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.carried import EXTREMES, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import counted, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_HIGHEST = 2**63 - 1
+
+
+def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -> str:
+    """A dim of the first input, multiplied or divided, as a vector of one."""
+    known = op.size(0, axis)
+    if known is not None:
+        if known % over:
+            raise SpecViolation(f"dim {known} of axis {axis} is no multiple of {over}", "GI301")
+        return g.i64(known * times // over)
+    dim = g.dim(op.x(0), axis)
+    dim = dim if over == 1 else g.Div(dim, g.i64(over))
+    return dim if times == 1 else g.Mul(dim, g.i64(times))
+
+
+@lowers("DepthToSpace")
+def depth_to_space(op: Layer, g: Fragment) -> str:
+    """depth-to-space-1: [n, c * b^k, s1, ..., sk] becomes [n, c, s1 * b, ..., sk * b]; in ONNX k is 2."""
+    block, k = op.integer("block_size", 1), op.rank(0) - 2
+    first = op.text("mode", among=("blocks_first", "depth_first")) == "blocks_first"
+    batch, space = sizes(op, g, 0), [sizes(op, g, 2 + i) for i in range(k)]
+    depth, blocks = sizes(op, g, 1, over=block**k), [g.i64(block)] * k
+    cut = g.concat(batch, *((*blocks, depth) if first else (depth, *blocks)), *space)
+    channel, inner = (k + 1, 1) if first else (1, 2)
+    order = [0, channel, *(axis for i in range(k) for axis in (k + 2 + i, inner + i))]
+    result = g.concat(batch, depth, *(sizes(op, g, 2 + i, times=block) for i in range(k)))
+    return g.Reshape(g.transpose(g.Reshape(op.x(0), cut, allowzero=1), order), result, allowzero=1)
+
+
+@lowers("SpaceToDepth")
+def space_to_depth(op: Layer, g: Fragment) -> str:
+    """space-to-depth-1: [n, c, s1 * b, ..., sk * b] becomes [n, c * b^k, s1, ..., sk]."""
+    block, k = op.integer("block_size", 1), op.rank(0) - 2
+    first = op.text("mode", among=("blocks_first", "depth_first")) == "blocks_first"
+    batch, depth = sizes(op, g, 0), sizes(op, g, 1)
+    space = [sizes(op, g, 2 + i, over=block) for i in range(k)]
+    cut = g.concat(batch, depth, *(part for size in space for part in (size, g.i64(block))))
+    inner, outer = [3 + 2 * i for i in range(k)], [2 + 2 * i for i in range(k)]
+    order = [0, *inner, 1, *outer] if first else [0, 1, *inner, *outer]
+    result = g.concat(batch, sizes(op, g, 1, times=block**k), *space)
+    return g.Reshape(g.transpose(g.Reshape(op.x(0), cut, allowzero=1), order), result, allowzero=1)
+
+
+@lowers("BatchToSpace", since=2)
+def batch_to_space(op: Layer, g: Fragment) -> str:
+    """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], cropped."""
+    blocks, begins, ends = op.known_ints(1)[1:], op.known_ints(2), op.known_ints(3)
+    k = len(blocks)
+    batch = sizes(op, g, 0, over=prod(blocks))
+    rest = [sizes(op, g, 1 + i) for i in range(k)]
+    cut = g.Reshape(op.x(0), g.concat(*(g.i64(block) for block in blocks), batch, *rest), allowzero=1)
+    moved = g.transpose(cut, [k, *(axis for i in range(k) for axis in (k + 1 + i, i))])
+    space = [sizes(op, g, 1 + i, times=block) for i, block in enumerate(blocks)]
+    return _cropped(g, g.Reshape(moved, g.concat(batch, *space), allowzero=1), begins, ends)
+
+
+def _cropped(g: Fragment, x: str, begins: Sequence[int], ends: Sequence[int]) -> str:
+    axes = [axis for axis, crop in enumerate(zip(begins, ends, strict=True)) if any(crop)]
+    if not axes:
+        return x
+    last = [-ends[axis] if ends[axis] else _HIGHEST for axis in axes]
+    return g.Slice(x, g.i64(*(begins[axis] for axis in axes)), g.i64(*last), g.i64(*axes))
+
+
+@lowers("SpaceToBatch", since=2)
+def space_to_batch(op: Layer, g: Fragment) -> str:
+    """space-to-batch-2: [n, s1 * b1, ..., sk * bk], padded with zeros, becomes [n * b1 * ... * bk, s1, ..., sk]."""
+    blocks, begins, ends = op.known_ints(1)[1:], op.known_ints(2), op.known_ints(3)
+    k, x = len(blocks), op.x(0)
+    if any(begins) or any(ends):
+        x = carried(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends)), x, by=EXTREMES)
+    space = [_padded(op, g, 1 + i, begins, ends, block) for i, block in enumerate(blocks)]
+    parts = [part for size, block in zip(space, blocks, strict=True) for part in (size, g.i64(block))]
+    cut = g.Reshape(x, g.concat(sizes(op, g, 0), *parts), allowzero=1)
+    moved = g.transpose(cut, [*(2 + 2 * i for i in range(k)), 0, *(1 + 2 * i for i in range(k))])
+    return g.Reshape(moved, g.concat(sizes(op, g, 0, times=prod(blocks)), *space), allowzero=1)
+
+
+def _padded(op: Layer, g: Fragment, axis: int, begins: Sequence[int], ends: Sequence[int], block: int) -> str:
+    """How many blocks a padded dim has, as a vector of one."""
+    size, more = op.size(0, axis), begins[axis] + ends[axis]
+    if size is not None:
+        return g.i64((size + more) // block)
+    dim = g.dim(op.x(0), axis)
+    dim = g.Add(dim, g.i64(more)) if more else dim
+    return dim if block == 1 else g.Div(dim, g.i64(block))
+
+
+@lowers("ShuffleChannels")
+def shuffle_channels(op: Layer, g: Fragment) -> str:
+    """shuffle-channels-1: an axis of groups * c channels, taken for [groups, c], is transposed."""
+    rank, group = op.rank(0), op.integer("group", 1)
+    axis = op.axis(op.integer("axis", 1), rank)
+    dims = [sizes(op, g, i) for i in range(rank)]
+    cut = g.concat(*dims[:axis], g.i64(group), sizes(op, g, axis, over=group), *dims[axis + 1 :])
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, rank + 1)]
+    return g.Reshape(g.transpose(g.Reshape(op.x(0), cut, allowzero=1), order), g.Shape(op.x(0)), allowzero=1)
+
+
+@lowers("ExtractImagePatches", since=3)
+def extract_image_patches(op: Layer, g: Fragment) -> str:
+    """extract-image-patches-3.
+
+    data    [n, c, h, w]
+    output  [n, kh * kw * c, rows, columns], the patch that begins at each place
+    """
+    x = op.x(0)
+    kernel, strides, rates = op.integers("sizes"), op.integers("strides"), op.integers("rates")
+    auto_pad = op.text("auto_pad", among=("valid", "same_upper", "same_lower"))
+    windows = [_Window(op, g, 2 + i, *of, auto_pad) for i, of in enumerate(zip(kernel, strides, rates, strict=True))]
+    pads = [g.i64(0, 0), *(window.before for window in windows), g.i64(0, 0), *(window.after for window in windows)]
+    if auto_pad != "valid":
+        x = carried(g, op.dtype(0), lambda a: g.Pad(a, g.concat(*pads)), x, by=EXTREMES)
+    rows, columns = (window.places for window in windows)
+    picked = g.Gather(g.Gather(x, columns, axis=3), rows, axis=2)  # [n, c, kh, rows, kw, columns]
+    moved = g.transpose(picked, [0, 2, 4, 1, 3, 5])
+    depth = sizes(op, g, 1, times=prod(kernel))
+    return g.Reshape(moved, g.concat(sizes(op, g, 0), depth, *(window.count for window in windows)), allowzero=1)
+
+
+class _Window:
+    """How a window of `size` elements goes along an axis, all vectors of one.
+
+    count          of places
+    before, after  zeros that are added
+    places         [size, count], where each element is, in the padded axis
+    """
+
+    def __init__(
+        self, op: Layer, g: Fragment, axis: int, size: int, stride: int, rate: int, auto_pad: str
+    ) -> None:  # fmt: skip
+        dim, reach = g.dim(op.x(0), axis), (size - 1) * rate + 1
+        self.before = self.after = g.i64(0)
+        if auto_pad == "valid":
+            fits = g.Max(g.Sub(dim, g.i64(reach - stride)), g.i64(0))
+            self.count = g.Div(fits, g.i64(stride))
+        else:
+            self.count = g.Div(g.Add(dim, g.i64(stride - 1)), g.i64(stride))
+            covered = g.Mul(g.Sub(self.count, g.i64(1)), g.i64(stride))
+            total = g.Max(g.Sub(g.Add(covered, g.i64(reach)), dim), g.i64(0))
+            small = g.Div(total, g.i64(2))
+            large = g.Sub(total, small)
+            self.before, self.after = (small, large) if auto_pad == "same_upper" else (large, small)
+        starts = g.Mul(counted(g, self.count), g.i64(stride))
+        self.places = g.Add(g.const([[i * rate] for i in range(size)], "<i8"), starts)
+
+
+@lowers("Col2Im", since=15)
+def col2im(op: Layer, g: Fragment) -> str:
+    """col2im-15: patches added up where they overlap.
+
+    data         [n, c * kernel, places] or [c * kernel, places]
+    output_size  [h, w]
+    kernel_size  [kh, kw]
+    """
+    ones = [1, 1]
+    pads = op.integers("pads_begin", (0, 0)) + op.integers("pads_end", (0, 0))
+    attributes = {"strides": op.integers("strides", ones), "dilations": op.integers("dilations", ones), "pads": pads}
+    unbatched = op.rank(0) == 2
+
+    def image(x: str) -> str:
+        batched = g.unsqueeze(x, 0) if unbatched else x
+        made = g.Col2Im(batched, vector(op, g, 1), vector(op, g, 2), **attributes)
+        return g.squeeze(made, 0) if unbatched else made
+
+    dtype = op.dtype(0)
+    return carried(g, dtype, image, op.x(0), by={dtype: DType.FLOAT32})

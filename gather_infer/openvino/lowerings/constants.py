@@ -1,0 +1,144 @@
+"""Constants of element types that ONNX lacks, and Convert from and to every type.
+
+Codes of u1, u2, u3, u6, nf4, f4e2m1 and f8e8m0 are held in uint8, one a byte: `Layer.element` tells what they mean.
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/type/
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.ops.openvino.elements import ELEMENT_TYPES, FOREIGN
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+Bytes = npt.NDArray[np.uint8]
+
+NF4: Final = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+"""The 16 numbers of nf4, from the paper that defines it: https://arxiv.org/abs/2305.14314, appendix E."""
+
+F4E2M1: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
+"""https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf, 5.3.3; sign, exponent, bit."""
+
+_WRAPPED: Final = frozenset(
+    (DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64)
+)
+_E5M2_END: Final = 61440.0
+"""The least number that rounds to infinity in f8e5m2."""
+
+
+@lowers("Const")
+def const(op: Layer, g: Fragment) -> str:
+    """A constant whose packed bytes are input 0: its elements, one a byte."""
+    element, shape = op.text("element_type", among=tuple(FOREIGN)), op.integers("shape", [])
+    packed = op.call.constant(0)
+    if packed is None:
+        raise LoweringRefused("the bytes of the constant are not known")
+    count = int(np.prod(shape, dtype=np.int64))
+    elements = unpacked(element, np.ascontiguousarray(packed, np.uint8).reshape(-1))
+    if elements.size < count:
+        raise SpecViolation(f"{count} elements of {element} do not fit into {packed.size} bytes", "GI204")
+    return g.const(elements[:count].reshape(shape))
+
+
+def unpacked(element: str, packed: Bytes) -> Bytes:
+    """The codes in packed bytes, those of a last byte that is not full too.
+
+    u1           the first one in the highest bit
+    u2, nf4, f4e2m1   the first one in the lowest bits
+    u3, u6       blocks of three bytes: low parts (2 and 4 bits) in two, high parts in the third, first ones highest
+    """
+    match element:
+        case "u1":
+            return np.unpackbits(packed)
+        case "u2":
+            return _parts(packed, (0, 2, 4, 6), 3)
+        case "nf4" | "f4e2m1":
+            return _parts(packed, (0, 4), 15)
+        case "u3" | "u6":
+            low, high = (2, 1) if element == "u3" else (4, 2)
+            blocks = packed[: packed.size // 3 * 3].reshape(-1, 3)
+            lower = _parts(blocks[:, :2].reshape(-1), range(8 - low, -1, -low), 2**low - 1)
+            upper = _parts(np.ascontiguousarray(blocks[:, 2]), range(8 - high, -1, -high), 2**high - 1)
+            return np.asarray(lower | upper << np.uint8(low), np.uint8)
+        case _:
+            return packed
+
+
+def _parts(packed: Bytes, shifts: Any, mask: int) -> Bytes:
+    return np.stack([packed >> np.uint8(shift) & np.uint8(mask) for shift in shifts], -1).reshape(-1)
+
+
+@lowers("Convert", alike=True)
+def convert(op: Layer, g: Fragment) -> str:
+    """type/convert-1: to `destination_type`."""
+    return converted(op, g, op.text("destination_type").lower())
+
+
+@lowers("ConvertLike", alike=True)
+def convert_like(op: Layer, g: Fragment) -> str:
+    """type/convert-like-1: to the element type of input 1."""
+    return converted(op, g, op.element(1))
+
+
+def converted(op: Layer, g: Fragment, target: str) -> str:
+    """Input 0 in another element type: floats towards zero, integers modulo 2^n, to the nearest 8-bit float.
+
+    Raises LoweringRefused for what has no code in the other type.
+    """
+    source, name, dtype = op.element(0), op.x(0), op.dtype(0)
+    if source == target:
+        return name
+    if source in FOREIGN:
+        name, dtype = decoded(g, source, name)
+    new = ELEMENT_TYPES.get(target)
+    if DType.STRING in (dtype, new):
+        raise LoweringRefused(f"there is no Convert of {source} to {target}")
+    if new is not None:
+        return cast(g, name, dtype, new)
+    if target not in ("u1", "u2", "u3", "u6"):
+        raise LoweringRefused(f"a Convert to {target} while the model runs")
+    return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** FOREIGN[target] - 1)))
+
+
+def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
+    """What codes of a type that ONNX lacks stand for, and the type that holds it: integers are their own codes."""
+    match element:
+        case "nf4":
+            table = np.array(NF4, np.float32)
+        case "f4e2m1":
+            table = np.array(F4E2M1, np.float32)
+        case "f8e8m0":  # a power of two each, the last one is no number
+            table = np.append(np.ldexp(np.float32(1), np.arange(-127, 128)), np.nan).astype(np.float32)
+        case _:
+            return codes, DType.UINT8
+    return g.Gather(g.const(table), g.cast(codes, DType.UINT8, DType.INT32), axis=0), DType.FLOAT32
+
+
+def cast(g: Fragment, x: str, old: DType, new: DType) -> str:
+    """A Cast that gives what OpenVINO gives, where onnxruntime's gives something else.
+
+    A float out of range of the integer wraps, by way of int64; past the largest f8e5m2 it is infinite.
+    """
+    if old.is_float and new in _WRAPPED:
+        return g.cast(g.cast(x, old, DType.INT64), DType.INT64, new)
+    if new is not DType.FLOAT8E5M2 or old in (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2):
+        return g.cast(x, old, new)
+    x = g.cast(x, old, DType.FLOAT32)
+    far = g.Mul(x, g.scalar(np.inf, DType.FLOAT32))
+    held = g.Where(g.Less(g.Abs(x), g.scalar(_E5M2_END, DType.FLOAT32)), x, far)
+    return g.cast(held, DType.FLOAT32, new)

@@ -1,0 +1,178 @@
+"""Convolution and its transposed forms, with and without groups.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.carried import SINGLE, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, windows
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_WEIGHTS: Final = 1
+_OUTPUT_SHAPE: Final = 2
+
+
+@lowers("Convolution", alike=True)
+def convolution(op: Layer, g: Fragment) -> str:
+    """convolution-1
+
+    data      [N, C, D1, ..., Dk]
+    filters   [O, C, K1, ..., Kk]
+    """
+    slide = windows(op, op.rank(_WEIGHTS) - 2)
+    return _convolve(op, g, op.x(_WEIGHTS), 1, slide)
+
+
+@lowers("GroupConvolution", alike=True)
+def group_convolution(op: Layer, g: Fragment) -> str:
+    """group-convolution-1
+
+    data      [N, G*C, D1, ..., Dk]
+    filters   [G, O, C, K1, ..., Kk], which ONNX has as [G*O, C, K1, ..., Kk]
+    """
+    slide = windows(op, op.rank(_WEIGHTS) - 3)
+    return _convolve(op, g, _without_groups(op, g), _groups(op), slide)
+
+
+def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows) -> str:
+    data = op.x(0)
+    if not slide.is_explicit and any(d > 1 for d in slide.dilations):  # onnxruntime has no auto_pad with dilations
+        kernel = _kernel(op, len(slide.strides))
+        found = slide.explicit(op.shape(0)[2:], kernel)
+        if found is None:
+            around = slide.padded(g, data, kernel)
+            data, found = around.data, around.slide
+        slide = found
+
+    def conv(x: str, w: str) -> str:
+        return g.Conv(
+            x, w, group=groups, strides=slide.strides, dilations=slide.dilations,
+            pads=slide.pads, auto_pad=slide.onnx_auto_pad,
+        )  # fmt: skip
+
+    return carried(g, op.dtype(0), conv, data, weights, by=SINGLE)
+
+
+def _kernel(op: Layer, rank: int) -> list[int]:
+    """The spatial dims of the filters. Raises LoweringRefused when one is not known."""
+    kernel = [size for size in op.shape(_WEIGHTS)[-rank:] if isinstance(size, int)]
+    if len(kernel) < rank:
+        raise LoweringRefused("the spatial dims of the filters are not known")
+    return kernel
+
+
+def _groups(op: Layer) -> int:
+    """How many groups there are: ONNX has it as an attribute. Raises LoweringRefused when it is not known."""
+    groups = op.size(_WEIGHTS, 0)
+    if groups is None:
+        raise LoweringRefused("the number of groups, dim 0 of the filters, is not known")
+    return groups
+
+
+def _without_groups(op: Layer, g: Fragment) -> str:
+    """The filters with their first two axes as one."""
+    weights = op.x(_WEIGHTS)
+    sizes = op.sizes(_WEIGHTS)
+    if sizes is not None:
+        return g.Reshape(weights, g.i64(sizes[0] * sizes[1], *sizes[2:]), allowzero=1)
+    merged = g.Mul(g.dim(weights, 0), g.dim(weights, 1))
+    return g.Reshape(weights, g.concat(merged, g.dims(weights, 2)), allowzero=1)
+
+
+@lowers("ConvolutionBackpropData", alike=True)
+def convolution_backprop(op: Layer, g: Fragment) -> str:
+    """convolution-backprop-data-1
+
+    data           [N, C, D1, ..., Dk]
+    filters        [C, O, K1, ..., Kk]
+    output_shape   [k], of the spatial axes, optional: pads follow from it but the begin of explicit ones
+    """
+    slide = windows(op, op.rank(_WEIGHTS) - 2)
+    return _transposed(op, g, op.x(_WEIGHTS), 1, slide)
+
+
+@lowers("GroupConvolutionBackpropData", alike=True)
+def group_convolution_backprop(op: Layer, g: Fragment) -> str:
+    """group-convolution-backprop-data-1
+
+    data           [N, G*C, D1, ..., Dk]
+    filters        [G, C, O, K1, ..., Kk], which ONNX has as [G*C, O, K1, ..., Kk]
+    output_shape   [k], optional
+    """
+    slide = windows(op, op.rank(_WEIGHTS) - 3)
+    return _transposed(op, g, _without_groups(op, g), _groups(op), slide)
+
+
+def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows) -> str:
+    """Without output_shape same_upper and same_lower mean no pads."""
+    extra = of_length(op, "output_padding", len(slide.strides), 0)
+    begin, end, crop = slide.begin, slide.end, False
+    if op.has(_OUTPUT_SHAPE):
+        found = _static_pads(op, slide, extra)
+        crop = found is None
+        begin, end, extra = found or ((0,) * len(extra), (0,) * len(extra), (0,) * len(extra))
+
+    def conv(x: str, w: str) -> str:
+        return g.ConvTranspose(
+            x, w, group=groups, strides=slide.strides, dilations=slide.dilations,
+            pads=[*begin, *end], output_padding=list(extra) if any(extra) else None,
+        )  # fmt: skip
+
+    made = carried(g, op.dtype(0), conv, op.x(0), weights, by=SINGLE)
+    return _cropped(op, g, made, slide) if crop else made
+
+
+def _static_pads(
+    op: Layer, slide: Windows, extra: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """Pads and output padding that give the output_shape; None when a dim that they follow from is not known, or
+    when ONNX's attributes cannot say them.
+    """
+    wanted, rank = op.ints(_OUTPUT_SHAPE), len(slide.strides)
+    spatial, kernel = op.shape(0)[2:], op.shape(_WEIGHTS)[-rank:]
+    if wanted is None:
+        return None
+    begin, end, rest = list(slide.begin), [0] * rank, [0] * rank
+    for i in range(rank):
+        size, width = spatial[i], kernel[i]
+        if not isinstance(size, int) or not isinstance(width, int):
+            return None
+        full = slide.strides[i] * (size - 1) + slide.dilations[i] * (width - 1) + 1
+        over = full + extra[i] - wanted[i]
+        if slide.auto_pad in (SAME_UPPER, SAME_LOWER):
+            half = max(over, 0) // 2
+            begin[i] = max(over, 0) - half if slide.auto_pad == SAME_UPPER else half
+        end[i] = full - begin[i] - wanted[i]
+        if end[i] < 0:
+            end[i], rest[i] = 0, -end[i]
+        if rest[i] >= max(slide.strides[i], slide.dilations[i]):
+            return None
+    return tuple(begin), tuple(end), tuple(rest)
+
+
+def _cropped(op: Layer, g: Fragment, full: str, slide: Windows) -> str:
+    """The piece of an output without pads that the output_shape means, with zeros behind its end."""
+    rank = len(slide.strides)
+    wanted = g.cast(op.x(_OUTPUT_SHAPE), op.dtype(_OUTPUT_SHAPE), DType.INT64)
+    size = g.dims(full, 2)
+    begin = g.i64(*slide.begin)
+    if slide.auto_pad in (SAME_UPPER, SAME_LOWER):
+        extra = of_length(op, "output_padding", rank, 0)
+        over = g.Max(g.Sub(g.Add(size, g.i64(*extra)), wanted), g.i64(0))
+        half = g.Div(over, g.i64(2))
+        begin = g.Sub(over, half) if slide.auto_pad == SAME_UPPER else half
+    stop = g.Add(begin, wanted)
+    behind = g.Max(g.Sub(stop, size), g.i64(0))
+    axes = g.i64(*range(2, 2 + rank))
+    padded = g.Pad(full, g.concat(g.i64(*[0] * rank), behind), None, axes)
+    return g.Slice(padded, begin, stop, axes)

@@ -1,0 +1,198 @@
+"""Fourier transforms, whole and of frames.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/signals/
+
+A complex tensor has the two parts of its numbers along its last axis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
+from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_SIZES = 2
+
+
+def _wide(op: Layer) -> DType:
+    return WIDE_FLOATS.get(op.dtype(0), op.dtype(0))
+
+
+def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: bool = False, half: bool = False) -> str:
+    """ONNX's DFT along one axis, of `length` elements: data are cut to them or filled with zeros."""
+    attributes = {"inverse": int(inverse) or None, "onesided": int(half) or None}
+    if g.opset < 20:
+        return g.DFT(x, length, axis=axis, **attributes)
+    return g.DFT(x, length, g.scalar(axis, DType.INT64), **attributes)
+
+
+def _length(op: Layer, g: Fragment, position: int, axis: int) -> str:
+    """The entry of signal_size at a position, a scalar, "" where the whole axis is transformed."""
+    if not op.has(_SIZES):
+        return ""
+    sizes = op.ints(_SIZES)
+    if sizes is not None:
+        return "" if sizes[position] == -1 else g.scalar(sizes[position], DType.INT64)
+    given = g.Gather(g.cast(op.x(_SIZES), op.dtype(_SIZES), DType.INT64), g.scalar(position, DType.INT64))
+    whole = g.squeeze(g.dim(op.x(0), axis), 0)
+    return g.Where(g.Less(given, g.scalar(0, DType.INT64)), whole, given)
+
+
+@lowers("DFT", "IDFT", since=7)
+def dft(op: Layer, g: Fragment) -> str:
+    """dft-7, idft-7: data [..., 2], axes [k], signal_size [k] (optional); the last axis is not counted"""
+    wide = _wide(op)
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    axes = op.axes(1, op.rank(0) - 1)
+    for position, axis in reversed(list(enumerate(axes))):
+        x = _transform(g, x, axis, _length(op, g, position, axis), inverse=op.type == "IDFT")
+    return g.cast(x, wide, op.dtype(0))
+
+
+@lowers("RDFT", since=9)
+def rdft(op: Layer, g: Fragment) -> str:
+    """rdft-9: real data, axes [k], signal_size [k] (optional); n // 2 + 1 of the numbers along the last of the axes"""
+    wide = _wide(op)
+    x = g.unsqueeze(g.cast(op.x(0), op.dtype(0), wide), -1)
+    axes = op.axes(1, op.rank(0))
+    for position, axis in reversed(list(enumerate(axes))):
+        half = position == len(axes) - 1
+        x = _transform(g, x, axis, _length(op, g, position, axis), half=half)
+    return g.cast(x, wide, op.dtype(0))
+
+
+@lowers("IRDFT", since=9)
+def irdft(op: Layer, g: Fragment) -> str:
+    """irdft-9: data [..., 2], axes [k], signal_size [k] (optional): the real data that RDFT gives them for
+
+    Along the last of the axes only half the numbers are there: the rest are the conjugates in reverse.
+    """
+    wide = _wide(op)
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    rank = op.rank(0) - 1
+    axes = op.axes(1, rank)
+    for position, axis in enumerate(axes[:-1]):
+        x = _transform(g, x, axis, _length(op, g, position, axis), inverse=True)
+    last = axes[-1]
+    one, two = g.i64(1), g.i64(2)
+    size = _real_size(op, g, last)
+    count = g.Add(g.Div(size, two), one)
+    lacking = g.Max(g.Sub(count, g.dim(x, last)), g.i64(0))
+    axis = g.i64(last)
+    half = g.Slice(g.Pad(x, g.concat(g.i64(0), lacking), None, axis), g.i64(0), count, axis)
+    rest = g.Slice(half, g.Sub(size, count), g.i64(0), axis, g.i64(-1))
+    whole = g.Concat(half, g.Mul(rest, g.const(np.array([1, -1], NUMPY[wide]))), axis=last)
+    real = g.Slice(_transform(g, whole, last, inverse=True), g.i64(0), one, g.i64(rank))
+    return g.cast(g.squeeze(real, rank), wide, op.dtype(0))
+
+
+def _real_size(op: Layer, g: Fragment, axis: int) -> str:
+    """How many real numbers there are along the last of the axes, a vector: 2 * (n - 1) unless signal_size tells."""
+    default = g.Mul(g.Sub(g.dim(op.x(0), axis), g.i64(1)), g.i64(2))
+    if not op.has(_SIZES):
+        return default
+    sizes = op.ints(_SIZES)
+    if sizes is not None:
+        return default if sizes[-1] == -1 else g.i64(sizes[-1])
+    given = g.Slice(g.cast(op.x(_SIZES), op.dtype(_SIZES), DType.INT64), g.i64(-1), g.i64(1 << 31), g.i64(0))
+    return g.Where(g.Less(given, g.i64(0)), default, given)
+
+
+@lowers("STFT", since=15)
+def stft(op: Layer, g: Fragment) -> str:
+    """stft-15: signal [L] or [batch, L], window [w], frame_size [], frame_step []
+
+    result   [batch, frames, frame_size // 2 + 1, 2], frames behind the numbers with transpose_frames
+    """
+    wide = _wide(op)
+    size, step = (_scalar(op, g, i) for i in (2, 3))
+    signal = g.unsqueeze(g.cast(op.x(0), op.dtype(0), wide), *([0, 2] if op.rank(0) == 1 else [2]))
+    window = _window(op, g, wide)
+    made = g.STFT(signal, step, window, size, onesided=1)
+    if op.flag("transpose_frames", False):
+        made = g.Transpose(made, perm=[0, 2, 1, 3])
+    return g.cast(made if op.rank(0) > 1 else g.squeeze(made, 0), wide, op.dtype(0))
+
+
+def _scalar(op: Layer, g: Fragment, index: int) -> str:
+    known = op.ints(index)
+    if known is not None:
+        return g.scalar(known[0], DType.INT64)
+    return g.as_scalar(g.cast(op.x(index), op.dtype(index), DType.INT64))
+
+
+def _window(op: Layer, g: Fragment, wide: DType) -> str:
+    """The window with zeros around it, as long as a frame."""
+    window = g.cast(op.x(1), op.dtype(1), wide)
+    frame, width = op.ints(2), op.size(1, 0)
+    if frame is not None and width == frame[0]:
+        return window
+    size = g.i64(frame[0]) if frame is not None else g.Reshape(_scalar(op, g, 2), g.i64(1))
+    lacking = g.Sub(size, g.Shape(window))
+    before = g.Div(lacking, g.i64(2))
+    return g.Pad(window, g.concat(before, g.Sub(lacking, before)))
+
+
+@lowers("ISTFT", since=16)
+def istft(op: Layer, g: Fragment) -> str:
+    """istft-16: data [batch, bins, frames, 2] or without batch, window [w], frame_size [], frame_step [], length []
+
+    bins is frame_size // 2 + 1. The frames are added where they overlap, and divided by the sum of the squared windows.
+    """
+    sizes = op.ints(2), op.ints(3)
+    if sizes[0] is None or sizes[1] is None:
+        raise LoweringRefused("frame_size and frame_step have to be constants")
+    size, step, wide = sizes[0][0], sizes[1][0], _wide(op)
+    batched = op.rank(0) == 4
+    data = g.cast(op.x(0), op.dtype(0), wide)
+    frames = _frames(g, data if batched else g.unsqueeze(data, 0), size, wide)
+    if op.flag("normalized", False):
+        frames = g.Mul(frames, g.scalar(float(size) ** 0.5, wide))
+    window = g.unsqueeze(_window(op, g, wide), 0, 2)
+    one = g.i64(1)
+    squares = g.Expand(g.Mul(window, window), g.concat(one, one, g.dim(frames, 2)))
+    total, weight = (_added(g, x, size, step, wide) for x in (g.Mul(frames, window), squares))
+    is_covered = g.Greater(weight, g.scalar(1e-10, wide))
+    signal = g.squeeze(g.Where(is_covered, g.Div(total, g.Where(is_covered, weight, g.scalar(1, wide))), total), 1)
+    signal = _cut(op, g, signal, size)
+    return g.cast(signal if batched else g.squeeze(signal, 0), wide, op.dtype(0))
+
+
+def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
+    """The real frames [batch, size, frames] of which the data are the transforms."""
+    real, imaginary = (g.Gather(data, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
+    bins = size // 2 + 1
+    angles = np.arange(size)[:, None] * np.arange(bins)[None] * 2 * np.pi / size
+    twice = np.full(bins, 2.0 / size)
+    twice[0] = 1.0 / size
+    if size % 2 == 0:
+        twice[-1] = 1.0 / size
+    cosines, sines = (np.asarray(turn * twice, NUMPY[wide]) for turn in (np.cos(angles), -np.sin(angles)))
+    return g.Add(g.MatMul(g.const(cosines), real), g.MatMul(g.const(sines), imaginary))
+
+
+def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:
+    """Frames [batch, size, n] one after the other, `step` apart: [batch, 1, (n - 1) * step + size]."""
+    single = DType.FLOAT32
+    unit = g.const(np.eye(size, dtype=np.float32)[:, None, :])
+    return g.cast(g.ConvTranspose(g.cast(frames, wide, single), unit, strides=[step]), single, wide)
+
+
+def _cut(op: Layer, g: Fragment, signal: str, size: int) -> str:
+    """The signal [batch, n] without half a frame at both ends where it is centred, and of the length that is asked for."""
+    axis, start = g.i64(1), size // 2 if op.flag("center", False) else 0
+    if not op.has(4):
+        return g.Slice(signal, g.i64(start), g.i64(-start), axis) if start else signal
+    length = g.Reshape(_scalar(op, g, 4), g.i64(1))
+    stop = g.Add(length, g.i64(start))
+    lacking = g.Max(g.Sub(stop, g.dim(signal, 1)), g.i64(0))
+    padded = g.Pad(signal, g.concat(g.i64(0), lacking), None, axis)
+    return g.Slice(padded, g.i64(start), stop, axis)

@@ -1,0 +1,324 @@
+"""The gather family: Gather, GatherElements, GatherND, GatherTree.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/ movement/gather-*
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.carried import carried
+from gather_infer.openvino.lowerings.fragment import FAR, Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+HELD: Final[Mapping[DType, DType]] = {
+    DType.UINT4: DType.UINT8, DType.INT4: DType.INT8, DType.FLOAT8E4M3FN: DType.FLOAT16,
+    DType.FLOAT8E5M2: DType.FLOAT16,
+}  # fmt: skip
+"""What element types are moved in that ONNX's gathers do not take; no bit is lost."""
+
+SELECTED: Final[Mapping[DType, DType]] = {
+    DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT64: DType.INT64, DType.BFLOAT16: DType.FLOAT32,
+}  # fmt: skip
+"""What onnxruntime has a Where of, for what it has none of."""
+
+_UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
+_FROM_END_SINCE, _WHERE_SINCE, _BATCHED_SINCE, _ALLOWZERO_SINCE, _BFLOAT16_SINCE = 11, 9, 12, 14, 13
+
+
+@lowers("Gather", since=1, opset=1)
+def gather_1(op: Layer, g: Fragment) -> str:
+    """gather-1: the axis is an input. A negative index has no defined result; OpenVINO gives zeros there too."""
+    return _gather(op, g, batch_dims=0, from_end=False)
+
+
+@lowers("Gather", since=7, opset=1)
+def gather_7(op: Layer, g: Fragment) -> str:
+    """gather-7: adds batch_dims."""
+    return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=False)
+
+
+@lowers("Gather", since=8, opset=1)
+def gather_8(op: Layer, g: Fragment) -> str:
+    """gather-8: a negative index counts from the end, out of bounds gives zeros."""
+    return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=True)
+
+
+def _gather(op: Layer, g: Fragment, *, batch_dims: int, from_end: bool) -> str:
+    """data[:axis] + indices[batch_dims:] + data[axis + 1:]; a negative batch_dims counts from rank(indices)."""
+    dtype = _taken(op, g)
+    is_signed = op.dtype(1) not in _UNSIGNED  # else a number that int64 has not becomes a negative one
+    if batch_dims < 0 and op.has_rank(1):
+        batch_dims += op.rank(1)
+
+    def write(data: str) -> str:
+        one = _Gather(op, g, data, HELD.get(dtype, dtype), batch_dims, from_end and is_signed)
+        axis = one.axis()
+        if axis is not None and batch_dims == 0:
+            return one.plain(axis)
+        if axis is not None and op.has_rank(0) and op.has_rank(1):
+            return one.batched(axis)
+        return one.general()
+
+    return carried(g, dtype, write, op.x(0), by=HELD)
+
+
+def _taken(op: Layer, g: Fragment) -> DType:
+    """The element type of the data. Raises LoweringRefused for one that ONNX does not have at this opset."""
+    dtype = op.dtype(0)
+    if dtype is DType.BFLOAT16:
+        g.needs(_BFLOAT16_SINCE, "data of type bfloat16")
+    if dtype in HELD:
+        g.needs(21 if dtype in (DType.UINT4, DType.INT4) else 19, f"data of type {op.element(0)}")
+    return dtype
+
+
+@dataclass(frozen=True, slots=True)
+class _Gather:
+    """One Gather.
+
+    data        the name of the table, `dtype` its element type
+    batch_dims  counted from the front, or negative where the rank of indices is not known
+    from_end    a negative index counts from the end
+    """
+
+    op: Layer
+    g: Fragment
+    data: str
+    dtype: DType
+    batch_dims: int
+    from_end: bool
+
+    def axis(self) -> int | None:
+        """The axis, from the front where the rank of data is known; None when it is known at run time only."""
+        found = self.op.ints(2)
+        if found is None:
+            return None
+        if len(found) != 1:
+            raise SpecViolation(f"axis must have one element, has {len(found)}", "GI305")
+        return self.op.axis(found[0], self.op.rank(0)) if self.op.has_rank(0) else found[0]
+
+    def plain(self, axis: int) -> str:
+        """Without batch dims: ONNX's Gather."""
+        op, g = self.op, self.g
+        if not op.guard:
+            return g.Gather(self.data, self.index(axis), axis=axis)
+        rows = self.rows(axis)
+        if op.has_rank(0) and op.is_positive(0, axis):
+            index, inside = self.inside(rows)
+            return self.zeroed(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
+        after = None if axis == -1 else axis + 1
+        row = [g.i64(1)]
+        if axis != 0:
+            row.insert(0, g.dims(self.data, 0, axis))
+        if after is not None:
+            row.append(g.dims(self.data, after))
+        table = self.with_zeros(self.data, g.concat(*row), axis)
+        return g.Gather(table, self.past_end(rows), axis=axis)
+
+    def index(self, axis: int) -> str:
+        """Indices that are in bounds, in a type that ONNX takes; from the front where it takes no others."""
+        op, g, dtype = self.op, self.g, self.op.dtype(1)
+        if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
+            return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)
+        g.needs(_WHERE_SINCE, "an index that may be negative")
+        return self.from_front(self.wide(), self.rows(axis))
+
+    def may_be_negative(self) -> bool:
+        """Whether an index may be; for opsets whose Gather takes no negative ones."""
+        known = self.op.value(1)
+        if known is not None:
+            return bool(known.size) and int(known.min()) < 0
+        span = self.op.fact(1).span
+        return span is None or not isinstance(span.lo, int) or span.lo < 0
+
+    def wide(self) -> str:
+        return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
+
+    def rows(self, axis: int) -> str:
+        """The length of the axis, a scalar."""
+        size = self.op.size(0, axis) if self.op.has_rank(0) else None
+        g = self.g
+        return g.as_scalar(g.dim(self.data, axis)) if size is None else g.scalar(size, DType.INT64)
+
+    def from_front(self, index: str, rows: str) -> str:
+        """Negative indices counted from the front; those far below stay negative."""
+        g = self.g
+        return g.Where(g.Less(index, g.scalar(0, DType.INT64)), g.Add(index, rows), index)
+
+    def inside(self, rows: str) -> tuple[str, str]:
+        """Indices with 0 for those out of bounds, and which of them are in bounds; the axis is not empty."""
+        g, index = self.g, self.wide()
+        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
+        if self.from_end and g.opset < _FROM_END_SINCE:
+            index = self.from_front(index, rows)
+        counted = g.Add(index, rows) if self.from_end and g.opset >= _FROM_END_SINCE else index
+        found = g.And(g.Greater(counted, g.scalar(-1, DType.INT64)), g.Less(index, rows))
+        return g.Where(found, index, g.scalar(0, DType.INT64)), found
+
+    def past_end(self, rows: str) -> str:
+        """Indices from the front, with the number of rows for those out of bounds."""
+        g, index = self.g, self.wide()
+        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
+        if self.from_end:
+            index = self.from_front(index, rows)
+        found = g.And(g.Greater(index, g.scalar(-1, DType.INT64)), g.Less(index, rows))
+        return g.Where(found, index, rows)
+
+    def zeroed(self, gathered: str, inside: str, trailing: int) -> str:
+        """Zeros for what is not inside; `inside` has the leading dims, `trailing` more follow."""
+        g = self.g
+        kept = g.unsqueeze(inside, *range(-trailing, 0))
+        if self.dtype is DType.BOOL:
+            return g.And(kept, gathered)
+        zero = self.zero(SELECTED.get(self.dtype, self.dtype))
+        return carried(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED)
+
+    def zero(self, dtype: DType) -> str:
+        """A zero of the table; among the codes of nf4 it is number 7."""
+        return self.g.scalar(7, dtype) if self.op.element(0) == "nf4" else self.g.zero(dtype)
+
+    def with_zeros(self, data: str, row: str, axis: int) -> str:
+        """The table with a row of zeros behind the last one; `row` is its shape."""
+        g = self.g
+        if self.dtype is DType.BFLOAT16:
+            zeros = g.cast(g.Expand(g.zero(DType.FLOAT32), row), DType.FLOAT32, DType.BFLOAT16)
+        else:
+            zeros = g.Expand(self.zero(self.dtype), row)
+        return g.Concat(data, zeros, axis=axis)
+
+    def batched(self, axis: int) -> str:
+        """With batch dims, all ranks known: ONNX's GatherND on data whose axis stands behind them."""
+        op, g, b = self.op, self.g, self.batch_dims
+        r, q = op.rank(0), op.rank(1)
+        if not 0 <= b <= min(q, axis):
+            raise SpecViolation(f"batch_dims = {b} is outside [0, {min(q, axis)}]", "GI306")
+        g.needs(_BATCHED_SINCE, f"batch_dims = {b}")
+        data = g.transpose(self.data, [*range(b), axis, *range(b, axis), *range(axis + 1, r)])
+        inside = None
+        if not op.guard:
+            index = self.wide()
+        elif op.is_positive(0, axis):
+            index, inside = self.inside(self.rows(axis))
+        else:
+            index = self.past_end(self.rows(axis))
+            data = self.with_zeros(data, g.concat(g.dims(data, 0, b), g.i64(1), g.dims(data, b + 1)), b)
+        found = g.GatherND(data, g.unsqueeze(index, -1), batch_dims=b)
+        if inside is not None:
+            found = self.zeroed(found, inside, r - 1 - b)
+        moved = axis - b  # data[b:axis] stands behind indices[b:], and belongs before it
+        return g.transpose(found, [*range(b), *range(q, q + moved), *range(b, q), *range(q + moved, r + q - 1 - b)])
+
+    def general(self) -> str:
+        """Any axis, any ranks: data as [batch, before, rows, behind] and indices as [batch, n], by one GatherND."""
+        op, g, b = self.op, self.g, self.batch_dims
+        g.needs(_ALLOWZERO_SINCE, "an axis that is not constant, or a rank that is not known,")
+        shape, index_shape, zero = g.Shape(self.data), g.Shape(op.x(1)), g.i64(0)
+        axis = g.as_vector(g.cast(op.x(2), op.dtype(2), DType.INT64))
+        axis = g.Where(g.Less(axis, zero), g.Add(axis, g.Shape(shape)), axis)
+        behind, end = g.Add(axis, g.i64(1)), g.i64(FAR)
+        batch = g.i64(b) if b >= 0 else g.Add(g.Shape(index_shape), g.i64(b))
+        leading, between = g.Slice(shape, zero, batch), g.Slice(shape, batch, axis)
+        rows, trailing = g.Slice(shape, axis, behind), g.Slice(shape, behind, end)
+        picked = g.Slice(index_shape, batch, end)
+        counts = [g.ReduceProd(part, keepdims=1) for part in (leading, between, trailing, picked)]
+        data = g.Reshape(self.data, g.concat(counts[0], counts[1], rows, counts[2]), allowzero=1)
+        data = g.transpose(data, [0, 2, 1, 3])
+        index = self.past_end(g.as_scalar(rows)) if op.guard else self.wide()
+        if op.guard:
+            data = self.with_zeros(data, g.concat(counts[0], g.i64(1), counts[1], counts[2]), 1)
+        index = g.Reshape(index, g.concat(counts[0], counts[3], g.i64(1)), allowzero=1)
+        found = g.transpose(g.GatherND(data, index, batch_dims=1), [0, 2, 1, 3])
+        return g.Reshape(found, g.concat(leading, between, picked, trailing), allowzero=1)
+
+
+@lowers("GatherElements", since=6, opset=11)
+def gather_elements(op: Layer, g: Fragment) -> str:
+    """gather-elements-6: that of ONNX; an index out of bounds has no defined result."""
+    axis = op.integer("axis")
+    index = g.cast(op.x(1), op.dtype(1), op.dtype(1) if op.dtype(1) is DType.INT32 else DType.INT64)
+    return carried(g, _taken(op, g), lambda data: g.GatherElements(data, index, axis=axis), op.x(0), by=HELD)
+
+
+@lowers("GatherND", since=5, opset=11)
+def gather_nd_5(op: Layer, g: Fragment) -> str:
+    """gather-nd-5: that of ONNX, but of more than one batch dim the product."""
+    found, b = gather_nd_8(op, g), op.integer("batch_dims", 0)
+    if b <= 1:
+        return found
+    g.needs(_ALLOWZERO_SINCE, f"batch_dims = {b}")
+    return g.Reshape(found, g.concat(g.ReduceProd(g.dims(found, 0, b), keepdims=1), g.dims(found, b)), allowzero=1)
+
+
+@lowers("GatherND", since=8, opset=11)
+def gather_nd_8(op: Layer, g: Fragment) -> str:
+    """gather-nd-8: that of ONNX; an index out of bounds has no defined result."""
+    b = op.integer("batch_dims", 0)
+    if b < 0:
+        raise SpecViolation(f"batch_dims = {b} is outside [0, ...]", "GI306")
+    if b:
+        g.needs(_BATCHED_SINCE, f"batch_dims = {b}")
+    index = g.cast(op.x(1), op.dtype(1), DType.INT64)
+    return carried(g, _taken(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=HELD)
+
+
+@lowers("GatherTree", since=1, opset=13)
+def gather_tree(op: Layer, g: Fragment) -> str:
+    """gather-tree-1: from the last step of each sequence back to the first, along the beams that the parents name.
+
+    step_ids, parent_ids  [time, batch, beam]; max_seq_len [batch]; end_token a scalar; all of one type
+    result                [time, batch, beam]: end tokens behind max_seq_len, and behind the first end token
+    """
+    dtype = op.dtype(0)
+    if dtype not in _STEPPED:
+        raise LoweringRefused(f"step_ids of type {op.element(0)}")
+    parents, lengths = (g.cast(op.x(i), op.dtype(i), DType.INT64) for i in (1, 2))
+
+    def write(steps: str, end: str) -> str:
+        return _tree(op, g, _STEPPED[dtype], steps, parents, g.unsqueeze(lengths, 1), g.as_scalar(end))
+
+    return carried(g, dtype, write, op.x(0), op.x(3), by=_STEPPED)
+
+
+_STEPPED: Final[Mapping[DType, DType]] = {
+    **dict.fromkeys((DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32), DType.INT32),
+    **dict.fromkeys((DType.UINT32, DType.INT64, DType.UINT64), DType.INT64),
+    **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32), DType.FLOAT32),
+    DType.FLOAT64: DType.FLOAT64,
+}
+"""The types in which steps are compared and selected."""
+
+
+def _tree(op: Layer, g: Fragment, dtype: DType, steps: str, parents: str, lengths: str, end: str) -> str:
+    one, zero = g.scalar(1, DType.INT64), g.scalar(0, DType.INT64)
+    times, beams = g.as_scalar(g.dim(steps, 0)), g.as_scalar(g.dim(steps, 2))
+    last = g.Sub(times, one)
+
+    def body(b: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+        counter, goes_on, beam = names
+        time = b.Sub(last, counter)
+        is_read = b.And(b.Less(time, lengths), b.Not(b.Less(beam, zero)))
+        step, parent = b.Gather(steps, time, axis=0), b.Gather(parents, time, axis=0)
+        token = b.Where(is_read, b.GatherElements(step, beam, axis=1), end)
+        before = b.Where(is_read, b.GatherElements(parent, beam, axis=1), beam)
+        return [(b.Identity(goes_on), DType.BOOL), (before, DType.INT64), (token, dtype)]
+
+    first = g.Expand(g.Range(zero, beams, one), g.dims(steps, 1))
+    inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (DType.INT64, 2)]
+    _, tokens = g.node("Loop", [times, "", first], 2, body=g.graph("steps", inputs, body))
+    forward = g.Slice(tokens, g.i64(-1), g.i64(-FAR), g.i64(0), g.i64(-1))
+    found = g.Reshape(forward, g.Shape(steps)) if g.opset < _ALLOWZERO_SINCE else g.Reshape(
+        forward, g.Shape(steps), allowzero=1
+    )  # fmt: skip
+    is_end = g.Cast(g.Equal(found, end), to=DType.INT64)
+    is_past = g.Greater(g.CumSum(is_end, zero, exclusive=1), zero)
+    return g.Where(is_past, end, found)

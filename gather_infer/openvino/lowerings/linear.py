@@ -1,0 +1,134 @@
+"""Linear algebra.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/matrix/
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.openvino.lowerings.carried import Carriers, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import counted, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_PRODUCTS: Final[Carriers] = {
+    DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.INT32, DType.UINT16: DType.INT32,
+    DType.BFLOAT16: DType.FLOAT32,
+}  # fmt: skip
+_SUMS: Final[Carriers] = {**_PRODUCTS, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64}
+"""What Einsum has no kernel of, beside."""
+
+
+@lowers("MatMul", alike=True)
+def mat_mul(op: Layer, g: Fragment) -> str:
+    """matrix/matmul-1: either input may be transposed, a vector stays."""
+
+    def product(a: str, b: str) -> str:
+        return g.MatMul(_turned(op, g, a, 0, "transpose_a"), _turned(op, g, b, 1, "transpose_b"))
+
+    return carried(g, op.dtype(0), product, op.x(0), op.x(1), by=_PRODUCTS)
+
+
+def _turned(op: Layer, g: Fragment, x: str, index: int, name: str) -> str:
+    if not op.flag(name, False) or op.rank(index) < 2:
+        return x
+    rank = op.rank(index)
+    return g.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@lowers("Einsum", since=7, alike=True)
+def einsum(op: Layer, g: Fragment) -> str:
+    """matrix/einsum-7."""
+    equation = op.text("equation")
+    inputs = (op.x(i) for i in range(op.inputs))
+    return carried(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
+
+
+@lowers("Inverse", since=14)
+def inverse(op: Layer, g: Fragment) -> str:
+    """matrix/inverse-14: by Gauss-Jordan elimination with the largest pivot, in a Loop over the columns.
+
+    data    [..., n, n]
+    output  [..., n, n]; with `adjoint` the inverse of the transposed matrix
+    """
+    dtype = op.dtype(0)
+    wide = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
+    adjoint = op.flag("adjoint", False)
+
+    def solve(x: str) -> str:
+        n = g.dim(x, -1)
+        batch = g.as_vector(g.ReduceProd(g.dims(x, 0, -2), g.i64(0), keepdims=0)) if op.rank(0) > 2 else g.i64(1)
+        matrices = g.Reshape(x, g.concat(batch, n, n), allowzero=1)
+        rows = counted(g, n)
+        unit = g.Cast(g.Equal(g.unsqueeze(rows, 1), rows), to=int(wide))
+        beside = g.Concat(matrices, g.Expand(unit, g.Shape(matrices)), axis=2)
+
+        def eliminate(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+            column, goes_on, state = names
+            return [(goes_on, DType.BOOL), (_eliminated(body, column, state, rows, wide), wide)]
+
+        inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (wide, 3)]
+        body = g.graph("eliminate", inputs, eliminate)
+        (solved,) = g.node("Loop", (g.as_scalar(n), g.scalar(True, DType.BOOL), beside), body=body)
+        result = g.Slice(solved, n, g.Add(n, n), g.i64(2))
+        result = g.transpose(result, [0, 2, 1]) if adjoint else result
+        return g.Reshape(result, g.Shape(x), allowzero=1)
+
+    return carried(g, dtype, solve, op.x(0), by={dtype: wide})
+
+
+def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType) -> str:
+    """One step: [b, n, 2n] in which a column becomes one of the unit matrix."""
+    here = body.unsqueeze(column, 0)
+    after = body.Add(here, body.i64(1))
+    size = body.Abs(body.squeeze(body.Slice(state, here, after, body.i64(2)), 2))
+    size = body.Where(body.Less(rows, column), body.scalar(-1, wide), size)
+    pivot = body.ArgMax(size, axis=1, keepdims=1)  # [b, 1]
+    others = body.Where(body.Equal(rows, pivot), column, rows)
+    swapped = body.Where(body.Equal(rows, column), pivot, others)
+    moved = body.GatherND(state, body.unsqueeze(swapped, 2), batch_dims=1)
+    row = body.Slice(moved, here, after, body.i64(1))
+    row = body.Div(row, body.Slice(row, here, after, body.i64(2)))
+    is_row = body.unsqueeze(body.Equal(rows, column), 1)
+    factors = body.Slice(moved, here, after, body.i64(2))
+    return body.Where(is_row, row, body.Sub(moved, body.Mul(factors, row)))
+
+
+@lowers("GroupedMatMul", since=17)
+def grouped_mat_mul(op: Layer, g: Fragment) -> str:
+    """matrix/grouped-matmul-17: a group of rows by a matrix of its own, which stands transposed.
+
+    mat_a    [rows, k], or [groups, m, k] without offsets
+    mat_b    [groups, n, k]
+    offsets  [groups], where the rows of each group end
+    output   [rows, n], or [groups, m, n]
+    """
+    dtype = op.dtype(0)
+    if not op.has(2):
+        return carried(g, dtype, lambda a, b: g.MatMul(a, g.transpose(b, [0, 2, 1])), op.x(0), op.x(1), by=_PRODUCTS)
+    wide = _PRODUCTS.get(dtype, dtype)
+    ends = vector(op, g, 2)
+    starts = g.Concat(g.i64(0), g.Slice(ends, g.i64(0), g.i64(-1), g.i64(0)), axis=0)
+
+    def grouped(a: str, b: str) -> str:
+        def multiply(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+            group, goes_on, done = names
+            here = body.unsqueeze(group, 0)
+            start, end = body.Gather(starts, here, axis=0), body.Gather(ends, here, axis=0)
+            weights = body.transpose(body.Gather(b, group, axis=0), [1, 0])
+            product = body.MatMul(body.Slice(a, start, end, body.i64(0)), weights)
+            return [(goes_on, DType.BOOL), (body.Concat(done, product, axis=0), wide)]
+
+        inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (wide, 2)]
+        body = g.graph("multiply", inputs, multiply)
+        nothing = g.Expand(g.scalar(0, wide), g.Concat(g.i64(0), g.dim(b, 1), axis=0))
+        (made,) = g.node("Loop", (g.as_scalar(g.dim(b, 0)), g.scalar(True, DType.BOOL), nothing), body=body)
+        return g.Reshape(made, g.Concat(g.dim(a, 0), g.dim(b, 1), axis=0), allowzero=1)
+
+    return carried(g, dtype, grouped, op.x(0), op.x(1), by=_PRODUCTS)

@@ -1,0 +1,158 @@
+"""Normalisation over axes, channels, groups and neighbours.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/normalization/
+"""
+
+from __future__ import annotations
+
+from gather_infer.openvino.lowerings.carried import WIDE_FLOATS, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_MAX_POOLED = 3
+"""Spatial axes that onnxruntime pools."""
+
+
+def _wide(op: Layer, index: int = 0) -> DType:
+    """The element type that an input is computed in."""
+    dtype = op.dtype(index)
+    return WIDE_FLOATS.get(dtype, dtype)
+
+
+def _axes(op: Layer, g: Fragment, index: int) -> str:
+    """An input of axes as a vector of int64."""
+    known = op.ints(index)
+    if known is not None:
+        return g.i64(*known)
+    return g.as_vector(g.cast(op.x(index), op.dtype(index), DType.INT64))
+
+
+def _centred(g: Fragment, x: str, axes: str) -> str:
+    return g.Sub(x, g.ReduceMean(x, axes, keepdims=1, noop_with_empty_axes=1))
+
+
+def _variance(g: Fragment, centred: str, axes: str) -> str:
+    return g.ReduceMean(g.Mul(centred, centred), axes, keepdims=1, noop_with_empty_axes=1)
+
+
+@lowers("BatchNormInference", alike=True)
+def batch_norm_0(op: Layer, g: Fragment) -> str:
+    """batch-norm-inference-1: gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]"""
+    return _batch_norm(op, g, (2, 0, 1, 3, 4))
+
+
+@lowers("BatchNormInference", since=5, alike=True)
+def batch_norm_5(op: Layer, g: Fragment) -> str:
+    """batch-norm-inference-5: data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]"""
+    return _batch_norm(op, g, (0, 1, 2, 3, 4))
+
+
+def _batch_norm(op: Layer, g: Fragment, order: tuple[int, ...]) -> str:
+    """Inputs in the `order` of ONNX."""
+    epsilon = op.number("epsilon", op.number("eps", 1e-5))
+
+    def normalised(*inputs: str) -> str:
+        return g.BatchNormalization(*inputs, epsilon=epsilon)
+
+    return carried(g, op.dtype(0), normalised, *(op.x(i) for i in order), by=WIDE_FLOATS)
+
+
+@lowers("GroupNormalization", since=12)
+def group_normalization(op: Layer, g: Fragment) -> str:
+    """group-normalization-12: data [N, C, d1, ..., dk], scale [C], bias [C]"""
+    groups, rank, wide = op.integer("num_groups"), op.rank(0), _wide(op)
+    x, scale, bias = (g.cast(op.x(i), op.dtype(i), wide) for i in range(3))
+    split = g.concat(g.dim(x, 0), g.i64(groups), g.Div(g.dim(x, 1), g.i64(groups)), g.dims(x, 2))
+    axes = g.i64(*range(2, rank + 1))
+    centred = _centred(g, g.Reshape(x, split, allowzero=1), axes)
+    spread = g.Sqrt(g.Add(_variance(g, centred, axes), g.scalar(op.number("epsilon"), wide)))
+    whole = g.Reshape(g.Div(centred, spread), g.Shape(x), allowzero=1)
+    around = range(1, rank - 1)
+    scaled = g.Add(g.Mul(whole, g.unsqueeze(scale, *around)), g.unsqueeze(bias, *around))
+    return g.cast(scaled, wide, op.dtype(0))
+
+
+@lowers("MVN")
+def mvn_1(op: Layer, g: Fragment) -> str:
+    """mvn-1: over all axes but the first, or but the first two; `eps` is inside the root"""
+    first = 1 if op.flag("across_channels", True) else 2
+    axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
+    return _mvn(op, g, g.i64(*axes), is_inside=True)
+
+
+@lowers("MVN", since=6)
+def mvn_6(op: Layer, g: Fragment) -> str:
+    """mvn-6: data, axes [k]"""
+    mode = op.text("eps_mode", "inside_sqrt", among=("inside_sqrt", "outside_sqrt"))
+    return _mvn(op, g, _axes(op, g, 1), is_inside=mode == "inside_sqrt")
+
+
+def _mvn(op: Layer, g: Fragment, axes: str, *, is_inside: bool) -> str:
+    wide = _wide(op)
+    centred = _centred(g, g.cast(op.x(0), op.dtype(0), wide), axes)
+    if op.flag("normalize_variance", True):
+        eps, variance = g.scalar(op.number("eps"), wide), _variance(g, centred, axes)
+        spread = g.Sqrt(g.Add(variance, eps)) if is_inside else g.Add(g.Sqrt(variance), eps)
+        centred = g.Div(centred, spread)
+    return g.cast(centred, wide, op.dtype(0))
+
+
+@lowers("NormalizeL2")
+def normalize_l2(op: Layer, g: Fragment) -> str:
+    """normalize-l2-1: data, axes [k]; without axes every element is divided by itself, and 0 stays 0"""
+    wide = _wide(op)
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    if op.ints(1) == []:
+        return g.Cast(g.Not(g.Equal(x, g.scalar(0, wide))), to=op.dtype(0))
+    squares = g.ReduceSum(g.Mul(x, x), _axes(op, g, 1), keepdims=1, noop_with_empty_axes=1)
+    eps = g.scalar(op.number("eps"), wide)
+    is_added = op.text("eps_mode", among=("add", "max")) == "add"
+    length = g.Sqrt(g.Add(squares, eps) if is_added else g.Max(squares, eps))
+    return g.cast(g.Div(x, length), wide, op.dtype(0))
+
+
+@lowers("GRN")
+def grn(op: Layer, g: Fragment) -> str:
+    """grn-1, of data [N, C, ...] over the channels"""
+    wide = _wide(op)
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    squares = g.ReduceSum(g.Mul(x, x), g.i64(1), keepdims=1)
+    return g.cast(g.Div(x, g.Sqrt(g.Add(squares, g.scalar(op.number("bias"), wide)))), wide, op.dtype(0))
+
+
+@lowers("LRN")
+def lrn(op: Layer, g: Fragment) -> str:
+    """lrn-1: data, axes [k]: x / (bias + alpha * s / size^k)^beta, s the sum of the squares of those elements that are
+    at most (size - 1) / 2, rounded down, away along each axis. ONNX has it along axis 1, with one more for an even size.
+    """
+    rank, size = op.rank(0), op.integer("size")
+    axes = sorted(op.axes(1, rank))
+    alpha, beta, bias = op.number("alpha"), op.number("beta"), op.number("bias")
+    wide = DType.FLOAT32
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    if axes == [1] and size % 2 and rank == 4:
+        return g.cast(g.LRN(x, alpha=alpha, beta=beta, bias=bias, size=size), wide, op.dtype(0))
+    mean, width = g.Mul(x, x), (size - 1) // 2 * 2 + 1
+    for start in range(0, len(axes), _MAX_POOLED):
+        mean = _window_mean(g, mean, rank, axes[start : start + _MAX_POOLED], width)
+    weighted = g.Mul(mean, g.scalar(alpha * (width / size) ** len(axes), wide))
+    scale = g.Pow(g.Add(weighted, g.scalar(bias, wide)), g.scalar(beta, wide))
+    return g.cast(g.Div(x, scale), wide, op.dtype(0))
+
+
+def _window_mean(g: Fragment, x: str, rank: int, axes: list[int], width: int) -> str:
+    """The mean of `width` elements around each one along axes, zeros beyond the ends: the axes become those of a pool."""
+    rest = [axis for axis in range(rank) if axis not in axes]
+    order = rest + axes
+    turned = g.transpose(x, order)
+    shape, spatial = g.Shape(turned), g.dims(turned, len(rest))
+    rows = g.ReduceProd(g.dims(turned, 0, len(rest)), keepdims=1) if rest else g.i64(1)
+    flat = g.Reshape(turned, g.concat(rows, g.i64(1), spatial), allowzero=1)
+    pads, kernel = [width // 2] * 2 * len(axes), [width] * len(axes)
+    pooled = g.AveragePool(flat, kernel_shape=kernel, strides=[1] * len(axes), pads=pads, count_include_pad=1)
+    return g.transpose(g.Reshape(pooled, shape, allowzero=1), [order.index(axis) for axis in range(rank)])

@@ -1,0 +1,197 @@
+"""Maxima and means of windows.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
+
+What a layer calls `ceil_torch` is ONNX's ceil_mode: a window that begins behind the data and the pads before them is left
+out; `ceil` keeps it. Where the two may differ the data are padded so far that no window is cut. The same is done where
+pads count: OpenVINO divides by the size of the whole window, ONNX by what of it lies in data and pads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from gather_infer.openvino.lowerings.carried import SINGLE
+from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.windows import Padded, Windows, of_length, windows
+from gather_infer.tensor import DType, Shape
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_EXACT: Final = {
+    DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.INT16: DType.FLOAT32,
+    DType.UINT16: DType.FLOAT32, DType.INT32: DType.FLOAT64, DType.UINT32: DType.FLOAT64,
+    DType.INT64: DType.FLOAT64, DType.UINT64: DType.FLOAT64,
+}  # fmt: skip
+"""What onnxruntime has maxima of, for what it has none of; of 64 bits those up to 2^53."""
+_ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
+
+
+def _kernel(op: Layer) -> list[int]:
+    return op.integers("kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class _Framed:
+    """Data and windows in which the rounding is settled, or left to ONNX's ceil_mode.
+
+    begin   how many elements were put before each spatial axis, None where the data are those of the layer
+    """
+
+    data: str
+    slide: Windows
+    ceil: bool = False
+    begin: str | None = None
+
+
+def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None = None, is_whole: bool) -> _Framed:
+    """The windows of a layer over `x`.
+
+    fill       what is written around data that have to be padded by a node
+    is_whole   no window may be cut at the end
+    """
+    kernel = _kernel(op)
+    rounding = op.text("rounding_type", "floor", among=_ROUNDINGS)
+    found = slide.explicit(op.shape(0)[2:], kernel)
+    if found is None:
+        if all(d == 1 for d in slide.dilations):
+            return _Framed(x, slide)
+        return _of(slide.padded(g, x, kernel, fill))
+    ceil = rounding != "floor" and slide.is_explicit
+    slide = found
+    if ceil:
+        reach = slide.reach(kernel)
+        is_cut = any(e + s > r for e, s, r in zip(slide.end, slide.strides, reach, strict=True))
+        if is_whole or (rounding == "ceil" and is_cut):
+            end = _whole_end(op.shape(0)[2:], slide, reach, rounding)
+            if end is None:
+                return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
+            slide, ceil = replace(slide, end=end), False
+    if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
+        return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # more pads than onnxruntime takes
+    return _Framed(x, slide, ceil)
+
+
+def _of(padded: Padded) -> _Framed:
+    return _Framed(padded.data, padded.slide, begin=padded.begin)
+
+
+def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: str) -> tuple[int, ...] | None:
+    """The pads at the end with which no window is cut; None where a dim is not known."""
+    ends = []
+    for size, stride, width, begin, end in zip(spatial, slide.strides, reach, slide.begin, slide.end, strict=True):
+        if not isinstance(size, int):
+            return None
+        last = -(-(size + begin + end - width) // stride) * stride
+        if rounding == "ceil_torch" and last >= size + begin:
+            last -= stride
+        ends.append(max(last + width - size - begin, 0))
+    return tuple(ends)
+
+
+def _end(g: Fragment, size: str, slide: Windows, reach: Sequence[int], rounding: str) -> str:
+    """As `_whole_end`, at run time."""
+    stride, width, begin = g.i64(*slide.strides), g.i64(*reach), g.i64(*slide.begin)
+    less = (b + e - w + s - 1 for b, e, w, s in zip(slide.begin, slide.end, reach, slide.strides, strict=True))
+    before = g.Add(size, begin)
+    count = g.Div(g.Add(size, g.i64(*less)), stride)
+    if rounding == "ceil_torch":  # the last window that begins before the end of the data
+        count = g.Min(count, g.Div(g.Sub(before, g.i64(1)), stride))
+    return g.Max(g.Sub(g.Add(g.Mul(count, stride), width), before), g.i64(0))
+
+
+@lowers("MaxPool")
+def max_pool_1(op: Layer, g: Fragment) -> str:
+    """max-pool-1, of data [N, C, d1, ..., dk]"""
+    return _max_pool(op, g, (1,) * len(_kernel(op)), 1)[0]
+
+
+@lowers("MaxPool", since=8)
+def max_pool_8(op: Layer, g: Fragment) -> tuple[str, ...]:
+    """max-pool-8, max-pool-14, of data [N, C, d1, ..., dk]
+
+    The second output are positions of the maxima in the dims from `axis` on; ONNX has them in all dims.
+    """
+    if not op.is_read(1):
+        return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1), 1), "")
+    largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1), 2)
+    axis = op.axis(op.integer("axis", 0), op.rank(0))
+    if axis:
+        size = g.ReduceProd(g.dims(op.x(0), axis), keepdims=1)
+        where = g.Mod(where, size)
+    return largest, g.cast(where, DType.INT64, op.type_of("index_element_type", "i64"))
+
+
+def _max_pool(op: Layer, g: Fragment, dilations: tuple[int, ...], outputs: int) -> tuple[str, ...]:
+    dtype = op.dtype(0)
+    wide = _EXACT.get(dtype, dtype)
+    slide = replace(windows(op, len(_kernel(op))), dilations=dilations)
+    frame = _framed(op, g, g.cast(op.x(0), dtype, wide), slide, fill=_lowest(g, wide), is_whole=False)
+    largest, *where = g.node(
+        "MaxPool", (frame.data,), outputs, ceil_mode=int(frame.ceil) or None, **_attributes(op, frame)
+    )
+    if where and frame.begin is not None:
+        where = [_position_without_pads(op, g, where[0], g.dims(frame.data, 2), frame.begin)]
+    return (g.cast(largest, wide, dtype), *where)
+
+
+def _attributes(op: Layer, frame: _Framed) -> dict[str, Any]:
+    slide = frame.slide
+    dilations = slide.dilations if any(d > 1 for d in slide.dilations) else None
+    return {
+        "kernel_shape": _kernel(op), "strides": slide.strides, "dilations": dilations,
+        "pads": slide.pads, "auto_pad": slide.onnx_auto_pad,
+    }  # fmt: skip
+
+
+def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begin: str) -> str:
+    """Positions in the rows of the data, of positions in those of padded data; one in the pads is that of the first.
+
+    padded, begin   the dims of the padded spatial axes, and how many elements were put before each
+    """
+    rank = len(_kernel(op))
+    position, step = g.i64(0), g.i64(1)
+    is_inside = ""
+    for axis in reversed(range(rank)):
+        size, first = g.Gather(padded, g.i64(axis)), g.Gather(begin, g.i64(axis))
+        at, length = g.Sub(g.Mod(where, size), first), g.dim(op.x(0), 2 + axis)
+        inside = g.And(g.GreaterOrEqual(at, g.i64(0)), g.Less(at, length))
+        is_inside = g.And(is_inside, inside) if is_inside else inside
+        position = g.Add(position, g.Mul(at, step))
+        step = g.Mul(step, length)
+        where = g.Div(where, size)
+    return g.Add(g.Where(is_inside, position, g.i64(0)), g.Mul(where, step))
+
+
+def _lowest(g: Fragment, dtype: DType) -> str:
+    """The least number of an element type, a scalar."""
+    kind = np.dtype(NUMPY[dtype])
+    return g.const(np.array(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min, kind))
+
+
+@lowers("AvgPool")
+def average_pool(op: Layer, g: Fragment) -> str:
+    """avg-pool-1, avg-pool-14, avg-pool-16, of data [N, C, d1, ..., dk]"""
+    dtype = op.dtype(0)
+    wide = SINGLE.get(dtype, dtype)
+    data = g.cast(op.x(0), dtype, wide)
+    slide = windows(op, len(_kernel(op)))
+    counts = not op.flag("exclude-pad", op.flag("exclude_pad", True))
+    frame = _framed(op, g, data, slide, is_whole=counts and any(slide.begin + slide.end))
+
+    def mean(x: str, counted: bool) -> str:
+        return g.AveragePool(
+            x, ceil_mode=int(frame.ceil) or None, count_include_pad=int(counted) or None, **_attributes(op, frame)
+        )
+
+    if counts or frame.begin is None:
+        return g.cast(mean(frame.data, counts), wide, dtype)
+    ones = _framed(op, g, g.Expand(g.scalar(1, wide), g.Shape(data)), slide, is_whole=False)
+    return g.cast(g.Div(mean(frame.data, True), mean(ones.data, True)), wide, dtype)

@@ -1,0 +1,162 @@
+"""Recurrent cells, and sequences of their steps.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/
+
+OpenVINO has the batch first, gates in another order than ONNX, and one bias where ONNX has two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_DIRECTIONS: Final = ("forward", "reverse", "bidirectional")
+_ACTIVATIONS: Final = {
+    "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid", "hard_sigmoid": "HardSigmoid",
+    "elu": "Elu", "softsign": "Softsign", "softplus": "Softplus",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of cell.
+
+    activations   those of a cell that names none
+    """
+
+    onnx: str
+    activations: tuple[str, ...]
+
+    @property
+    def states(self) -> int:
+        return 2 if self.onnx == "LSTM" else 1
+
+
+LSTM: Final = Kind("LSTM", ("sigmoid", "tanh", "tanh"))
+GRU: Final = Kind("GRU", ("sigmoid", "tanh"))
+RNN: Final = Kind("RNN", ("tanh",))
+KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
+
+_GATES: Final = (1, 3, 0, 2)
+"""Where the weights f, i, c, o of an LSTM have i, o, f, c. OpenVINO writes a `weights_format` and does not read it."""
+
+
+@lowers("LSTMSequence", "GRUSequence", "RNNSequence")
+def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
+    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5; of d directions and G gates
+
+    X [batch, length, input], states [batch, d, hidden] each, sequence_lengths [batch]
+    W [d, G*hidden, input], R [d, G*hidden, hidden], B [d, G*hidden]
+    results   Y [batch, d, length, hidden], states [batch, d, hidden] each
+    """
+    kind = KINDS[op.type.removesuffix("Sequence")]
+    dtype, first = op.dtype(0), 1 + kind.states
+    wide = WIDE_FLOATS.get(dtype, dtype)
+    direction = op.text("direction", "forward", among=_DIRECTIONS)
+    x, *states = (_batch_second(g, g.cast(op.x(i), op.dtype(i), wide)) for i in range(first))
+    lengths = g.cast(op.x(first), op.dtype(first), DType.INT32)
+    weights = [g.cast(op.x(i), op.dtype(i), wide) for i in range(first + 1, first + 4)]
+    given = _weights(op, g, kind, weights)
+    made = _run(op, g, kind, x, states, lengths, given, direction)
+    results = (g.Transpose(made[0], perm=[2, 1, 0, 3]), *(_batch_second(g, one) for one in made[1:]))
+    return tuple(g.cast(one, wide, dtype) for one in results)
+
+
+@lowers("LSTMCell", "GRUCell", "RNNCell")
+def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
+    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step; G gates
+
+    X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
+    results   states [batch, hidden] each
+    """
+    kind = KINDS[op.type.removesuffix("Cell")]
+    dtype, first = op.dtype(0), 1 + kind.states
+    wide = WIDE_FLOATS.get(dtype, dtype)
+    if op.has(first + 3) and np.any(op.known(first + 3)):
+        raise LoweringRefused("it has weights from the cell to the gates")
+    x, *states = (g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first))
+    weights = [g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first, first + 2)]
+    if op.has(first + 2):
+        weights.append(g.unsqueeze(g.cast(op.x(first + 2), op.dtype(first + 2), wide), 0))
+    made = _run(op, g, kind, x, states, "", _weights(op, g, kind, weights), "forward")
+    return tuple(g.cast(g.squeeze(one, 0), wide, dtype) for one in made[1:])
+
+
+def _batch_second(g: Fragment, x: str) -> str:
+    return g.Transpose(x, perm=[1, 0, 2])
+
+
+def _weights(op: Layer, g: Fragment, kind: Kind, given: Sequence[str]) -> list[str]:
+    """W, R and, if it is given, B, as ONNX has them."""
+    w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
+    if not biases:
+        return [w, r, ""]
+    (bias,) = biases
+    if not _is_linear(op, kind):
+        return [w, r, g.Concat(bias, g.Sub(bias, bias), axis=1)]
+    z, reset, hidden, recurrent = g.node("Split", (bias,), 4, axis=1, num_outputs=4)
+    none = g.Sub(z, z)
+    return [w, r, g.Concat(z, reset, hidden, none, none, recurrent, axis=1)]
+
+
+def _reordered(g: Fragment, x: str, order: Sequence[int]) -> str:
+    parts = g.node("Split", (x,), len(order), axis=1, num_outputs=len(order))
+    return g.Concat(*(parts[i] for i in order), axis=1)
+
+
+def _is_linear(op: Layer, kind: Kind) -> bool:
+    """Whether the bias has a part of its own for the hidden state, which the reset gate is applied to."""
+    return kind is GRU and op.flag("linear_before_reset", False)
+
+
+def _run(
+    op: Layer,
+    g: Fragment,
+    kind: Kind,
+    x: str,
+    states: Sequence[str],
+    lengths: str,
+    weights: Sequence[str],
+    direction: str,
+) -> tuple[str, ...]:
+    """ONNX's operator of all steps: Y [length, d, batch, hidden], and the states [d, batch, hidden] after them."""
+    attributes = _attributes(op, kind, 2 if direction == "bidirectional" else 1)
+    if kind is GRU:
+        attributes["linear_before_reset"] = int(_is_linear(op, kind))
+    if kind is LSTM and op.flag("input_forget", False):
+        attributes["input_forget"] = 1
+    w, r, b = weights
+    return g.node(kind.onnx, (x, w, r, b, lengths, *states), 1 + kind.states, direction=direction, **attributes)
+
+
+def _attributes(op: Layer, kind: Kind, directions: int) -> dict[str, Any]:
+    names = [name.lower() for name in op.texts("activations", ())] or list(kind.activations)
+    for name in names:
+        if name not in _ACTIVATIONS:
+            raise SpecViolation(f"activation must be one of {', '.join(_ACTIVATIONS)}, is {name!r}", "GI106")
+    attributes: dict[str, Any] = {
+        "hidden_size": op.integer("hidden_size"),
+        "activations": [_ACTIVATIONS[name] for name in names] * directions,
+    }
+    for ours, theirs in (("activations_alpha", "activation_alpha"), ("activations_beta", "activation_beta")):
+        numbers = op.numbers(ours, ())
+        if numbers:
+            attributes[theirs] = numbers * directions
+    clip = op.number("clip", 0.0)
+    if clip > 0 and np.isfinite(clip):
+        attributes["clip"] = clip
+    return attributes

@@ -1,0 +1,72 @@
+"""Reductions and running sums.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/reduction/
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.openvino.lowerings.carried import HALF, ORDERED, SIGNED, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import scalar, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_SUMS: Final = ("ReduceSum", "ReduceProd", "ReduceMean")
+_NORMS: Final = ("ReduceL1", "ReduceL2")
+_EXTREMES: Final = ("ReduceMax", "ReduceMin")
+
+
+@lowers(*_SUMS, *_EXTREMES, alike=True)
+def reduced(op: Layer, g: Fragment) -> str:
+    """reduce-{sum,prod,mean,max,min}-1: over no axes at all nothing is reduced. An axis may be listed twice."""
+    dtype = op.dtype(0)
+    by = SIGNED if op.type in _SUMS else HALF if dtype is DType.BOOL else ORDERED
+    if op.type == "ReduceMean" and not dtype.is_float:
+        by = {dtype: DType.FLOAT64 if dtype in (DType.INT64, DType.UINT64) else DType.FLOAT32}
+    return carried(g, dtype, lambda x: _over_axes(op, g, op.type, x), op.x(0), by=by)
+
+
+@lowers(*_NORMS, since=4, alike=True)
+def norm(op: Layer, g: Fragment) -> str:
+    """reduce-l1-4, reduce-l2-4: over no axes at all the magnitude of each element."""
+
+    def of(x: str) -> str:
+        return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.type, x)
+
+    return carried(g, op.dtype(0), of, op.x(0), by=SIGNED)
+
+
+@lowers("ReduceLogicalAnd", "ReduceLogicalOr", alike=True)
+def logical(op: Layer, g: Fragment) -> str:
+    """reduce-logical-and-1, reduce-logical-or-1: the least and the largest of booleans."""
+    kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
+    return _over_axes(op, g, kind, g.cast(op.x(0), op.dtype(0), DType.BOOL))
+
+
+def _over_axes(op: Layer, g: Fragment, kind: str, x: str) -> str:
+    keeps = op.flag("keep_dims", False)
+    listed = op.ints(1)
+    if listed is None or not op.has_rank(0):
+        axes = vector(op, g, 1)
+    elif not op.rank(0) or not listed:
+        return x
+    else:
+        axes = g.i64(*sorted(set(op.axes(1, op.rank(0)))))
+    return g.node(kind, (x, axes), keepdims=keeps, noop_with_empty_axes=True)[0]
+
+
+@lowers("CumSum", since=3)
+def cum_sum(op: Layer, g: Fragment) -> str:
+    """arithmetic/cumsum-3: along the first axis when none is given."""
+    axis = scalar(op, g, 1) if op.has(1) else g.scalar(0, DType.INT64)
+
+    def running(x: str) -> str:
+        return g.CumSum(x, axis, exclusive=op.flag("exclusive", False), reverse=op.flag("reverse", False))
+
+    return carried(g, op.dtype(0), running, op.x(0), by=SIGNED)

@@ -1,0 +1,171 @@
+"""Elements written to places that indices say.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final
+
+from gather_infer.openvino.lowerings.carried import CHOSEN, Carriers, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import as_int64, counted, known_axis, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import INTEGER_RANGE, DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_INDICES: Final = (DType.INT32, DType.INT64)
+_REDUCED: Final[Carriers] = {
+    DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
+}  # fmt: skip
+_REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
+
+
+def _places(op: Layer, g: Fragment, index: int) -> str:
+    return op.x(index) if op.dtype(index) in _INDICES else as_int64(op, g, index)
+
+
+@lowers("ScatterElementsUpdate", since=3)
+def scatter_elements(op: Layer, g: Fragment) -> str:
+    """scatter-elements-update-3."""
+    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3, op.rank(0)))
+
+
+@lowers("ScatterElementsUpdate", since=12)
+def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
+    """scatter-elements-update-12: `reduction`, with or without the element that is there (`use_init_val`).
+
+    ONNX has no `mean`, and always counts the element that is there: what does not count is the neutral element first.
+    """
+    reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
+    if reduction == "none":
+        return scatter_elements(op, g)
+    dtype, axis, places = op.dtype(0), known_axis(op, 3, op.rank(0)), _places(op, g, 1)
+    wide, counts = _REDUCED.get(dtype, dtype), op.flag("use_init_val", True)
+
+    def combined(x: str, updates: str) -> str:
+        shape = g.Shape(updates)
+        if not counts:
+            neutral = g.Expand(g.scalar(_neutral(reduction, wide), wide), shape)
+            x = g.ScatterElements(x, places, neutral, axis=axis)
+        made = g.ScatterElements(x, places, updates, axis=axis, reduction=_REDUCTIONS[reduction])
+        if reduction != "mean":
+            return made
+        start = g.Expand(g.scalar(counts, wide), g.Shape(x))
+        ones = g.Expand(g.scalar(1, wide), shape)
+        number = g.ScatterElements(start, places, ones, axis=axis, reduction="add")
+        return _quotient(g, made, g.Max(number, g.scalar(1, wide)), wide)
+
+    return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
+
+
+def _quotient(g: Fragment, a: str, b: str, dtype: DType) -> str:
+    """a / b; of integers rounded down."""
+    return g.Div(a, b) if dtype.is_float else g.Div(g.Sub(a, g.Mod(a, b)), b)
+
+
+def _neutral(reduction: str, dtype: DType) -> float:
+    if reduction in ("sum", "mean"):
+        return 0
+    if reduction == "prod":
+        return 1
+    if dtype.is_float:
+        return inf if reduction == "min" else -inf
+    least, most = INTEGER_RANGE[dtype]
+    return most if reduction == "min" else least
+
+
+@lowers("ScatterNDUpdate", since=3)
+def scatter_nd(op: Layer, g: Fragment) -> str:
+    """scatter-nd-update-3."""
+    return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
+
+
+@lowers("ScatterNDUpdate", since=15)
+def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
+    """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
+    reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
+    if reduction == "none":
+        return scatter_nd(op, g)
+    dtype = op.dtype(0)
+    places, wide = as_int64(op, g, 1), _REDUCED.get(dtype, dtype)
+
+    def combined(x: str, updates: str) -> str:
+        given = g.Sub(g.scalar(0, wide), updates) if reduction == "sub" else updates
+        return g.ScatterND(x, places, given, reduction=_REDUCTIONS.get(reduction, "add"))
+
+    return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
+
+
+@lowers("ScatterUpdate", since=3)
+def scatter_update(op: Layer, g: Fragment) -> str:
+    """scatter-update-3: slices of an axis are replaced.
+
+    data     [d0, ..., dr-1]
+    indices  [i0, ..., iq-1]
+    updates  [d0, ..., d(axis-1), i0, ..., iq-1, d(axis+1), ..., dr-1]
+    """
+    rank, q = op.rank(0), op.rank(1)
+    axis = known_axis(op, 3, rank)
+    order = [axis, *range(axis), *range(axis + 1, rank)]
+    updates = g.transpose(op.x(2), [*range(axis, axis + q), *range(axis), *range(axis + q, q + rank - 1)])
+    places = g.unsqueeze(as_int64(op, g, 1), -1)
+    made = g.ScatterND(g.transpose(op.x(0), order), places, updates)
+    return g.transpose(made, [order.index(i) for i in range(rank)])
+
+
+@lowers("SliceScatter", since=15)
+def slice_scatter(op: Layer, g: Fragment) -> str:
+    """slice-scatter-15: the elements of a slice are replaced; their places are the same slice of all places."""
+    x = op.x(0)
+    axes = vector(op, g, 5) if op.has(5) else ""
+    if not axes and (count := op.size(2, 0)) is not None:
+        axes = g.i64(*range(count))
+    shape = g.Shape(x)
+    numbered = g.Reshape(counted(g, g.Shape(g.as_vector(x))), shape, allowzero=1)
+    places = g.Slice(numbered, vector(op, g, 2), vector(op, g, 3), axes, vector(op, g, 4))
+    made = g.ScatterElements(g.as_vector(x), g.as_vector(places), g.as_vector(op.x(1)), axis=0)
+    return g.Reshape(made, shape, allowzero=1)
+
+
+@lowers("SegmentMax", since=16)
+def segment_max(op: Layer, g: Fragment) -> str:
+    """arithmetic/segment-max-16: the largest of the slices of each segment.
+
+    data         [n, d1, ...]
+    segment_ids  [n], sorted
+    segments     how many there are, the last id + 1 when it is left out; ids from there on do not count
+    output       [segments, d1, ...]; empty ones are 0 or the lowest number, by `fill_mode`
+    """
+    dtype = op.dtype(0)
+    wide, ids = _REDUCED.get(dtype, dtype), as_int64(op, g, 1)
+    if op.has(2):
+        segments = g.Reshape(as_int64(op, g, 2), g.i64(1))
+    else:
+        segments = g.ReduceMax(g.Concat(g.Add(ids, g.scalar(1, DType.INT64)), g.i64(0), axis=0), g.i64(0), keepdims=1)
+    # ids that do not count go to one more segment, which is cut off
+    spare = g.Add(segments, g.i64(1))
+    places = g.unsqueeze(g.Min(ids, segments), 1)
+    behind = [g.dims(op.x(0), 1)] if op.rank(0) > 1 else []
+
+    def largest(x: str) -> str:
+        low = g.Expand(g.scalar(_lowest(dtype), wide), g.concat(spare, *behind))
+        made = g.Slice(g.ScatterND(low, places, x, reduction="max"), g.i64(0), segments, g.i64(0))
+        if op.text("fill_mode", among=("zero", "lowest")) == "lowest":
+            return made
+        none = g.Expand(g.scalar(0, DType.INT64), spare)
+        ones = g.Expand(g.scalar(1, DType.INT64), g.Shape(ids))
+        counts = g.Slice(g.ScatterND(none, places, ones, reduction="add"), g.i64(0), segments, g.i64(0))
+        empty = g.unsqueeze(g.Equal(counts, g.scalar(0, DType.INT64)), *range(1, op.rank(0)))
+        return carried(g, wide, lambda m: g.Where(empty, g.scalar(0, CHOSEN.get(wide, wide)), m), made, by=CHOSEN)
+
+    return carried(g, dtype, largest, op.x(0), by=_REDUCED)
+
+
+def _lowest(dtype: DType) -> float:
+    finite = {DType.FLOAT16: -65504.0, DType.FLOAT64: -1.7976931348623157e308}
+    return finite.get(dtype, -3.4028234663852886e38) if dtype.is_float else INTEGER_RANGE[dtype][0]

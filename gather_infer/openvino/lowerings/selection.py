@@ -1,0 +1,151 @@
+"""Elements that are found: the largest, those that are not zero, those that differ, where one would stand.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gather_infer.openvino.lowerings.carried import CHOSEN, ORDERED, Carriers, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import as_int64, known_axis, scalar, single, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_UNIQUE: Final[Carriers] = {
+    DType.BOOL: DType.INT64, DType.INT16: DType.INT64, DType.INT32: DType.INT64, DType.UINT8: DType.INT64,
+    DType.UINT16: DType.INT64, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64, DType.FLOAT16: DType.FLOAT32,
+    DType.BFLOAT16: DType.FLOAT32,
+}  # fmt: skip
+_TESTED: Final = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UINT8)
+"""What NonZero has in onnxruntime."""
+
+
+@lowers("TopK")
+def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
+    """sort/top-k-1, -3 (`index_element_type`) and -11 (`stable`).
+
+    Elements that are equal come in the order of their indices, as `stable` has it. `sort="index"` puts what was found
+    into the order of indices; "none" leaves the order open.
+    """
+    dtype, axis = op.dtype(0), op.axis(op.integer("axis"), op.rank(0))
+    wide = ORDERED.get(dtype, dtype)
+    to = op.type_of("index_element_type", "i32") if op.opset >= 3 else DType.INT32
+    largest = op.text("mode", among=("max", "min")) == "max"
+    count = g.Reshape(as_int64(op, g, 1), g.i64(1)) if op.ints(1) is None else vector(op, g, 1)
+    values, places = g.node("TopK", (g.cast(op.x(0), dtype, wide), count), 2, axis=axis, largest=largest)
+    if op.text("sort", "value", among=("value", "index", "none")) == "index":
+        places, order = g.node("TopK", (places, count), 2, axis=axis, largest=False)
+        values = g.GatherElements(values, order, axis=axis)
+    return g.cast(values, wide, dtype), g.cast(places, DType.INT64, to)
+
+
+@lowers("NonZero", since=3)
+def non_zero(op: Layer, g: Fragment) -> str:
+    """condition/non-zero-3: [rank, count] in row-major order."""
+    dtype = op.dtype(0)
+    found = g.NonZero(op.x(0) if dtype in _TESTED else g.Cast(op.x(0), to=int(DType.BOOL)))
+    return g.cast(found, DType.INT64, op.type_of("output_type", "i64"))
+
+
+@lowers("OneHot")
+def one_hot(op: Layer, g: Fragment) -> str:
+    """sequence/one-hot-1, and -16, where `negative_indices_mode="normalize"` counts from the end.
+
+    indices  [d0, ...], depth, on_value, off_value one element each
+    output   a new dim of depth at `axis`; only off_value for an index that is none
+    """
+    dtype, rank = op.dtype(2), op.rank(0) + 1
+    axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
+    mode = op.text("negative_indices_mode", "ignore_negative", among=("ignore_negative", "normalize"))
+    if op.opset >= 16 and mode == "normalize":
+        indices = g.Where(g.Less(indices, g.scalar(0, DType.INT64)), g.Add(indices, depth), indices)
+    classes = g.Range(g.scalar(0, DType.INT64), depth, g.scalar(1, DType.INT64))
+    here = g.Equal(g.unsqueeze(indices, axis), g.unsqueeze(classes, *range(1, rank - axis)))
+    return carried(
+        g, dtype, lambda on, off: g.Where(here, on, off), single(op, g, 2), single(op, g, 3), by=CHOSEN
+    )  # fmt: skip
+
+
+@lowers("Unique", since=10)
+def unique(op: Layer, g: Fragment) -> Sequence[str]:
+    """movement/unique-10: of all elements, or slices along an axis; indices and counts in types that are asked for."""
+    dtype = op.dtype(0)
+    wide = _UNIQUE.get(dtype, dtype)
+    axis = known_axis(op, 1, op.rank(0)) if op.has(1) else None
+    x = g.cast(op.x(0), dtype, wide)
+    found = g.node("Unique", (x,), 4, axis=axis, sorted=op.flag("sorted", True))
+    place, count = op.type_of("index_element_type", "i64"), op.type_of("count_element_type", "i64")
+    types = (place, place, count)
+    return [
+        g.cast(found[0], wide, dtype),
+        *(g.cast(x, DType.INT64, to) for x, to in zip(found[1:], types, strict=True)),
+    ]
+
+
+@lowers("Bucketize", since=3)
+def bucketize(op: Layer, g: Fragment) -> str:
+    """condition/bucketize-3: how many of the buckets' ends are below each element, or equal without `with_right_bound`."""
+    wide = _comparable(op.dtype(0), op.dtype(1))
+    data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
+    kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
+    return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0])
+
+
+@lowers("SearchSorted", since=15)
+def search_sorted(op: Layer, g: Fragment) -> str:
+    """sort/search-sorted-15.
+
+    sorted   [..., n], or [n] for values of any shape
+    values   [..., m]
+    output   [..., m], how many sorted elements are less, or also equal in `right_mode`
+    """
+    wide = _comparable(op.dtype(0), op.dtype(1))
+    ordered, values = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
+    kind = "LessOrEqual" if op.flag("right_mode", False) else "Less"
+    ordered = ordered if op.rank(0) == 1 else g.unsqueeze(ordered, -2)
+    return _counted_true(op, g, g.node(kind, (ordered, g.unsqueeze(values, -1)))[0])
+
+
+def _comparable(first: DType, second: DType) -> DType:
+    """What two element types are compared in."""
+    if first is second and first is not DType.BFLOAT16:
+        return first
+    return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
+
+
+def _counted_true(op: Layer, g: Fragment, flags: str) -> str:
+    """How many are true along the last axis."""
+    count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(-1), keepdims=0)
+    return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
+
+
+@lowers("SparseFillEmptyRows", since=16)
+def sparse_fill_empty_rows(op: Layer, g: Fragment) -> tuple[str, str, str]:
+    """sparse/sparse-fill-empty-rows-16.
+
+    values   [n], of the elements at `indices` [n, 2] of a matrix of shape `dense` [2]
+    default  one element, which a row without any gets in its first column
+    outputs  indices [m, 2] and values [m] in the order of rows, and which rows were empty, [rows]
+    """
+    dense, indices = as_int64(op, g, 1), as_int64(op, g, 2)
+    zero, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)
+    rows = g.squeeze(g.Slice(indices, g.i64(0), g.i64(1), g.i64(1)), 1)
+    height = g.Slice(dense, g.i64(0), g.i64(1), g.i64(0))
+    none = g.Expand(zero, height)
+    counts = g.ScatterElements(none, rows, g.Expand(one, g.Shape(rows)), axis=0, reduction="add")
+    empty = g.Equal(counts, zero)
+    added = g.transpose(g.NonZero(empty), [1, 0])
+    pairs = g.Concat(indices, g.Concat(added, g.Mul(added, zero), axis=1), axis=0)
+    all_rows = g.squeeze(g.Slice(pairs, g.i64(0), g.i64(1), g.i64(1)), 1)
+    default = g.Expand(single(op, g, 3), g.dim(added, 0))
+    values = g.Concat(op.x(0), default, axis=0)
+    _, order = g.node("TopK", (all_rows, g.Shape(all_rows)), 2, axis=0, largest=False)
+    chosen = g.cast(g.Gather(pairs, order, axis=0), DType.INT64, op.dtype(2))
+    return chosen, g.Gather(values, order, axis=0), empty

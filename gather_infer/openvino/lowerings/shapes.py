@@ -1,0 +1,266 @@
+"""Shapes: reading them, giving them, broadcasting to them, filling them.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.carried import HALF, Carriers, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_RANGED: Final[Carriers] = {
+    DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.FLOAT32: DType.FLOAT32,
+    DType.FLOAT64: DType.FLOAT64, DType.INT32: DType.INT32,
+}  # fmt: skip
+"""What Range computes an element type in; int64 for the rest."""
+
+
+@lowers("ShapeOf", alike=True)
+def shape_of(op: Layer, g: Fragment) -> str:
+    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`."""
+    to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
+    return g.cast(g.Shape(op.x(0)), DType.INT64, to)
+
+
+@lowers("Reshape")
+def reshape(op: Layer, g: Fragment) -> str:
+    """shape/reshape-1.
+
+    pattern   a dim each; -1 for what the others leave. 0 with `special_zero` is the dim of the input at that place,
+              beside which -1 is found even if that dim is 0, as ONNX does not
+    """
+    special, pattern = op.flag("special_zero"), op.ints(1)
+    if pattern is None:
+        return g.Reshape(op.x(0), vector(op, g, 1), allowzero=not special)
+    if pattern.count(-1) > 1 or any(size < -1 for size in pattern):
+        raise SpecViolation(f"pattern = {pattern} has to be of dims from 0 on, and -1 at most once", "GI106")
+    if not special:
+        # beside a dim of 0 there is nothing for -1 to count: OpenVINO has 1 there
+        sizes = [1 if size == -1 and 0 in pattern else size for size in pattern]
+        return g.Reshape(op.x(0), g.i64(*sizes), allowzero=0 in sizes)
+    copied = [i for i, size in enumerate(pattern) if size == 0]
+    if -1 not in pattern or not copied or all(op.size(0, i) for i in copied):
+        return g.Reshape(op.x(0), g.i64(*pattern))
+    return g.Reshape(op.x(0), _resolved(op, g, pattern, copied), allowzero=1)
+
+
+def _resolved(op: Layer, g: Fragment, pattern: Sequence[int], copied: Sequence[int]) -> str:
+    """The dims that a pattern with 0 and -1 says: -1 is what the dims that are not copied leave."""
+    x = op.x(0)
+    divisor = prod(size for size in pattern if size > 0)
+    left = [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied]
+    known = op.sizes(0)
+    if known is not None:
+        rest = g.i64(prod(size for axis, size in enumerate(known) if axis not in copied) // divisor)
+    else:
+        rest = _product(g, left)
+        rest = rest if divisor == 1 else g.Div(rest, g.i64(divisor))
+    parts = [rest if size == -1 else g.dim(x, i) if size == 0 else g.i64(size) for i, size in enumerate(pattern)]
+    return g.concat(*parts)
+
+
+def _product(g: Fragment, sizes: Sequence[str]) -> str:
+    if not sizes:
+        return g.i64(1)
+    product = sizes[0]
+    for size in sizes[1:]:
+        product = g.Mul(product, size)
+    return product
+
+
+@lowers("Squeeze")
+def squeeze(op: Layer, g: Fragment) -> str:
+    """shape/squeeze-1: without axes, or with none, all dims of 1 go. An axis may be listed twice.
+
+    A dim that is not 1 stays, as OpenVINO runs it; one that is not known is taken for 1.
+    """
+    if not op.has(1) or op.ints(1) == []:
+        return g.Squeeze(op.x(0))
+    if op.ints(1) is None:
+        return g.Squeeze(op.x(0), vector(op, g, 1))
+    return g.squeeze(op.x(0), *(axis for axis in _listed(op) if op.size(0, axis) in (1, None)))
+
+
+@lowers("Squeeze", since=15)
+def squeeze_or_skip(op: Layer, g: Fragment) -> str:
+    """shape/squeeze-15: `allow_axis_skip` lets dims stay that are not 1; without it they are an error."""
+    if not op.has(1) or op.ints(1) == []:
+        return g.Squeeze(op.x(0))
+    if not op.flag("allow_axis_skip", False):
+        return g.squeeze(op.x(0), *_listed(op)) if op.ints(1) is not None else g.Squeeze(op.x(0), vector(op, g, 1))
+    op.known_ints(1)
+    axes = [axis for axis in _listed(op) if op.size(0, axis) in (1, None)]
+    if all(op.size(0, axis) == 1 for axis in axes):
+        return g.squeeze(op.x(0), *axes)
+    shape = g.Shape(op.x(0))
+    stays = g.const([axis not in axes for axis in range(op.rank(0))])
+    kept = g.Or(g.Not(g.Equal(shape, g.i64(1))), stays)
+    return g.Reshape(op.x(0), g.Compress(shape, kept, axis=0), allowzero=1)
+
+
+def _listed(op: Layer) -> list[int]:
+    return sorted(set(op.axes(1, op.rank(0)))) if op.rank(0) else []
+
+
+@lowers("Unsqueeze", alike=True)
+def unsqueeze(op: Layer, g: Fragment) -> str:
+    """shape/unsqueeze-1."""
+    return g.Unsqueeze(op.x(0), vector(op, g, 1))
+
+
+@lowers("Transpose")
+def transpose(op: Layer, g: Fragment) -> str:
+    """movement/transpose-1: an empty order turns the axes around. An order that is computed makes a Gather."""
+    order = op.ints(1)
+    if order is not None:
+        return g.Transpose(op.x(0), perm=[op.axis(axis, len(order)) for axis in order] or None)
+    x, rank = op.x(0), op.rank(0)
+    backwards = g.i64(*range(rank - 1, -1, -1))
+    computed = vector(op, g, 1)
+    computed = g.Slice(g.Concat(computed, backwards, axis=0), g.i64(0), g.i64(rank), g.i64(0))
+    dims = g.Shape(x)
+    strides = [_product(g, [g.dim(x, after) for after in range(axis + 1, rank)]) for axis in range(rank)]
+    sizes = g.Gather(dims, computed, axis=0)
+    steps = g.Gather(g.concat(*strides), computed, axis=0)
+    place = g.scalar(0, DType.INT64)
+    for axis in range(rank):
+        size, step = (g.Slice(v, g.i64(axis), g.i64(axis + 1), g.i64(0)) for v in (sizes, steps))
+        place = g.Add(place, g.unsqueeze(g.Mul(counted(g, size), step), *range(1, rank - axis)))
+    return g.Gather(g.as_vector(x), place, axis=0)
+
+
+@lowers("Broadcast")
+def broadcast(op: Layer, g: Fragment) -> str:
+    """movement/broadcast-1 and -3.
+
+    data    [d0, ..., dr-1]
+    target  the dims of the result; with `bidirectional` dims to broadcast with, as in ONNX
+    axes    with `explicit`, where the dims of data are among those of the result
+    """
+    mode = op.text("mode", "numpy", among=("numpy", "explicit", "none", "pdpd", "bidirectional"))
+    mode = "explicit" if mode == "none" else mode  # broadcast-1 is written so
+    return carried(g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=HALF)
+
+
+def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
+    """The data with a dim of 1 where the result has one more."""
+    if mode not in ("explicit", "pdpd"):
+        return x
+    rank = op.size(1, 0)
+    if rank is None:
+        raise LoweringRefused("the rank of the result is not known")
+    if mode == "explicit":
+        axes = op.axes(2, rank)
+        return g.unsqueeze(x, *(axis for axis in range(rank) if axis not in axes))
+    axis = op.integer("auto_broadcast_axis", op.integer("axis", -1))
+    first = rank - op.rank(0) if axis == -1 else axis
+    return g.unsqueeze(x, *range(op.rank(0), rank - first))
+
+
+@lowers("Tile")
+def tile(op: Layer, g: Fragment) -> str:
+    """movement/tile-1: the shorter one of the shape and the repeats gets ones in front."""
+    count = op.size(1, 0) if op.rank(1) else 1
+    if count is None:
+        raise LoweringRefused("the number of repeats is not known")
+    repeats, missing = vector(op, g, 1), op.rank(0) - count
+    repeats = g.concat(g.i64(*[1] * missing), repeats) if missing > 0 else repeats
+    return carried(
+        g, op.dtype(0), lambda x: g.Tile(g.unsqueeze(x, *range(-missing)), repeats), op.x(0), by=HALF
+    )  # fmt: skip
+
+
+@lowers("Range")
+def range_of_one_type(op: Layer, g: Fragment) -> str:
+    """generation/range-1: start, stop and step of the type of the result."""
+    return _range(op, g, op.dtype(0))
+
+
+@lowers("Range", since=4)
+def range_to(op: Layer, g: Fragment) -> str:
+    """generation/range-4: start, stop and step of any types, converted to `output_type` first."""
+    return _range(op, g, op.type_of("output_type"))
+
+
+def _range(op: Layer, g: Fragment, to: DType) -> str:
+    wide = _RANGED.get(to, DType.INT64)
+    return g.cast(g.Range(*(g.cast(single(op, g, i), op.dtype(i), wide) for i in range(3))), wide, to)
+
+
+@lowers("Eye", since=9)
+def eye(op: Layer, g: Fragment) -> str:
+    """generation/eye-9: ones where column - row is the third input, in a batch of matrices by the fourth."""
+    to = op.type_of("output_type")
+    rows, columns, offset = (g.Reshape(as_int64(op, g, i), g.i64(1)) for i in range(3))
+    here = g.Equal(counted(g, columns), g.Add(g.unsqueeze(counted(g, rows), 1), offset))
+    matrix = g.Cast(here, to=int(to))
+    if not op.has(3):
+        return matrix
+    target = g.concat(vector(op, g, 3), rows, columns)
+    return carried(g, to, lambda x: g.Expand(x, target), matrix, by=HALF)
+
+
+@lowers("ConvertPromoteTypes", since=14, alike=True)
+def promoted(op: Layer, g: Fragment) -> tuple[str, str]:
+    """type/convert-promote-types-14: both inputs in the type that they have in common."""
+    first, second = op.dtype(0), op.dtype(1)
+    to = _common(op, first, second)
+    return g.cast(op.x(0), first, to), g.cast(op.x(1), second, to)
+
+
+def _common(op: Layer, first: DType, second: DType) -> DType:
+    """By the rules of the page: floats over integers over booleans, then the more bits."""
+    if first is second:
+        return first
+    if op.flag("pytorch_scalar_promotion", False) and (op.rank(0) == 0) != (op.rank(1) == 0):
+        tensor, number = (second, first) if op.rank(0) == 0 else (first, second)
+        if _category(tensor) >= _category(number):
+            return tensor
+        return number if _category(number) < 2 else DType.FLOAT32 if tensor is DType.BOOL else number
+    if _category(first) != _category(second):
+        return first if _category(first) > _category(second) else second
+    if _category(first) == 2:
+        pair = {first, second}
+        return DType.FLOAT32 if pair == {DType.FLOAT16, DType.BFLOAT16} else max(pair, key=_bits)
+    return _common_integer(op, first, second)
+
+
+def _common_integer(op: Layer, first: DType, second: DType) -> DType:
+    signed = [dtype for dtype in (first, second) if _is_signed(dtype)]
+    if len(signed) != 1:
+        return max(first, second, key=_bits)
+    (other,) = {first, second} - set(signed)
+    if _bits(other) == 64:
+        return op.type_of("u64_integer_promotion_target", "f32")
+    wider = {8: DType.INT16, 16: DType.INT32, 32: DType.INT64}[_bits(other)]
+    return max(signed[0], wider, key=_bits)
+
+
+def _category(dtype: DType) -> int:
+    return 0 if dtype is DType.BOOL else 2 if dtype.is_float else 1
+
+
+def _is_signed(dtype: DType) -> bool:
+    return dtype in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+
+
+def _bits(dtype: DType) -> int:
+    sizes = {
+        1: ("int8", "uint8", "bool"),
+        2: ("int16", "uint16", "float16", "bfloat16"),
+        4: ("int32", "uint32", "float32"),
+    }
+    return next((8 * size for size, names in sizes.items() if str(dtype) in names), 64)

@@ -1,0 +1,227 @@
+"""Slices, padding, and elements in another order.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.carried import EXTREMES, HALF, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_LOWEST: Final = int(np.iinfo(np.int64).min)
+_HIGHEST: Final = int(np.iinfo(np.int64).max)
+
+
+@lowers("Slice", since=8, alike=True)
+def slice_along(op: Layer, g: Fragment) -> str:
+    """slice-8: as in ONNX; without axes along the first ones."""
+    axes = vector(op, g, 4) if op.has(4) else ""
+    return g.Slice(op.x(0), vector(op, g, 1), vector(op, g, 2), axes or _first_axes(op, g), vector(op, g, 3))
+
+
+def _first_axes(op: Layer, g: Fragment) -> str | None:
+    count = op.size(1, 0)
+    return None if count is None else g.i64(*range(count))
+
+
+@lowers("StridedSlice")
+def strided_slice(op: Layer, g: Fragment) -> str:
+    """strided-slice-1.
+
+    begin, end, strides   vectors, an entry each for an axis of the data, unless a mask says otherwise
+    masks                 1 at an entry: begin_mask and end_mask, it does not count; new_axis_mask, it makes a dim of 1;
+                          shrink_axis_mask, it takes one index, whose dim goes; ellipsis_mask, it is for all axes between
+    """
+    count = op.size(1, 0) if op.rank(1) else 1
+    if count is None:
+        raise LoweringRefused("the number of entries is not known")
+    plan = _planned(op, count)
+    y = op.x(0)
+    if plan.axes:
+        slices = [_bounds(op, g, entry) for entry in plan.entries]
+        begins, ends, steps = (g.concat(*(one[k] for one in slices)) for k in range(3))
+        y = g.Slice(y, begins, ends, g.i64(*plan.axes), steps)
+    y = g.squeeze(y, *plan.shrunk)
+    return g.unsqueeze(y, *plan.made)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """entries, and the axes of the data that they slice; axes of the data that go; axes of the result that are new"""
+
+    entries: list[int] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    shrunk: list[int] = field(default_factory=list)
+    made: list[int] = field(default_factory=list)
+
+
+def _planned(op: Layer, count: int) -> _Plan:
+    new, shrink, ellipsis = (_mask(op, name, count) for name in ("new_axis", "shrink_axis", "ellipsis"))
+    plan, axis, place = _Plan(), 0, 0
+    for entry in range(count):
+        if ellipsis[entry] and not any(ellipsis[:entry]):
+            behind = sum(not new[later] for later in range(entry + 1, count))
+            skipped = max(op.rank(0) - behind - axis, 0)
+            axis, place = axis + skipped, place + skipped
+        elif new[entry]:
+            plan.made.append(place)
+            place += 1
+        else:
+            plan.entries.append(entry)
+            plan.axes.append(axis)
+            if shrink[entry]:
+                plan.shrunk.append(axis)
+            place += not shrink[entry]
+            axis += 1
+    return plan
+
+
+def _mask(op: Layer, name: str, count: int) -> list[bool]:
+    given = op.integers(f"{name}_mask", ())
+    return [bool(bit) for bit in (given + [0] * count)[:count]]
+
+
+def _bounds(op: Layer, g: Fragment, entry: int) -> tuple[str, str, str]:
+    """Begin, end and step of an entry, vectors of one."""
+    count = entry + 1
+    begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry)
+    if _mask(op, "shrink_axis", count)[entry]:
+        return begin, _after(op, g, begin, entry), g.i64(1)
+    step, known = g.i64(1), 1
+    if op.has(3):
+        strides = op.ints(3)
+        step, known = _entry(op, g, 3, entry), None if strides is None else strides[entry]
+    if _mask(op, "begin", count)[entry]:
+        begin = _by_sign(g, step, known, 0, _HIGHEST)
+    ended = _mask(op, "end", count)[entry]
+    return begin, _by_sign(g, step, known, _HIGHEST, _LOWEST) if ended else _entry(op, g, 2, entry), step
+
+
+def _entry(op: Layer, g: Fragment, index: int, entry: int) -> str:
+    elements = op.ints(index)
+    if elements is not None:
+        return g.i64(elements[entry])
+    return g.Slice(vector(op, g, index), g.i64(entry), g.i64(entry + 1), g.i64(0))
+
+
+def _after(op: Layer, g: Fragment, begin: str, entry: int) -> str:
+    """Where the one index ends that begins there; -1 is followed by the end."""
+    elements = [0] * (entry + 1) if _mask(op, "begin", entry + 1)[entry] else op.ints(1)
+    if elements is not None:
+        return g.i64(_HIGHEST if elements[entry] == -1 else elements[entry] + 1)
+    return g.Where(g.Equal(begin, g.i64(-1)), g.i64(_HIGHEST), g.Add(begin, g.i64(1)))
+
+
+def _by_sign(g: Fragment, step: str, known: int | None, forwards: int, backwards: int) -> str:
+    if known is not None:
+        return g.i64(forwards if known > 0 else backwards)
+    return g.Where(g.Greater(step, g.i64(0)), g.i64(forwards), g.i64(backwards))
+
+
+@lowers("Reverse")
+def reverse(op: Layer, g: Fragment) -> str:
+    """reverse-1: axes as a list, or as a mask of all of them."""
+    if op.text("mode", among=("index", "mask")) == "mask":
+        axes = [axis for axis, flag in enumerate(op.known(1).reshape(-1)) if flag]
+    else:
+        axes = sorted(set(op.axes(1, op.rank(0))))
+    return _reversed(g, op.x(0), axes)
+
+
+def _reversed(g: Fragment, x: str, axes: Sequence[int]) -> str:
+    if not axes:
+        return x
+    count = len(axes)
+    return g.Slice(x, g.i64(*[-1] * count), g.i64(*[_LOWEST] * count), g.i64(*axes), g.i64(*[-1] * count))
+
+
+@lowers("ReverseSequence")
+def reverse_sequence(op: Layer, g: Fragment) -> str:
+    """reverse-sequence-1: any two axes; ONNX has the first two alone."""
+    rank = op.rank(0)
+    batch, time = op.axis(op.integer("batch_axis", 0), rank), op.axis(op.integer("seq_axis", 1), rank)
+    order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
+    back = [order.index(axis) for axis in range(rank)]
+    lengths = as_int64(op, g, 1)
+
+    def turned(x: str) -> str:
+        return g.transpose(g.ReverseSequence(g.transpose(x, order), lengths, batch_axis=0, time_axis=1), back)
+
+    return carried(g, op.dtype(0), turned, op.x(0), by=HALF)
+
+
+@lowers("Roll", since=7)
+def roll(op: Layer, g: Fragment) -> str:
+    """roll-7: shifts of the same axis add up; what leaves at one end comes back at the other."""
+    x, rank = op.x(0), op.rank(0)
+    shifts, axes = op.ints(1), op.ints(2)
+    if axes is not None and shifts is not None:
+        amounts = shifts * len(axes) if len(shifts) == 1 else shifts
+        total: dict[int, int] = {}
+        for axis, amount in zip(op.axes(2, rank), amounts, strict=True):
+            total[axis] = total.get(axis, 0) + amount
+        for axis, amount in total.items():
+            x = _rolled(g, x, axis, g.i64(-amount)) if amount else x
+        return x
+    listed, amount_of = vector(op, g, 2), vector(op, g, 1)
+    listed = g.Where(g.Less(listed, g.i64(0)), g.Add(listed, g.i64(rank)), listed)
+    for axis in range(rank):
+        if axes is None or axis in op.axes(2, rank):
+            amount = g.ReduceSum(g.Where(g.Equal(listed, g.i64(axis)), amount_of, g.i64(0)), g.i64(0), keepdims=1)
+            x = _rolled(g, x, axis, g.Neg(amount))
+    return x
+
+
+def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
+    """The elements from one on, then those before it, both counted modulo the length of the axis."""
+    at = g.Mod(first, g.Max(g.dim(x, axis), g.i64(1)))
+    ends = g.Slice(x, at, g.i64(_HIGHEST), g.i64(axis)), g.Slice(x, g.i64(0), at, g.i64(axis))
+    return g.Reshape(g.Concat(*ends, axis=axis), g.Shape(x), allowzero=1)
+
+
+@lowers("Pad")
+def pad(op: Layer, g: Fragment) -> str:
+    """pad-1, and pad-12, where negative pads crop. ONNX has no `symmetric`, and crops before it reflects."""
+    mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
+    begins, ends = op.ints(1), op.ints(2)
+    rank = op.rank(0)
+    if mode == "constant":
+        pads = g.concat(vector(op, g, 1), vector(op, g, 2))
+        value = [single(op, g, 3)] if op.has(3) else []
+        return carried(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=EXTREMES)
+    x = op.x(0)
+    for axis in range(rank):
+        if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
+            continue
+        low, high = (_entry(op, g, index, axis) for index in (1, 2))
+        x = g.Gather(x, _source(g, mode, g.dim(x, axis), low, high), axis=axis)
+    return x
+
+
+def _source(g: Fragment, mode: str, size: str, low: str, high: str) -> str:
+    """Where along an axis each element of the result comes from, `low` elements before the first one on."""
+    one = g.i64(1)
+    at = g.Sub(counted(g, g.Add(g.Add(size, low), high)), low)
+    last = g.Sub(size, one)
+    if mode == "edge":
+        return g.Max(g.Min(at, last), g.i64(0))
+    if mode == "symmetric":
+        period = g.Add(size, size)
+        folded = g.Mod(at, period)
+        return g.Min(folded, g.Sub(g.Sub(period, one), folded))
+    period = g.Max(g.Add(last, last), one)
+    folded = g.Mod(at, period)
+    return g.Min(folded, g.Sub(period, folded))

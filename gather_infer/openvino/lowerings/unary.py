@@ -1,0 +1,152 @@
+"""Elementwise operators of one input.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gather_infer.openvino.lowerings.carried import HALF, SINGLE, Carriers, carried
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_FUNCTIONS: Final[Mapping[str, tuple[str, Carriers]]] = {
+    "Cos": ("Cos", HALF), "Exp": ("Exp", HALF), "Log": ("Log", HALF), "Sigmoid": ("Sigmoid", HALF),
+    "Sin": ("Sin", HALF), "Sqrt": ("Sqrt", HALF), "Tanh": ("Tanh", HALF), "Acos": ("Acos", SINGLE),
+    "Acosh": ("Acosh", SINGLE), "Asin": ("Asin", SINGLE), "Asinh": ("Asinh", SINGLE), "Atan": ("Atan", SINGLE),
+    "Atanh": ("Atanh", SINGLE), "Cosh": ("Cosh", SINGLE), "Erf": ("Erf", SINGLE), "Sinh": ("Sinh", SINGLE),
+    "Tan": ("Tan", SINGLE),
+}  # fmt: skip
+_WIDE: Final = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
+_LOW: Final = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
+    0.246640727, 1.50140941,
+)  # fmt: skip
+_HIGH: Final = (
+    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047,
+    1.00167406, 2.83297682,
+)  # fmt: skip
+
+
+@lowers(*_FUNCTIONS, alike=True)
+def function(op: Layer, g: Fragment) -> str:
+    """arithmetic/cos-1 and the like; of integers the result in floating point, rounded to the nearest integer."""
+    kind, carriers = _FUNCTIONS[op.type]
+    dtype, x = op.dtype(0), op.x(0)
+    if dtype.is_float:
+        return carried(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
+    wide = DType.FLOAT64 if dtype in _WIDE and carriers is HALF else DType.FLOAT32
+    (result,) = g.node(kind, (g.cast(x, dtype, wide),))
+    return g.cast(g.Round(result), wide, dtype)
+
+
+@lowers("Abs", alike=True)
+def absolute(op: Layer, g: Fragment) -> str:
+    """arithmetic/abs-1."""
+    return carried(g, op.dtype(0), g.Abs, op.x(0), by=HALF)
+
+
+@lowers("Sign", alike=True)
+def sign(op: Layer, g: Fragment) -> str:
+    """arithmetic/sign-1."""
+    return carried(g, op.dtype(0), g.Sign, op.x(0), by=HALF)
+
+
+@lowers("Negative", alike=True)
+def negative(op: Layer, g: Fragment) -> str:
+    """arithmetic/negative-1."""
+    dtype = op.dtype(0)
+    if dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
+        return g.Sub(g.scalar(0, dtype), op.x(0))
+    return carried(g, dtype, g.Neg, op.x(0), by=HALF)
+
+
+@lowers("Ceiling", "Floor", alike=True)
+def rounded_away(op: Layer, g: Fragment) -> str:
+    """arithmetic/{ceiling,floor}-1; integers stay."""
+    if not op.dtype(0).is_float:
+        return op.x(0)
+    return carried(g, op.dtype(0), g.Ceil if op.type == "Ceiling" else g.Floor, op.x(0), by=HALF)
+
+
+@lowers("Round", since=5, alike=True)
+def rounded(op: Layer, g: Fragment) -> str:
+    """arithmetic/round-5: halves to the even neighbour, as in ONNX, or away from 0; integers stay."""
+    dtype = op.dtype(0)
+    if not dtype.is_float:
+        return op.x(0)
+    if op.text("mode", "half_to_even", among=("half_to_even", "half_away_from_zero")) == "half_to_even":
+        return carried(g, dtype, g.Round, op.x(0), by=HALF)
+
+    def away(x: str) -> str:
+        # |x| + 0.5 would be rounded itself, up to the next integer just below a half
+        magnitude = g.Abs(x)
+        below = g.Floor(magnitude)
+        half = g.scalar(0.5, HALF.get(dtype, dtype))
+        up = g.CastLike(g.GreaterOrEqual(g.Sub(magnitude, below), half), x)
+        return g.Mul(g.Sign(x), g.Add(below, up))
+
+    return carried(g, dtype, away, op.x(0), by=HALF)
+
+
+@lowers("IsNaN", since=10, alike=True)
+def is_nan(op: Layer, g: Fragment) -> str:
+    """comparison/isnan-10."""
+    return g.IsNaN(op.x(0))
+
+
+@lowers("IsInf", since=10, alike=True)
+def is_inf(op: Layer, g: Fragment) -> str:
+    """comparison/isinf-10."""
+    return g.IsInf(
+        op.x(0), detect_negative=op.flag("detect_negative", True), detect_positive=op.flag("detect_positive", True)
+    )
+
+
+@lowers("IsFinite", since=10, alike=True)
+def is_finite(op: Layer, g: Fragment) -> str:
+    """comparison/isfinite-10."""
+    return g.Not(g.Or(g.IsNaN(op.x(0)), g.IsInf(op.x(0))))
+
+
+@lowers("Identity", since=16, alike=True)
+def identity(op: Layer, g: Fragment) -> str:
+    """util/identity-16."""
+    return op.x(0)
+
+
+@lowers("ErfInv", since=17, alike=True)
+def erf_inv(op: Layer, g: Fragment) -> str:
+    """arithmetic/erfinv-17: infinite at -1 and 1, NaN beyond them.
+
+    By the polynomials of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one for
+    w < 5 and one for the rest.
+    """
+
+    def inverse(x: str) -> str:
+        one = g.scalar(1, DType.FLOAT32)
+        w = g.Neg(g.Log(g.Mul(g.Sub(one, x), g.Add(one, x))))
+        low = _polynomial(g, g.Sub(w, g.scalar(2.5, DType.FLOAT32)), _LOW)
+        root = g.Sqrt(g.Max(w, g.scalar(0, DType.FLOAT32)))
+        high = _polynomial(g, g.Sub(root, g.scalar(3, DType.FLOAT32)), _HIGH)
+        inner = g.Mul(g.Where(g.Less(w, g.scalar(5, DType.FLOAT32)), low, high), x)
+        at_end = g.Mul(x, g.scalar(float("inf"), DType.FLOAT32))
+        return g.Where(g.Equal(g.Abs(x), one), at_end, inner)
+
+    dtype = op.dtype(0)
+    return carried(g, dtype, inverse, op.x(0), by={dtype: DType.FLOAT32})
+
+
+def _polynomial(g: Fragment, x: str, coefficients: tuple[float, ...]) -> str:
+    """By Horner's rule; the coefficient of the highest power first."""
+    value = g.scalar(coefficients[0], DType.FLOAT32)
+    for coefficient in coefficients[1:]:
+        value = g.Add(g.Mul(value, x), g.scalar(coefficient, DType.FLOAT32))
+    return value

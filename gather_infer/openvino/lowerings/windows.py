@@ -1,0 +1,113 @@
+"""Windows that slide over spatial axes: strides, dilations and pads as a layer has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.tensor import Shape
+
+EXPLICIT, VALID, SAME_UPPER, SAME_LOWER = "explicit", "valid", "same_upper", "same_lower"
+_PADS = (EXPLICIT, VALID, SAME_UPPER, SAME_LOWER, "notset")
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Of `k` spatial axes, a number each.
+
+    auto_pad      "explicit" and "valid" tell what `begin` and `end` are; else they are what ONNX has of the same name
+    """
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    auto_pad: str
+
+    @property
+    def is_explicit(self) -> bool:
+        return self.auto_pad in (EXPLICIT, VALID)
+
+    @property
+    def pads(self) -> list[int] | None:
+        """ONNX's attribute; None where `auto_pad` says it."""
+        return [*self.begin, *self.end] if self.is_explicit else None
+
+    @property
+    def onnx_auto_pad(self) -> str | None:
+        return None if self.is_explicit else self.auto_pad.upper()
+
+    def reach(self, kernel: Sequence[int]) -> list[int]:
+        """How many elements a window spans along each axis."""
+        return [d * (k - 1) + 1 for d, k in zip(self.dilations, kernel, strict=True)]
+
+    def explicit(self, spatial: Shape, kernel: Sequence[int]) -> Windows | None:
+        """With the pads in numbers; None where they follow from a dim that is not known.
+
+        For same_upper and same_lower there are ceil(n / stride) windows, and no more pads than these need.
+        """
+        if self.is_explicit:
+            return self
+        totals = []
+        for size, stride, reach in zip(spatial, self.strides, self.reach(kernel), strict=True):
+            if isinstance(size, int):
+                totals.append(max((-(-size // stride) - 1) * stride + reach - size, 0))
+            elif stride == 1:
+                totals.append(reach - 1)
+            else:
+                return None
+        half = tuple(total // 2 for total in totals)
+        rest = tuple(total - less for total, less in zip(totals, half, strict=True))
+        begin, end = (half, rest) if self.auto_pad == SAME_UPPER else (rest, half)
+        return replace(self, begin=begin, end=end, auto_pad=EXPLICIT)
+
+    def padded(
+        self, g: Fragment, x: str, kernel: Sequence[int], fill: str | None = None, end: str | None = None
+    ) -> Padded:
+        """Data [N, C, d1, ..., dk] with the pads of these windows around them; `end` for other ones behind them."""
+        rank = len(self.strides)
+        bare = replace(self, begin=(0,) * rank, end=(0,) * rank, auto_pad=EXPLICIT)
+        axes = g.i64(*range(2, 2 + rank))
+        if self.is_explicit:
+            begin = g.i64(*self.begin)
+            if not any(self.begin + self.end) and end is None:
+                return Padded(x, bare, begin)
+            return Padded(g.Pad(x, g.concat(begin, end or g.i64(*self.end)), fill, axes), bare, begin)
+        size, strides = g.dims(x, 2), g.i64(*self.strides)
+        count = g.Div(g.Add(size, g.i64(*(stride - 1 for stride in self.strides))), strides)
+        spanned = g.Add(g.Mul(g.Sub(count, g.i64(1)), strides), g.i64(*self.reach(kernel)))
+        total = g.Max(g.Sub(spanned, size), g.i64(0))
+        half = g.Div(total, g.i64(2))
+        rest = g.Sub(total, half)
+        begin, end = (half, rest) if self.auto_pad == SAME_UPPER else (rest, half)
+        return Padded(g.Pad(x, g.concat(begin, end), fill, axes), bare, begin)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Data with pads around them, windows that need none, and how many elements were put before each spatial axis."""
+
+    data: str
+    slide: Windows
+    begin: str
+
+
+def windows(op: Layer, rank: int) -> Windows:
+    """The attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
+    auto_pad = op.text("auto_pad", EXPLICIT, among=_PADS)
+    auto_pad = EXPLICIT if auto_pad == "notset" else auto_pad
+    begin, end = (0,) * rank, (0,) * rank
+    if auto_pad == EXPLICIT:
+        begin, end = of_length(op, "pads_begin", rank, 0), of_length(op, "pads_end", rank, 0)
+    return Windows(of_length(op, "strides", rank, 1), of_length(op, "dilations", rank, 1), begin, end, auto_pad)
+
+
+def of_length(op: Layer, name: str, rank: int, default: int) -> tuple[int, ...]:
+    """A number for each spatial axis. Raises SpecViolation when there are not so many."""
+    given = tuple(op.integers(name, ())) or (default,) * rank
+    if len(given) != rank:
+        raise SpecViolation(f"attribute {name} must have {rank} elements, has {len(given)}", "GI106")
+    return given

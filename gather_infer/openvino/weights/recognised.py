@@ -1,0 +1,163 @@
+"""Compressed weights as IR files have them: Const -> Convert -> (Subtract) -> Multiply -> (Reshape) -> (Convert)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from gather_infer.domains import canonical_domain
+from gather_infer.model.index import GraphIndex
+from gather_infer.openvino.plan import attributes_of
+from gather_infer.places import MAIN
+
+FLOATS: Final = ("f16", "f32")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A constant of the file.
+
+    name      of the value
+    held      the initializer: its elements, or packed bytes where ONNX lacks the element type
+    element   the number of the element type in ONNX, 0 where it has none
+    """
+
+    name: str
+    held: TensorProto
+    element: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One compressed weight.
+
+    data, zero, scale   `(data - zero) * scale`, elementwise with broadcasting; zero is None where there is none
+    converts            the Converts of data and of zero
+    multiply            the node that multiplies
+    chain               all nodes that only this weight needs, in order, the last one gives `result`
+    shape               of the result
+    is_half             it is multiplied in f16 and converted to f32 at the end
+    """
+
+    data: Table
+    zero: Table | None
+    scale: Table
+    converts: tuple[NodeProto, ...]
+    multiply: NodeProto
+    chain: tuple[NodeProto, ...]
+    shape: tuple[int, ...]
+    is_half: bool
+
+    @property
+    def result(self) -> str:
+        name: str = self.chain[-1].output[0]
+        return name
+
+
+class Recogniser:
+    """Finds weights in the main graph of a model in the dialect."""
+
+    def __init__(self, graph: GraphProto, index: GraphIndex) -> None:
+        self.index = index
+        self.nodes = list(graph.node)
+        self.held = {tensor.name: tensor for tensor in graph.initializer}
+        self.made = {name: node for node in self.nodes for name in node.output}
+
+    def weights(self) -> Iterator[Weight]:
+        """Every weight, in the order of the file."""
+        for node in self.nodes:
+            if self._is(node, "Multiply"):
+                for main, scale in ((0, 1), (1, 0)):
+                    found = self._weight(node, main, scale)
+                    if found is not None:
+                        yield found
+                        break
+
+    def _weight(self, multiply: NodeProto, main: int, scale: int) -> Weight | None:
+        factor = self._table(multiply.input[scale])
+        above = self.made.get(multiply.input[main])
+        if factor is None or above is None or factor.element not in (TensorProto.FLOAT, TensorProto.FLOAT16):
+            return None
+        chain, zero, zero_convert = [above], None, None
+        if self._is(above, "Subtract"):
+            below = self.made.get(above.input[0])
+            zero_convert = self.made.get(above.input[1])
+            zero = self._table(above.input[1])
+            if zero is None and zero_convert is not None and self._is(zero_convert, "Convert"):
+                zero = self._table(zero_convert.input[0])
+                chain.insert(0, zero_convert)
+            else:
+                zero_convert = None
+            if below is None or zero is None:
+                return None
+            chain.insert(0, below)
+        convert = chain[0]
+        data = self._table(convert.input[0]) if self._is(convert, "Convert") else None
+        kind = attributes_of(convert).get("destination_type")
+        if data is None or kind not in FLOATS or data.element in (TensorProto.FLOAT, TensorProto.FLOAT16):
+            return None
+        chain.append(multiply)
+        if not all(self._is_private(node) for node in chain[:-1]):
+            return None
+        shape = data.shape
+        shape = self._below(chain, shape)
+        is_half = kind == "f16"
+        if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
+            return None  # it is used in f16
+        converts = (convert,) if zero_convert is None else (convert, zero_convert)
+        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half)
+
+    def _below(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Adds the Reshape and the Convert that may follow; the shape behind them."""
+        after = self._only_reader(chain[-1])
+        if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
+            target = self._table(after.input[1])
+            sizes = None if target is None else _elements(target.held)
+            if sizes is not None and all(size > 0 for size in sizes):
+                chain.append(after)
+                shape = tuple(sizes)
+                after = self._only_reader(after)
+        if after is not None and self._is(after, "Convert") and attributes_of(after).get("destination_type") == "f32":
+            chain.append(after)
+        return shape
+
+    def _table(self, name: str) -> Table | None:
+        held = self.held.get(name)
+        if held is not None:
+            return Table(name, held, held.data_type, tuple(held.dims))
+        node = self.made.get(name)
+        if node is None or not self._is(node, "Const"):
+            return None
+        shape: Any = attributes_of(node).get("shape", ())
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        packed = self.held.get(node.input[0])
+        return None if packed is None else Table(name, packed, 0, sizes)
+
+    @staticmethod
+    def _is(node: NodeProto, op_type: str) -> bool:
+        return bool(node.op_type == op_type and canonical_domain(node.domain) == "openvino")
+
+    def _only_reader(self, node: NodeProto) -> NodeProto | None:
+        """The one node that reads the output of a node; None when there are several, or it is an output."""
+        name = node.output[0]
+        readers = list(self.index.readers(MAIN, name))
+        if len(readers) != 1 or self.index.is_output(MAIN, name):
+            return None
+        path, use = readers[0]
+        return self.nodes[use.node] if path == MAIN else None
+
+    def _is_private(self, node: NodeProto) -> bool:
+        return self._only_reader(node) is not None
+
+
+def _elements(tensor: TensorProto) -> list[int] | None:
+    """The elements of a small integer constant."""
+    from onnx import numpy_helper
+
+    if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32) or tensor.external_data:
+        return None
+    return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]

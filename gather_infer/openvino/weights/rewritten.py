@@ -1,0 +1,303 @@
+"""Compressed weights in the form that is asked for, multiplied out in float32 as OpenVINO's CPU plugin does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex
+from gather_infer.openvino.plan import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.weights.recognised import Recogniser, Table, Weight
+from gather_infer.places import MAIN
+
+Form: TypeAlias = Literal["dequantize", "contrib", "float"]
+Array: TypeAlias = npt.NDArray[Any]
+
+MICROSOFT: Final = "com.microsoft"
+_CONVERT_DOMAIN: Final = "openvino.opset1"
+_QUANTIZED: Final = frozenset(
+    {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
+     TensorProto.FLOAT8E5M2}
+)  # fmt: skip
+"""What DequantizeLinear takes at opset 21 and onnxruntime has a kernel for."""
+_NBITS: Final = {"UINT4": 4, "INT4": 4, "UINT8": 8}
+_LEAST_BLOCK: Final = 16
+"""Of com.microsoft.MatMulNBits, whose blocks are powers of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """What became of a compressed weight.
+
+    name    of the value that it stands for
+    element  as TensorProto has it, 0 for a type that ONNX lacks
+    form    "dequantize": a DequantizeLinear; "contrib": MatMulNBits; "float": converted and multiplied as in the file
+    """
+
+    name: str
+    element: int
+    form: Form
+
+
+def with_weights(model: ModelFile, form: Form) -> tuple[ModelFile, tuple[Compression, ...]]:
+    """A model in the dialect with its compressed weights in a form, as far as they can have it.
+
+    What DequantizeLinear has no element type or layout for is multiplied out by plain operators. Raises ModelReadError
+    when the bytes of a weight cannot be read.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    making = _Making(model, proto, form)
+    found = tuple(making.run())
+    if not found:
+        return model, ()
+    hints = {name: hint for name, hint in model.hints.items() if name not in making.changed}
+    return replace(model, proto=proto, hints=hints), found
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """A weight as DequantizeLinear has it: data [N, K] with a scale for each `size` elements of `axis`.
+
+    size   0 for one scale for each index of the axis; axis is None for a single scale
+    """
+
+    axis: int | None
+    size: int
+
+
+class _Making:
+    def __init__(self, model: ModelFile, proto: ModelProto, form: Form) -> None:
+        self.model = model
+        self.proto = proto
+        self.graph = proto.graph
+        self.form = form
+        self.index = GraphIndex(model.proto)
+        self.nodes = list(self.graph.node)
+        self.replaced: dict[str, list[NodeProto]] = {}  # by the first output of the node that goes
+        self.changed: set[str] = set()
+        self.tables: list[Table] = []
+
+    def run(self) -> Iterator[Compression]:
+        for weight in list(Recogniser(self.graph, self.index).weights()):
+            element = weight.data.element
+            self.tables += [table for table in (weight.data, weight.zero, weight.scale) if table is not None]
+            self.changed.update(name for node in weight.chain for name in node.output)
+            blocks = _blocks_of(weight) if element in _QUANTIZED and self.form != "float" else None
+            zero = None if blocks is None else self.zero(weight)
+            if blocks is None or (weight.zero is not None and zero is None):
+                self.in_float32(weight)
+                yield Compression(weight.result, element, "float")
+            elif self.form == "contrib" and self.as_nbits(weight, blocks, zero):
+                yield Compression(weight.result, element, "contrib")
+            else:
+                self.dequantized(weight, blocks, zero)
+                yield Compression(weight.result, element, "dequantize")
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        if not self.changed:
+            return
+        kept: list[NodeProto] = []
+        for node in self.nodes:
+            key = node.output[0] if node.output else ""
+            for one in self.replaced.get(key, [node]):
+                copy = NodeProto()
+                copy.CopyFrom(one)
+                kept.append(copy)
+        del self.graph.node[:]
+        self.graph.node.extend(kept)
+        gone = {table.held.name for table in self.tables} - {name for node in kept for name in reads_of(node)}
+        left = [tensor for tensor in self.graph.initializer if tensor.name not in gone]
+        del self.graph.initializer[:]
+        self.graph.initializer.extend(left)
+
+    # the elements
+
+    def array(self, table: Table) -> Array:
+        return self.model.tensor(table.held).reshape(table.shape)
+
+    def zero(self, weight: Weight) -> Array | None:
+        """The zero point in the element type of the data; None when it is no number of that type."""
+        if weight.zero is None:
+            return None
+        dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
+        found = self.array(weight.zero)
+        cast = found.astype(dtype)
+        return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
+
+    def constant(self, array: Array, stem: str) -> str:
+        name = self.index.fresh(stem)
+        self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    # the forms
+
+    def in_float32(self, weight: Weight) -> None:
+        """Converts to float32 where the file converts to f16."""
+        if not weight.is_half:
+            return
+        for convert in weight.converts:
+            for attribute in convert.attribute:
+                if attribute.name == "destination_type":
+                    attribute.s = b"f32"
+        before: list[NodeProto] = []
+        for node in weight.chain:
+            if node.op_type not in ("Subtract", "Multiply"):
+                continue
+            for position, name in enumerate(node.input):
+                tables = [table for table in (weight.scale, weight.zero) if table is not None and table.name == name]
+                if tables and tables[0].element == TensorProto.FLOAT16:
+                    wide = self.index.fresh(f"{name}.f32")
+                    made = helper.make_node("Convert", [name], [wide], wide, domain=_CONVERT_DOMAIN)
+                    made.attribute.append(helper.make_attribute("destination_type", "f32"))
+                    before.append(made)
+                    node.input[position] = wide
+        first = weight.chain[0]
+        self.replaced[first.output[0]] = [*before, first]
+
+    def dequantized(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
+        """A DequantizeLinear; where only MatMuls read the weight transposed, of transposed data, which is not moved."""
+        readers = self.transposing(weight)
+        scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
+        zeros = None if zero is None else _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks)
+        axis = blocks.axis
+        if readers:
+            held = self.array(weight.data).reshape(weight.shape).T
+            data = self.constant(held, weight.data.name)
+            axis = None if axis is None else 1 - axis
+            if scale.ndim == 2:
+                scale, zeros = scale.T, None if zeros is None else zeros.T
+            for reader in readers:
+                for attribute in reader.attribute:
+                    if attribute.name == "transpose_b":
+                        attribute.CopyFrom(helper.make_attribute("transpose_b", "false"))
+        else:
+            data = self.reshaped(weight)
+        inputs = [data, self.constant(scale, weight.scale.name)]
+        if zeros is not None:
+            inputs.append(self.constant(zeros, f"{weight.data.name}.zero"))
+        node = helper.make_node("DequantizeLinear", inputs, [weight.result], weight.multiply.name)
+        if axis is not None:
+            node.attribute.append(helper.make_attribute("axis", axis))
+        if blocks.size:
+            node.attribute.append(helper.make_attribute("block_size", blocks.size))
+        self.put(weight, [node])
+
+    def as_nbits(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> bool:
+        """MatMulNBits for each MatMul that reads the weight transposed, if all who read it do; False where not."""
+        readers = self.transposing(weight)
+        bits = _NBITS.get(TensorProto.DataType.Name(weight.data.element))
+        size = blocks.size
+        if not readers or bits is None or size < _LEAST_BLOCK or size & (size - 1) or blocks.axis != 1:
+            return False
+        n, k = weight.shape
+        held = TensorProto()
+        held.CopyFrom(weight.data.held)
+        signed = weight.data.element == TensorProto.INT4
+        if signed:  # MatMulNBits counts from 8
+            raw = np.frombuffer(self.packed(weight.data), np.uint8) ^ np.uint8(0x88)
+            held = numpy_helper.from_array(raw.reshape(n, k // size, size * bits // 8))
+        held.data_type = TensorProto.UINT8
+        del held.dims[:]
+        held.dims.extend((n, k // size, size * bits // 8))
+        held.name = data = self.index.fresh(weight.data.name)
+        self.graph.initializer.append(held)
+        scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
+        inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
+        zeros = np.zeros((n, k // size), np.uint8)
+        if zero is not None:
+            zeros = _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks).astype(np.int64)
+        if not (signed and zero is None):
+            held_zeros = np.asarray(zeros, np.int64) + (8 if signed else 0)
+            inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
+        for reader in readers:
+            node = helper.make_node(
+                "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain=MICROSOFT,
+                K=k, N=n, bits=bits, block_size=size, accuracy_level=1,
+            )  # fmt: skip
+            self.replaced[reader.output[0]] = [node]
+        self.put(weight, [])
+        if all(entry.domain != MICROSOFT for entry in self.proto.opset_import):
+            self.proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+        return True
+
+    def packed(self, table: Table) -> bytes:
+        region = self.model.region(table.held)
+        return bytes(table.held.raw_data) if region is None else region.read()
+
+    def reshaped(self, weight: Weight) -> str:
+        """The data with the shape of the weight: the same bytes, so an external tensor stays where it is."""
+        if weight.data.shape == weight.shape:
+            return weight.data.name
+        held = TensorProto()
+        held.CopyFrom(weight.data.held)
+        del held.dims[:]
+        held.dims.extend(weight.shape)
+        held.name = self.index.fresh(weight.data.name)
+        self.graph.initializer.append(held)
+        return held.name
+
+    def put(self, weight: Weight, nodes: list[NodeProto]) -> None:
+        """Nodes in the place of the chain."""
+        for node in weight.chain:
+            self.replaced[node.output[0]] = []
+        self.replaced[weight.result] = nodes
+
+    def transposing(self, weight: Weight) -> list[NodeProto]:
+        """The MatMuls that read the weight as `[N, K]` transposed; none when somebody else reads it too."""
+        if len(weight.shape) != 2 or self.index.is_output(MAIN, weight.result):
+            return []
+        found: list[NodeProto] = []
+        for path, use in self.index.readers(MAIN, weight.result):
+            node = self.nodes[use.node] if path == MAIN else None
+            if node is None or use.input != 1 or node.op_type != "MatMul" or not is_openvino(node):
+                return []
+            attributes = attributes_of(node)
+            if str(attributes.get("transpose_b", "false")).lower() not in ("true", "1"):
+                return []
+            if str(attributes.get("transpose_a", "false")).lower() in ("true", "1"):
+                return []
+            found.append(node)
+        return found
+
+
+def _blocks_of(weight: Weight) -> _Blocks | None:
+    """How scales lie over the data; None for a layout that DequantizeLinear does not have."""
+    data, scale = weight.data.shape, weight.scale.shape
+    if len(scale) > len(data) or 0 in data:
+        return None
+    scale = (1,) * (len(data) - len(scale)) + scale
+    along = [axis for axis, size in enumerate(scale) if size != 1]
+    if len(data) == 3 and len(weight.shape) == 2 and scale == (*data[:2], 1):
+        if weight.shape == (data[0], data[1] * data[2]):
+            return _Blocks(1, data[2])
+        return None
+    if data != weight.shape or len(along) > 1:
+        return None
+    if not along:
+        return _Blocks(None, 0)
+    return _Blocks(along[0], 0) if scale[along[0]] == data[along[0]] else None
+
+
+def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
+    """Scales, or zero points of their shape, as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    if blocks.axis is None:
+        return array.reshape(())
+    return array.reshape(weight.data.shape[:2]) if blocks.size else array.reshape(-1)
+
+
+def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    """Rows of numbers of some bits, each row in whole bytes, the first number in the low bits."""
+    if bits == 8:
+        return rows
+    if rows.shape[1] % 2:
+        rows = np.pad(rows, ((0, 0), (0, 1)))
+    pairs: npt.NDArray[np.uint8] = rows[:, 0::2] | (rows[:, 1::2] << np.uint8(4))
+    return pairs

@@ -1,0 +1,26 @@
+"""Constants of element types that ONNX lacks: the reader keeps their bytes, the walk takes an element for a byte."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.openvino.elements import FOREIGN
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.tensor import DType, Span, SymbolicTensor
+
+rules = RuleSet("openvino")
+
+
+@rules.rule("Const", since=1, checks_types=True)
+def const(op: OpCall) -> list[SymbolicTensor]:
+    """A constant whose packed bytes are input 0: of type `element_type`, of dims `shape`.
+
+    result   uint8, the code of an element in each; nothing is read
+    """
+    element = str(op.attr("element_type", ""))
+    bits = FOREIGN.get(element)
+    if bits is None:
+        raise SpecViolation(f"element_type must be one of {', '.join(FOREIGN)}, is {element!r}", "GI106")
+    shape = op.attr("shape", ())
+    if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise SpecViolation(f"attribute shape must be a list of sizes, is {shape!r}", "GI106")
+    return [SymbolicTensor(DType.UINT8, shape, None, Span(0, 2**bits - 1))]

@@ -1,0 +1,48 @@
+"""State of OpenVINO's models: a variable is read at the start of a run and assigned at its end."""
+
+from __future__ import annotations
+
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.openvino.elements import ELEMENT_TYPES
+from gather_infer.rules import OpCall, RuleSet
+from gather_infer.tensor import Shape, SymbolicTensor
+
+rules = RuleSet("openvino")
+
+
+@rules.rule("ReadValue", since=1, deterministic=False)
+def read_value(op: OpCall) -> list[SymbolicTensor]:
+    """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/read-value-6.html
+
+    initial   what the variable holds in the first run and after a reset; version 6 may leave it out
+    result    what the variable holds: of `variable_shape` and `variable_type`, which version 3 does not have; there it
+              is of the type and shape of the initial value
+    """
+    initial = op.optional_tensor(0)
+    text = op.attr("variable_shape")
+    if text is None:
+        if initial is None:
+            raise SpecViolation("ReadValue has neither an initial value nor a variable_shape", "GI106")
+        return [SymbolicTensor(initial.dtype, initial.shape)]
+    dtype = ELEMENT_TYPES.get(str(op.attr("variable_type", "")))
+    return [SymbolicTensor(dtype or (None if initial is None else initial.dtype), _shape(op, text))]
+
+
+def _shape(op: OpCall, stated: object) -> Shape | None:
+    """The dims of `1,4,?,64`; of one that is open a symbol. The reader gives a tuple where all are numbers."""
+    parts = [stated] if isinstance(stated, int) else stated if isinstance(stated, tuple) else str(stated).split(",")
+    texts = [str(part).strip() for part in parts]
+    if texts == [""]:
+        return ()
+    if "..." in texts:
+        return None
+    return tuple(int(text) if text.isdecimal() else op.fresh("the size of the variable is open") for text in texts)
+
+
+@rules.rule("Assign", since=1, deterministic=False)
+def assign(op: OpCall) -> list[SymbolicTensor]:
+    """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/assign-6.html
+
+    The new value of the variable is the result as well.
+    """
+    return [op.tensor(0)]
