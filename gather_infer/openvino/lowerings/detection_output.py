@@ -192,7 +192,7 @@ def _cut(g: Fragment, boxes: str) -> str:
 
 
 def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _Sizes) -> str:
-    """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of their image; of equals the first prior."""
+    """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of an image; of equals the first prior."""
     keep = op.integers("keep_top_k")[0]
     if keep < 0:
         return is_one

@@ -85,7 +85,7 @@ def _chosen(
 
 
 def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, str]:
-    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are, and the first behind them."""
+    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are; which is the first behind."""
     taken, places = chosen.taken, count(g, g.i64(total))
     number = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=1)
     is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
@@ -207,7 +207,7 @@ def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
     where = g.Transpose(g.NonZero(taken.is_one), perm=[1, 0])
     index = g.unsqueeze(g.GatherND(taken.index, where), 1)
     found = g.GatherND(chosen.boxes, g.Concat(part(g, where, 0, 1, 1), index, axis=1))
-    each = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=0)
+    each = reshape(g, g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=0), images)
     kind = op.dtype(3)
     score = g.cast(g.GatherND(taken.score, where), _FLOAT, kind)
     return g.cast(found, _FLOAT, kind), score, g.cast(each, _INT, op.type_of("roi_num_type", "i64"))
