@@ -85,7 +85,7 @@ def _chosen(
 
 
 def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, str]:
-    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are; which is the first behind."""
+    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are, and which comes next."""
     taken, places = chosen.taken, count(g, g.i64(total))
     number = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=1)
     is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
