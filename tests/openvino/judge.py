@@ -86,7 +86,7 @@ def difference(one: Recorded) -> str:
         return f"{type(error).__name__}: {error}"
     feeds = dict(zip((i.name for i in made.proto.graph.input), one.arrays("i"), strict=True))
     try:
-        found = _session(made.proto, one.path.with_suffix(".onnx")).run(None, feeds)
+        found = onnxruntime_of(made.proto, one.path.with_suffix(".onnx")).run(None, feeds)
     except Exception as error:  # noqa: BLE001 (onnxruntime's own have no common base)
         return f"onnxruntime: {str(error)[:300]}"
     for position, (ours, theirs) in enumerate(zip(found, one.arrays("o"), strict=True)):
@@ -123,7 +123,7 @@ def wrong_facts(one: Recorded) -> str:
     return ""
 
 
-def _session(proto: ModelProto, path: Path) -> ort.InferenceSession:
+def onnxruntime_of(proto: ModelProto, path: Path) -> ort.InferenceSession:
     """The model with the runtime's own optimiser off; it stands beside the weights of the IR."""
     path.write_bytes(proto.SerializeToString())
     options = ort.SessionOptions()

@@ -1,6 +1,6 @@
 """The process that has OpenVINO: ONNX's node models as IRs, with what OpenVINO gives for them.
 
-    python -m tests.openvino.node_models_worker FOLDER MODE FIRST
+    python -m tests.openvino.node_models_worker FOLDER MODE FIRST EVERY
 
 MODE is `static`; `baked`, where integer and bool inputs are constants; or `symbolic`, where every dim is `?`.
 """
@@ -31,7 +31,7 @@ def main() -> None:
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment] # it would wait for a network
     import openvino as ov
 
-    folder, mode, first = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    folder, mode, first, every = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     core = ov.Core()
     with (folder / "log.jsonl").open("a") as log:
 
@@ -39,7 +39,7 @@ def main() -> None:
             log.write(json.dumps(entry) + "\n")
             log.flush()
 
-        for number, case in list(enumerate(node_models()))[first:]:
+        for number, case in list(enumerate(node_models()))[first::every]:
             note(number=number, name=case.name, stage="begun")
             try:
                 why = record(ov, core, case, mode, folder / case.name)
