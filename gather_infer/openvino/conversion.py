@@ -117,6 +117,7 @@ def convert(
     if weights not in _FORMS:
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     source = to_model_file(model)
+    source.require_data()
     target = _target(source, opset)
     compressed: tuple[Compression, ...] = ()
     if source.foreign:

@@ -135,6 +135,12 @@ class _Making:
         fact = self.inference.get(node.input[0])
         if isinstance(fact, SymbolicTensor) and fact.dtype is not None:
             value.type.tensor_type.elem_type = int(fact.dtype)
+            if fact.shape is not None:
+                value.type.tensor_type.shape.SetInParent()
+                for size in fact.shape:
+                    dim = value.type.tensor_type.shape.dim.add()
+                    if isinstance(size, int):
+                        dim.dim_value = size
         self.proto.graph.output.append(value)
         return present
 

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -121,6 +121,11 @@ class Reference:
 class OpenVino:
     """OpenVINO's CPU plugin, which computes floats in the precision that the file says; a run begins with no state."""
 
+    # else activations are rounded to 8 bits beside compressed weights, and so is what state holds
+    exact: ClassVar = {
+        "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"
+    }  # fmt: skip
+
     def __init__(self) -> None:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # it would wait for a network
         import openvino
@@ -141,7 +146,7 @@ class OpenVino:
                 model.get_parameters(),
                 "part",
             )
-        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        compiled = core.compile_model(model, "CPU", self.exact)
         self.request = compiled.create_infer_request()
         self.inputs = [self._names(port) for port in compiled.inputs]
         self.outputs = list(compiled.outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import shlex
@@ -20,6 +21,13 @@ def test_strict_exits_1_with_findings(run: Run) -> None:
     assert run("infer", "bad.onnx").exit_code == 0
     assert run("infer", "bad.onnx", "--strict").exit_code == 1
     assert run("infer", "embedding.onnx", "--strict").exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", ["infer embedding.onnx", "infer missing.onnx", "infer --no-such-option"])
+def test_who_calls_the_program_keeps_the_search_for_cycles(run: Run, arguments: str) -> None:
+    frozen = gc.get_freeze_count()
+    run(*arguments.split())
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, frozen)
 
 
 def test_what_convert_mends_is_no_finding(run: Run) -> None:

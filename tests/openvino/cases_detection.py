@@ -229,3 +229,82 @@ for post, sigma in ((0.3, 2.0), (0.1, 0.5)):
             b, 8, "MatrixNms", decay_function="gaussian", post_threshold=post, gaussian_sigma=sigma
         )
     )
+
+
+def detection(b: Build, opset: int, *, more: bool = False, **attributes: Any) -> Any:
+    batch, classes, number, own = attributes.pop("shape", (2, 4, 12, 1))
+    dtype = attributes.pop("dtype", "f4")
+    shared, normalized = attributes.get("share_location", True), attributes.get("normalized", False)
+    encoded = attributes.get("variance_encoded_in_target", False)
+    boxes = rectangles(b, own, number, size=1.0)
+    if not normalized:
+        extent = np.array([attributes.get("input_width", 1), attributes.get("input_height", 1)] * 2)
+        boxes = np.concatenate([np.zeros((own, number, 1)), boxes * extent], -1)
+        if attributes.pop("ended", False):
+            boxes[:, number // 2, 0] = -1
+    rows = [boxes.reshape(own, 1, -1)]
+    if not encoded:
+        variance = np.zeros_like(rows[0])
+        variance[..., : number * 4] = b.floats(own, 1, number * 4, low=0.05, high=0.3)
+        rows.append(variance)
+    locations = number * (1 if shared else classes) * 4
+    given = [b.param(b.floats(batch, locations, low=-0.5, high=0.5, dtype=dtype))]
+    given.append(b.param(ranked(b, batch, number * classes, dtype=dtype)))
+    given.append(b.param(np.concatenate(rows, 1).astype(dtype)))
+    if more:
+        given.append(b.param(ranked(b, batch, number * 2)))
+        given.append(b.param(b.floats(batch, locations, low=-0.3, high=0.3)))
+    if opset == 1:
+        attributes["num_classes"] = classes
+    return b.op(opset, "DetectionOutput", given, **{"nms_threshold": 0.3, **attributes})
+
+
+CODES = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
+DETECTIONS: dict[str, dict[str, Any]] = {
+    "all": {"keep_top_k": [-1]},
+    "keep": {"keep_top_k": [5]},
+    "keep more than there are": {"keep_top_k": [60]},
+    "top": {"keep_top_k": [-1], "top_k": 4},
+    "top and keep": {"keep_top_k": [7], "top_k": 5},
+    "confident": {"keep_top_k": [8], "confidence_threshold": 0.6},
+    "nothing": {"keep_top_k": [8], "confidence_threshold": 1.5},
+    "background 1": {"keep_top_k": [9], "background_label_id": 1},
+    "no background": {"keep_top_k": [9], "background_label_id": -1},
+    "clip before": {"keep_top_k": [9], "clip_before_nms": True},
+    "clip after": {"keep_top_k": [9], "clip_after_nms": True},
+    "boxes per class": {"keep_top_k": [9], "share_location": False},
+    "proposals per image": {"keep_top_k": [9], "shape": (2, 3, 8, 2)},
+    "decrease": {"keep_top_k": [9], "decrease_label_id": True},
+    "decrease, top": {"keep_top_k": [4], "decrease_label_id": True, "top_k": 6, "share_location": False},
+    "decrease, confident": {"keep_top_k": [-1], "decrease_label_id": True, "confidence_threshold": 0.8},
+    "one image": {"keep_top_k": [200], "shape": (1, 2, 5, 1)},
+}
+for opset in (1, 8):
+    for label, attributes in DETECTIONS.items():
+        for normalized in (True, False):
+            for encoded in (True, False):
+                for k, code in enumerate(CODES):
+                    if label not in ("all", "keep", "boxes per class") and encoded == bool(k):
+                        continue
+                    whole = {"normalized": normalized, "variance_encoded_in_target": encoded, "code_type": code}
+                    whole |= attributes | ({} if normalized else {"input_width": 30, "input_height": 20})
+                    CASES[f"DetectionOutput opset {opset}: {label} {normalized=} {encoded=} {code[24:]}"] = Case(
+                        lambda b, opset=opset, whole=whole: detection(b, opset, **whole)
+                    )
+    ended = {"keep_top_k": [9], "ended": True, "input_width": 30, "input_height": 20}
+    CASES[f"DetectionOutput opset {opset}: ended"] = Case(
+        lambda b, opset=opset, ended=ended: detection(b, opset, **ended)
+    )
+    for k, code in enumerate(CODES):
+        for label, attributes in {
+            "plain": {},
+            "boxes per class": {"share_location": False},
+            "decrease": {"decrease_label_id": True, "shape": (1, 4, 12, 1)},
+        }.items():
+            whole = {"keep_top_k": [9], "objectness_score": 0.4, "normalized": True, "code_type": code, **attributes}
+            CASES[f"DetectionOutput opset {opset}: two steps, {label} {code[24:]}"] = Case(
+                lambda b, opset=opset, whole=whole: detection(b, opset, more=True, **whole)
+            )
+CASES["DetectionOutput opset 8: f16"] = Case(
+    lambda b: detection(b, 8, dtype="f2", keep_top_k=[9], normalized=True), rtol=5e-3
+)

@@ -18,9 +18,12 @@ import numpy as np
 
 from fixtures.feeds import model_path
 
+RECURRENT = ("gru", "window")
 STEPS = (3, 1, 1)
 """Tokens of each step; every one goes on from the state of the one before."""
 BATCH = 2
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
+"""Else the plugin rounds activations to 8 bits beside compressed weights, and what state holds."""
 
 
 def main() -> None:
@@ -46,14 +49,15 @@ def main() -> None:
 def record(ov: Any, name: str, folder: Path) -> None:
     """Saves NAME.xml, NAME.bin and NAME.K.npz (inputs and outputs by name) for each step K."""
     fixture, _, weights = name.partition(":")
-    model = ov.convert_model(model_path(fixture))
-    stateful(ov, model)
+    model = recurrent(ov, fixture) if fixture in RECURRENT else ov.convert_model(model_path(fixture))
+    if fixture not in RECURRENT:
+        stateful(ov, model)
     if weights not in ("f32", "f16"):
         compress(ov, model, weights)
     path = folder / f"{fixture}-{weights}.xml"
     ov.save_model(model, path, compress_to_fp16=weights == "f16")
     core = ov.Core()
-    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = core.compile_model(core.read_model(path), "CPU", EXACT)
     request = compiled.create_infer_request()
     past = 0
     for step, length in enumerate(STEPS):
@@ -63,6 +67,48 @@ def record(ov: Any, name: str, folder: Path) -> None:
         held |= {f"o:{port.get_any_name()}": np.array(ran[port]) for port in compiled.outputs}
         np.savez(folder / f"{path.stem}.{step}.npz", **held)
         past += length
+
+
+def recurrent(ov: Any, kind: str) -> Any:
+    """A language model whose state has a size of its own: of a GRU that begins with what is learnt, of a window."""
+    op, ops = ov.op, ov.opset13
+    random = np.random.default_rng(3)
+
+    def weight(*shape: int) -> Any:
+        return ops.constant(random.uniform(-1, 1, shape).astype(np.float32))
+
+    tokens = ops.parameter([-1, -1], np.int64, name="input_ids")
+    tokens.output(0).set_names({"input_ids"})
+    embedded = ops.gather(weight(100, 16), tokens, ops.constant(0))
+    batch = ops.gather(ops.shape_of(tokens), ops.constant(np.array([0])), ops.constant(0))
+    info = op.util.VariableInfo()
+    info.data_type, info.variable_id = ov.Type.f32, "hidden"
+    if kind == "gru":
+        info.data_shape = ov.PartialShape([-1, 1, 16])
+        start = ops.broadcast(weight(1, 1, 16), ops.concat([batch, ops.constant(np.array([1, 16]))], 0))
+    else:
+        info.data_shape = ov.PartialShape([BATCH, 2, 16])
+        start = weight(BATCH, 2, 16)
+    variable = op.util.Variable(info)
+    read = op.read_value(start, variable)
+    read.output(0).set_names({"hidden"})
+    if kind == "gru":
+        length = ops.gather(ops.shape_of(tokens), ops.constant(np.array([1])), ops.constant(0))
+        lengths = ops.broadcast(length, batch)
+        ran = ov.opset5.gru_sequence(
+            embedded, read, lengths, weight(1, 48, 16), weight(1, 48, 16), weight(1, 48), 16, "forward"
+        )
+        wide, left = ops.squeeze(ran.output(0), ops.constant(np.array([1]))), ops.concat([ran.output(1)], 0)
+    else:
+        window = ops.concat([read, embedded], 1)
+        left = ops.slice(window, ops.constant(np.array([-2])), ops.constant(np.array([2**31])), ops.constant(np.array([1])),
+                         ops.constant(np.array([1])))  # fmt: skip
+        across = ops.transpose(window, ops.constant(np.array([0, 2, 1])))
+        mixed = ops.convolution(across, weight(16, 16, 3), [1], [0], [0], [1])
+        wide = ops.transpose(mixed, ops.constant(np.array([0, 2, 1])))
+    logits = ops.matmul(wide, weight(100, 16), False, True)
+    logits.output(0).set_names({"logits"})
+    return ov.Model([ops.result(logits)], [op.assign(left, variable)], [tokens], kind)
 
 
 def stateful(ov: Any, model: Any) -> None:

@@ -13,6 +13,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from gather_infer.passes import optimize
 from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten
 
+_MANY = " ".join(f"n{i} = LeakyRelu<alpha = 0.{i + 1}>(x)" for i in range(8, 32))
+_MANY_NAMES = ", ".join(f"n{i}" for i in range(8, 32))
+
 CASES = {
     "two nodes": Case(
         "common-subexpressions",
@@ -40,6 +43,11 @@ CASES = {
         """g (float[N] x) => (float[N] y) {
              a = Relu(x) b = Relu(x) c = Neg(a) d = Neg(b) e = Abs(c) f = Abs(d) y = Add(e, f) }""",
         "g (float[N] x) => (float[N] y) { a = Relu(x) c = Neg(a) e = Abs(c) y = Add(e, e) }",
+    ),
+    "of a value that many read": Case(
+        "common-subexpressions",
+        f"g (float[N] x) => (float[N] y) {{ {_MANY} a = Relu(x) b = Relu(x) y = Sum(a, b, {_MANY_NAMES}) }}",
+        f"g (float[N] x) => (float[N] y) {{ {_MANY} a = Relu(x) y = Sum(a, a, {_MANY_NAMES}) }}",
     ),
     "one of them is an output": Case(
         "common-subexpressions",

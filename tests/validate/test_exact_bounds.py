@@ -256,6 +256,42 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         [x(3) | {"i": [-4, -3, -1, 0, 2, 3]}, x(1) | {"i": [7]}],
         [],
     ),
+    "a sum of int64 that wraps below a limit, where it is chosen": (
+        "float[9] x, int64[N] i",
+        "k = Add (i, one) c = Less (k, zero) j = Where (c, k, zero) y = Gather (x, j)",
+        f"{ZERO}, {ONE}",
+        Kind.CONDITIONAL,
+        "-10 <= i < 8",
+        [x(9) | {"i": [-10, 7]}],
+        [x(9) | {"i": [0, 2**63 - 1]}, x(9) | {"i": [-11]}],
+    ),
+    "a number with an axis added by a sum": (
+        "float[5] x, int64 i",
+        "k = Add (i, d) y = GatherND (x, k)",
+        "int64[1] d = {-1}",
+        Kind.CONDITIONAL,
+        "-4 <= i < 6",
+        [x(5) | {"i": -4}, x(5) | {"i": 5}],
+        [x(5) | {"i": -5}, x(5) | {"i": 6}],
+    ),
+    "a number with an axis added by a limit": (
+        "float[5] x, int64 i",
+        "k = Max (i, d) y = GatherND (x, k)",
+        "int64[1] d = {-1}",
+        Kind.CONDITIONAL,
+        "i < 5",
+        [x(5) | {"i": -9}, x(5) | {"i": 4}],
+        [x(5) | {"i": 5}],
+    ),
+    "a number with an axis added by a choice": (
+        "float[5] x, int64 i",
+        "c = Less (i, zero) p = Add (i, five) k = Where (c, p, i) y = GatherND (x, k)",
+        "int64 zero = {0}, int64[1] five = {5}",
+        Kind.CONDITIONAL,
+        "-10 <= i < 5",
+        [x(5) | {"i": -10}, x(5) | {"i": 4}],
+        [x(5) | {"i": -11}, x(5) | {"i": 5}],
+    ),
     "counter of a loop of 3": (
         "float[N] x, float s",
         f"y = Loop (n, , s) {COUNT}",
@@ -327,6 +363,60 @@ CASES: dict[str, tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]] = {
         "",
         [x(4) | {"s": 0}],
         [x(3) | {"s": 0}],
+    ),
+    "positions that run out before the loop does": (
+        "float[5] x, float s",
+        "y = Loop (n, , s) "
+        + loop(
+            "float",
+            "lo = Add (i, i) hi = Add (i, three) j = Range (lo, hi, one) r = Gather (x, j) "
+            "t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
+        ),
+        f"int64 n = {{5}}, int64 three = {{3}}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(5) | {"s": 0}],
+        [],
+    ),
+    "positions of which there may be none while the loop runs": (
+        "float[N] x, float[M] z, float s",
+        "n = Size (z) y = Loop (n, , s) "
+        + loop(
+            "float",
+            "lo = Add (i, i) hi = Add (i, three) j = Range (lo, hi, one) r = Gather (x, j) "
+            "t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
+        ),
+        f"int64 three = {{3}}, {ONE}",
+        Kind.CONDITIONAL,
+        "M <= N - 2",
+        [x(5) | {"z": [0] * 3, "s": 0}, x(5) | {"z": [0] * 4, "s": 0}],
+        [x(4) | {"z": [0] * 3, "s": 0}],
+    ),
+    "positions that data leave out in the last iteration": (
+        "bool[6, 2] m, float[5] x, float s",
+        "y = Loop (n, , s) "
+        + loop(
+            "float",
+            "row = Gather (m, i) z = NonZero (row) e = Shape (z) k = Gather (e, one) hi = Add (i, k) "
+            "j = Range (i, hi, one) r = Gather (x, j) t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
+        ),
+        f"int64 n = {{6}}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(5) | {"s": 0, "m": [[True, False]] * 5 + [[False, False]]}],
+        [x(5) | {"s": 0, "m": [[True, False]] * 6}],
+    ),
+    "counters of two loops, one as often as data say": (
+        "bool[6, 2] m, float[5] x, float s",
+        "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
+        "row = Gather (m, i) z = NonZero (row) e = Shape (z) k = Gather (e, one) "
+        "w = Loop (k, , v) <body = h (int64 j, bool f, float p) => (bool g, float q) "
+        "{ g = Identity (f) a = Add (i, j) r = Gather (x, a) q = Add (p, r) }> }>",
+        f"int64 n = {{6}}, {ONE}",
+        Kind.UNDECIDED,
+        "",
+        [x(5) | {"s": 0, "m": [[True, False]] * 5 + [[False, False]]}],
+        [x(5) | {"s": 0, "m": [[True, False]] * 6}],
     ),
     "counter of a loop of 3, kept": (
         "float[N] x",
@@ -509,6 +599,7 @@ ENOUGH = {
     "counter of a loop that may not run, kept beside something else",
     "numbers in two columns",
     "one index where there are any",
+    "positions of which there may be none while the loop runs",
 }
 """Cases whose conditions are not tight."""
 

@@ -366,9 +366,16 @@ def _added(visit: Visit) -> Trace | None:
         if trace is None:
             return None
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
-        return Trace(parts, trace.axis if visit.tensor(x).rank == visit.result.rank else None)
+        return _ranked(visit, Trace(parts, trace.axis), visit.tensor(x))
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
     return _outer(visit)
+
+
+def _ranked(visit: Visit, trace: Trace, source: SymbolicTensor) -> Trace:
+    """The trace of a tensor of the rank of the result; a number of more axes than `source` adds some in front."""
+    if source.rank is not None and source.rank == visit.result.rank:
+        return trace
+    return Trace(_astray(trace))
 
 
 def _outer(visit: Visit) -> Trace | None:
@@ -439,7 +446,7 @@ def _fitting(visit: Visit, span: Span) -> Span:
 
 def _limited(visit: Visit) -> Trace | None:
     """Clip, or Min and Max of a tensor and a number."""
-    trace = visit.trace(0)
+    trace, source = visit.trace(0), visit.tensor(0)
     limits: list[Limit] = []
     if visit.node.op_type == "Clip":
         for index in (1, 2):
@@ -453,7 +460,7 @@ def _limited(visit: Visit) -> Trace | None:
             return None
         number = visit.number(1)
         if number is None:
-            trace, number = visit.trace(1), visit.number(0)
+            trace, source, number = visit.trace(1), visit.tensor(1), visit.number(0)
         if number is None:
             return None
         limits.append(Limit(number, is_upper=visit.node.op_type == "Min"))
@@ -471,7 +478,7 @@ def _limited(visit: Visit) -> Trace | None:
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
         span = span if is_cut else part.span
         parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
-    return Trace(tuple(parts))
+    return _ranked(visit, Trace(tuple(parts)), source)
 
 
 def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:
@@ -612,7 +619,8 @@ def _wrapped(visit: Visit, test: Test, below: int, above: int) -> Trace | None:
         return None
     result = visit.frame.values[visit.node.output[0]]
     assert isinstance(result, SymbolicTensor), "only tensors are followed"
-    return Trace((replace(part, wrap=offset, span=spans.span_of(result, visit.scope)),))
+    base = visit.tensor(above)
+    return _ranked(visit, Trace((replace(part, wrap=offset, span=spans.span_of(result, visit.scope)),)), base)
 
 
 _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {

@@ -60,9 +60,9 @@ def split(op: Layer, g: Fragment) -> Sequence[str]:
         raise SpecViolation(f"{size} elements along axis {axis} do not make {count} equal parts", "GI301")
     if count == 1:
         return [op.x(0)]
-    if size is not None:
-        return g.node("Split", (op.x(0), g.i64(*[size // count] * count)), count, axis=axis)
-    return g.node("Split", (op.x(0),), count, axis=axis, num_outputs=count)
+    # num_outputs would fail of no elements in onnxruntime
+    part = g.i64(size // count) if size is not None else g.Div(g.dim(op.x(0), axis), g.i64(count))
+    return g.node("Split", (op.x(0), g.concat(*[part] * count)), count, axis=axis)
 
 
 @lowers("VariadicSplit")

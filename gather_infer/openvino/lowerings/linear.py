@@ -55,7 +55,7 @@ def inverse(op: Layer, g: Fragment) -> str:
     """matrix/inverse-14: by Gauss-Jordan elimination with the largest pivot, in a Loop over the columns.
 
     data    [..., n, n]
-    output  [..., n, n]; with `adjoint` the inverse times the determinant
+    output  [..., n, n]; with `adjoint` the inverse of the transposed matrix
     """
     dtype = op.dtype(0)
     wide = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
@@ -68,27 +68,23 @@ def inverse(op: Layer, g: Fragment) -> str:
         rows = counted(g, n)
         unit = g.Cast(g.Equal(g.unsqueeze(rows, 1), rows), to=int(wide))
         beside = g.Concat(matrices, g.Expand(unit, g.Shape(matrices)), axis=2)
-        ones = g.Expand(g.scalar(1, wide), g.concat(batch, g.i64(1, 1)))
 
         def eliminate(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
-            column, goes_on, state, determinant = names
-            made, factor = _eliminated(body, column, state, rows, wide)
-            return [(goes_on, DType.BOOL), (made, wide), (body.Mul(determinant, factor), wide)]
+            column, goes_on, state = names
+            return [(goes_on, DType.BOOL), (_eliminated(body, column, state, rows, wide), wide)]
 
-        inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (wide, 3), (wide, 3)]
+        inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (wide, 3)]
         body = g.graph("eliminate", inputs, eliminate)
-        start = (g.as_scalar(n), g.scalar(True, DType.BOOL), beside, ones)
-        solved, determinant = g.node("Loop", start, 2, body=body)
+        (solved,) = g.node("Loop", (g.as_scalar(n), g.scalar(True, DType.BOOL), beside), body=body)
         result = g.Slice(solved, n, g.Add(n, n), g.i64(2))
-        result = g.Mul(result, determinant) if adjoint else result
+        result = g.transpose(result, [0, 2, 1]) if adjoint else result
         return g.Reshape(result, g.Shape(x), allowzero=1)
 
     return carried(g, dtype, solve, op.x(0), by={dtype: wide})
 
 
-def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType) -> tuple[str, str]:
-    """One step: [b, n, 2n] with a unit vector in a column, and the pivot [b, 1, 1], negative where rows were swapped."""
-    zero = body.scalar(0, wide)
+def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType) -> str:
+    """One step: [b, n, 2n] in which a column becomes one of the unit matrix."""
     here = body.unsqueeze(column, 0)
     after = body.Add(here, body.i64(1))
     size = body.Abs(body.squeeze(body.Slice(state, here, after, body.i64(2)), 2))
@@ -98,13 +94,10 @@ def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType)
     swapped = body.Where(body.Equal(rows, column), pivot, others)
     moved = body.GatherND(state, body.unsqueeze(swapped, 2), batch_dims=1)
     row = body.Slice(moved, here, after, body.i64(1))
-    value = body.Slice(row, here, after, body.i64(2))
-    row = body.Div(row, value)
+    row = body.Div(row, body.Slice(row, here, after, body.i64(2)))
     is_row = body.unsqueeze(body.Equal(rows, column), 1)
     factors = body.Slice(moved, here, after, body.i64(2))
-    made = body.Where(is_row, row, body.Sub(moved, body.Mul(factors, row)))
-    kept = body.unsqueeze(body.Equal(pivot, column), 2)
-    return made, body.Where(kept, value, body.Sub(zero, value))
+    return body.Where(is_row, row, body.Sub(moved, body.Mul(factors, row)))
 
 
 @lowers("GroupedMatMul", since=17)

@@ -48,8 +48,8 @@ def reshape(op: Layer, g: Fragment) -> str:
     if pattern.count(-1) > 1 or any(size < -1 for size in pattern):
         raise SpecViolation(f"pattern = {pattern} has to be of dims from 0 on, and -1 at most once", "GI106")
     if not special:
-        # without special_zero a 0 leaves nothing for -1 to count
-        sizes = [0 if size == -1 and 0 in pattern else size for size in pattern]
+        # beside a dim of 0 there is nothing for -1 to count: OpenVINO has 1 there
+        sizes = [1 if size == -1 and 0 in pattern else size for size in pattern]
         return g.Reshape(op.x(0), g.i64(*sizes), allowzero=0 in sizes)
     copied = [i for i, size in enumerate(pattern) if size == 0]
     if -1 not in pattern or not copied or all(op.size(0, i) for i in copied):
@@ -150,7 +150,8 @@ def broadcast(op: Layer, g: Fragment) -> str:
     target  the dims of the result; with `bidirectional` dims to broadcast with, as in ONNX
     axes    with `explicit`, where the dims of data are among those of the result
     """
-    mode = op.text("mode", "numpy", among=("numpy", "explicit", "pdpd", "bidirectional"))
+    mode = op.text("mode", "numpy", among=("numpy", "explicit", "none", "pdpd", "bidirectional"))
+    mode = "explicit" if mode == "none" else mode  # broadcast-1 is written so
     return carried(g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=HALF)
 
 

@@ -37,17 +37,14 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, alike=True)
 def function(op: Layer, g: Fragment) -> str:
-    """arithmetic/cos-1 and the like. Of integers the result in floating point, rounded to the nearest integer.
-
-    Sqrt is cut off instead.
-    """
+    """arithmetic/cos-1 and the like; of integers the result in floating point, rounded to the nearest integer."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return carried(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
     wide = DType.FLOAT64 if dtype in _WIDE and carriers is HALF else DType.FLOAT32
     (result,) = g.node(kind, (g.cast(x, dtype, wide),))
-    return g.cast(result if kind == "Sqrt" else g.Round(result), wide, dtype)
+    return g.cast(g.Round(result), wide, dtype)
 
 
 @lowers("Abs", alike=True)

@@ -19,6 +19,7 @@ from gather_infer.places import MAIN
 Form: TypeAlias = Literal["dequantize", "contrib", "float"]
 Array: TypeAlias = npt.NDArray[Any]
 
+MICROSOFT: Final = "com.microsoft"
 _CONVERT_DOMAIN: Final = "openvino.opset1"
 _QUANTIZED: Final = frozenset(
     {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
@@ -74,6 +75,7 @@ class _Blocks:
 class _Making:
     def __init__(self, model: ModelFile, proto: ModelProto, form: Form) -> None:
         self.model = model
+        self.proto = proto
         self.graph = proto.graph
         self.form = form
         self.index = GraphIndex(model.proto)
@@ -217,11 +219,13 @@ class _Making:
             inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
         for reader in readers:
             node = helper.make_node(
-                "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain="com.microsoft",
+                "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain=MICROSOFT,
                 K=k, N=n, bits=bits, block_size=size, accuracy_level=1,
             )  # fmt: skip
             self.replaced[reader.output[0]] = [node]
         self.put(weight, [])
+        if all(entry.domain != MICROSOFT for entry in self.proto.opset_import):
+            self.proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
         return True
 
     def packed(self, table: Table) -> bytes:

@@ -14,21 +14,23 @@ rewrites = RewriteSet()
 QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
 """Operators in whose patterns runtimes expect nodes and constants of their own."""
 
+_LAW: Final = "a == b, constants of the same type, shape and bits"
+
 
 @rewrites.rewrites(name="common-constants")
 def common_constants(site: Site) -> Rewrite | None:
     """a == b, constants of the same type, shape and bits; a graph sees those of the graphs around it"""
     if site.rests_on_training:
         return None
-    law = "a == b, constants of the same type, shape and bits"
-    if site.node.is_constant:
+    node = site.node
+    if node.is_constant:
         twin = _twin(site, site.output())
-        return None if twin is None else site.keeps(law, twin)
-    for name in dict.fromkeys(site.inputs):
-        if name and site.is_droppable(name):
+        return None if twin is None else site.keeps(_LAW, twin)
+    for name in dict.fromkeys(node.inputs):
+        if name and name not in node.graph.producers and site.is_droppable(name):
             twin = _twin(site, name)
             if twin is not None:
-                return Rewrite(law=law, merged={name: twin})
+                return Rewrite(law=_LAW, merged={name: twin})
     return None
 
 

@@ -1,0 +1,303 @@
+"""Resizing, and samples at given places.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/image/
+
+Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other, which
+comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_MODES: Final = ("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow")
+_KINDS: Final = {
+    "nearest": "nearest", "linear": "linear", "linear_onnx": "linear", "cubic": "cubic",
+    "bilinear_pillow": "linear", "bicubic_pillow": "cubic",
+}  # fmt: skip
+_COORDINATES: Final = (
+    "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners",
+)  # fmt: skip
+_ROUNDINGS: Final = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
+_FLOAT, _INT64 = DType.FLOAT32, DType.INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Resizing:
+    """What becomes of the axes.
+
+    kind            nearest, linear or cubic
+    coordinates     where an element of the result lies in the data
+    rounding        of that place, for nearest; "simple" rounds up to make an axis shorter, else down
+    coefficient     of cubic
+    is_filtered     where any axis is made shorter the weights of linear reach 1 / scale elements
+    is_pillow       where an axis is made shorter its weights reach further by as much; none are outside of the data
+    sizes, scales   one of them, an element for each axis
+    """
+
+    kind: str
+    coordinates: str
+    rounding: str
+    coefficient: float
+    is_filtered: bool
+    is_pillow: bool
+    axes: tuple[int, ...]
+    sizes: str | None = None
+    scales: str | None = None
+
+
+@lowers("Interpolate")
+def interpolate_1(op: Layer, g: Fragment) -> str:
+    """interpolate-1: data, sizes of the `axes`
+
+    The page does not tell where elements lie without align_corners. OpenVINO makes a version 4 of it: with half_pixel for
+    linear without pads, unless it is of the axes 2 and 3 of rank 4, and else with asymmetric.
+    """
+    rank = op.rank(0)
+    axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
+    kind = op.text("mode", among=("nearest", "linear", "cubic"))
+    padded = any(op.integers("pads_begin", ()) + op.integers("pads_end", ()))
+    plane = rank == 4 and sorted(axes) == [2, 3]
+    coordinates = "half_pixel" if kind == "linear" and not padded and not plane else "asymmetric"
+    if op.flag("align_corners", True):
+        coordinates = "align_corners"
+    how = Resizing(kind, coordinates, "simple", -0.75, False, False, axes, _wanted(op, g, 1, _INT64, len(axes)))
+    return _resized(op, g, how)
+
+
+@lowers("Interpolate", since=4)
+def interpolate_4(op: Layer, g: Fragment) -> str:
+    """interpolate-4: data, sizes, scales, axes (optional); `shape_calculation_mode` tells which of the two counts"""
+    by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
+    return _resized(op, g, _resizing(op, g, 1 if by_sizes else 2, 3, by_sizes))
+
+
+@lowers("Interpolate", since=11)
+def interpolate_11(op: Layer, g: Fragment) -> str:
+    """interpolate-11: data, sizes or scales, axes (optional)"""
+    by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
+    return _resized(op, g, _resizing(op, g, 1, 2, by_sizes))
+
+
+def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) -> Resizing:
+    mode = op.text("mode", among=_MODES)
+    pillow = mode.endswith("pillow")
+    which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
+    wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
+    if pillow and not by_sizes:
+        wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights are those of the sizes that come out
+    return Resizing(
+        _KINDS[mode],
+        "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", among=_COORDINATES),
+        op.text("nearest_mode", "round_prefer_floor", among=_ROUNDINGS),
+        op.number("cube_coeff", -0.75),
+        mode == "linear" and op.flag("antialias", False),
+        pillow,
+        which,
+        wanted if by_sizes else None,
+        None if by_sizes else wanted,
+    )
+
+
+def _wanted(op: Layer, g: Fragment, index: int, dtype: DType, count: int) -> str:
+    """Sizes or scales, a vector of known length, which a Resize has to have."""
+    wanted = g.cast(op.x(index), op.dtype(index), dtype)
+    return wanted if op.shape(index) == (count,) else g.Reshape(wanted, g.i64(count))
+
+
+def _sizes(op: Layer, g: Fragment, axes: tuple[int, ...], scales: str) -> str:
+    length = g.Cast(g.concat(*(g.dim(op.x(0), axis) for axis in axes)), to=_FLOAT)
+    return g.Cast(g.Floor(g.Mul(length, scales)), to=_INT64)
+
+
+def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
+    x, rank, dtype = op.x(0), op.rank(0), op.dtype(0)
+    pads = [[*op.integers(name, ()), *[0] * rank][:rank] for name in ("pads_begin", "pads_end")]
+    if any(pads[0] + pads[1]):
+        x = g.Pad(x, g.i64(*pads[0], *pads[1]))
+    wide = dtype if how.kind == "nearest" else _FLOAT
+    attributes = _attributes(how, rank)
+    if attributes is None:
+        resized = g.cast(x, dtype, wide)
+        is_shorter = _is_shorter(g, x, how) if how.is_filtered else ""
+        for position in range(len(how.axes)):
+            resized = _along(g, resized, rank, how, position, is_shorter)
+        return _back(g, resized, wide, dtype)
+    if how.kind == "nearest" and dtype not in (DType.INT32, DType.UINT8, DType.INT8):
+        wide = DType.INT32 if dtype.is_integer else _FLOAT
+    made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
+    return _back(g, made, wide, dtype)
+
+
+def _back(g: Fragment, x: str, wide: DType, dtype: DType) -> str:
+    """Into the element type of the layer: integers are rounded."""
+    return g.cast(g.Round(x) if wide is _FLOAT and dtype.is_integer else x, wide, dtype)
+
+
+def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
+    """Those of a Resize that does it; None where there is none."""
+    if how.is_filtered:
+        return None
+    attributes: dict[str, Any] = {"mode": how.kind, "coordinate_transformation_mode": how.coordinates}
+    if how.coordinates == "tf_half_pixel_for_nn":
+        if (how.kind, how.rounding) != ("nearest", "floor"):
+            return None
+        # floor((i + 0.5) / s) is (i + 0.5) / s - 0.5, rounded half up
+        attributes |= {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
+    elif how.kind == "nearest":
+        if how.rounding == "simple":
+            return None
+        attributes["nearest_mode"] = how.rounding
+    if (how.kind == "cubic" or how.is_pillow) and (rank != 4 or sorted(how.axes) != [2, 3]):
+        return None
+    if how.kind == "cubic":
+        attributes["cubic_coeff_a"] = how.coefficient
+    if how.is_pillow:
+        attributes |= {"antialias": 1, "exclude_outside": 1}
+    return attributes
+
+
+def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
+    """Whether any of the axes is made shorter, a scalar."""
+    scales = how.scales
+    if how.sizes is not None:
+        length = g.Cast(g.concat(*(g.dim(x, axis) for axis in how.axes)), to=_FLOAT)
+        scales = g.Div(g.Cast(how.sizes, to=_FLOAT), length)
+    return g.Less(g.ReduceMin(scales, keepdims=0), g.scalar(1, _FLOAT))
+
+
+def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
+    """Data resized along one of the axes; `is_shorter` is for weights that are filtered."""
+    axis = how.axes[position]
+    size = g.squeeze(g.dim(x, axis), 0)
+    length, at = g.Cast(size, to=_FLOAT), g.scalar(position, _INT64)
+    if how.sizes is not None:
+        wanted = g.Gather(how.sizes, at)
+        scale = g.Div(g.Cast(wanted, to=_FLOAT), length)
+    else:
+        scale = g.Gather(how.scales, at)
+        wanted = g.Cast(g.Floor(g.Mul(length, scale)), to=_INT64)
+    place = _places(g, how.coordinates, size, wanted, scale)
+    if how.kind == "nearest":
+        last = g.Sub(size, g.scalar(1, _INT64))
+        return g.Gather(x, g.Clip(_rounded(g, how.rounding, place, scale), g.scalar(0, _INT64), last), axis=axis)
+    one = g.scalar(1, _FLOAT)
+    if how.is_filtered:
+        weights = _filtered(g, how, place, size, g.Where(is_shorter, scale, one))
+    elif how.is_pillow:
+        weights = _filtered(g, how, place, size, g.Min(scale, one))
+    else:
+        weights = _linear(g, place, size) if how.kind == "linear" else _cubic(g, how.coefficient, place, size)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    moved = g.MatMul(g.transpose(x, order), weights)
+    return g.transpose(moved, [order.index(a) for a in range(rank)])
+
+
+def _places(g: Fragment, coordinates: str, size: str, wanted: str, scale: str) -> str:
+    """Where the elements of a resized axis lie in the data, floats [wanted]."""
+    half, one, zero = g.scalar(0.5, _FLOAT), g.scalar(1, _INT64), g.scalar(0, _FLOAT)
+    i = g.Cast(g.Range(g.scalar(0, _INT64), wanted, one), to=_FLOAT)
+    if coordinates == "asymmetric":
+        return g.Div(i, scale)
+    if coordinates == "align_corners":
+        last = g.Cast(g.Sub(size, one), to=_FLOAT)
+        others = g.Cast(g.Max(g.Sub(wanted, one), one), to=_FLOAT)
+        return g.Where(g.Equal(wanted, one), zero, g.Div(g.Mul(i, last), others))
+    place = g.Div(g.Add(i, half), scale)
+    if coordinates == "tf_half_pixel_for_nn":
+        return place
+    place = g.Sub(place, half)
+    return place if coordinates == "half_pixel" else g.Where(g.Greater(wanted, one), place, zero)
+
+
+def _rounded(g: Fragment, rounding: str, place: str, scale: str) -> str:
+    half = g.scalar(0.5, _FLOAT)
+    match rounding:
+        case "floor":
+            whole = g.Floor(place)
+        case "ceil":
+            whole = g.Ceil(place)
+        case "round_prefer_floor":
+            whole = g.Ceil(g.Sub(place, half))
+        case "round_prefer_ceil":
+            whole = g.Floor(g.Add(place, half))
+        case _:
+            whole = g.Where(g.Less(scale, g.scalar(1, _FLOAT)), g.Ceil(place), g.Floor(place))
+    return g.Cast(whole, to=_INT64)
+
+
+def _elements(g: Fragment, size: str) -> str:
+    """0, 1, ... as floats [size, 1]."""
+    return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
+
+
+def _linear(g: Fragment, place: str, size: str) -> str:
+    """The weights [size, wanted] of the two elements around each place; the first and the last go on outside."""
+    one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
+    last = g.Sub(g.Cast(size, to=_FLOAT), one)
+    distance = g.Abs(g.Sub(g.Clip(place, zero, last), _elements(g, size)))
+    return g.Max(g.Sub(one, distance), zero)
+
+
+def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
+    """The weights [size, wanted] of a kernel over each place that reaches by 1 / scale further; they sum to 1."""
+    distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), scale)
+    if how.kind == "cubic":
+        weights = _cubic_weight(g, how.coefficient, distance)
+    else:
+        weights = g.Max(g.Sub(g.scalar(1, _FLOAT), distance), g.scalar(0, _FLOAT))
+    return g.Div(weights, g.ReduceSum(weights, g.i64(0), keepdims=1))
+
+
+def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
+    """The weights [size, wanted] of the four elements around each place; the first and the last go on outside."""
+    below, elements = g.Floor(place), _elements(g, size)
+    zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
+    terms = []
+    for offset in (-1.0, 0.0, 1.0, 2.0):
+        at = g.Add(below, g.scalar(offset, _FLOAT))
+        weight = _cubic_weight(g, coefficient, g.Abs(g.Sub(place, at)))
+        terms.append(g.Mul(g.Cast(g.Equal(g.Clip(at, zero, last), elements), to=_FLOAT), weight))
+    return g.Sum(*terms)
+
+
+def _cubic_weight(g: Fragment, a: float, t: str) -> str:
+    """Keys' kernel: (a+2)t^3 - (a+3)t^2 + 1 up to 1, at^3 - 5at^2 + 8at - 4a up to 2, then 0."""
+
+    def polynomial(*coefficients: float) -> str:
+        value = g.scalar(coefficients[0], _FLOAT)
+        for coefficient in coefficients[1:]:
+            value = g.Add(g.Mul(value, t), g.scalar(coefficient, _FLOAT))
+        return value
+
+    one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
+    outer = g.Where(g.Less(t, two), polynomial(a, -5 * a, 8 * a, -4 * a), g.scalar(0, _FLOAT))
+    return g.Where(g.LessOrEqual(t, one), polynomial(a + 2, -(a + 3), 0, 1), outer)
+
+
+@lowers("GridSample", since=9, opset=20)
+def grid_sample(op: Layer, g: Fragment) -> str:
+    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]"""
+    if op.rank(0) != 4:
+        raise LoweringRefused("data have to have rank 4")
+    kind = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
+    mode = op.text("mode", "bilinear", among=tuple(kind))
+    padding = op.text("padding_mode", "zeros", among=("zeros", "border", "reflection"))
+    dtype = op.dtype(0)
+    wide = WIDE_FLOATS.get(dtype, _FLOAT if dtype.is_integer else dtype)
+    sampled = g.GridSample(
+        g.cast(op.x(0), dtype, wide), g.cast(op.x(1), op.dtype(1), wide),
+        mode=kind[mode], padding_mode=padding, align_corners=int(op.flag("align_corners", False)),
+    )  # fmt: skip
+    return g.cast(sampled, wide, dtype)
