@@ -63,9 +63,7 @@ def detection_output(op: Layer, g: Fragment) -> str:
     turns = g.as_scalar(number) if most else g.scalar(0, _INT)
     taken = take(g, start, turns, hard(g, shapes, limit, touching=True))
     each = g.dim(taken.index, 1)
-    by_class = [
-        reshape(g, x, known.images, known.classes, each) for x in (taken.index, taken.score, taken.is_one)
-    ]
+    by_class = [reshape(g, x, known.images, known.classes, each) for x in (taken.index, taken.score, taken.is_one)]
     prior = by_class[0] if ranked is None else g.GatherElements(ranked, by_class[0], axis=2)
     where = g.Transpose(g.NonZero(_kept(op, g, prior, by_class[1], by_class[2], known)), perm=[1, 0])
     return _filled(op, g, where, g.GatherND(by_class[1], where), g.GatherND(prior, where), boxes, known)

@@ -120,7 +120,7 @@ class Fragment:
     def zero(self, dtype: DType) -> str:
         """A scalar 0 of any element type, an empty string of strings."""
         if dtype is DType.STRING:
-            return self.tensor(helper.make_tensor("", TensorProto.STRING, [], [b""]))
+            return self.tensor(TensorProto(data_type=TensorProto.STRING, string_data=[b""]))
         return self.scalar(0, dtype)
 
     def scalar(self, value: float | bool, dtype: DType) -> str:
