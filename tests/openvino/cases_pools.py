@@ -56,6 +56,15 @@ CASES |= {
 }
 
 
+PLAIN: dict[str, Any] = {
+    "strides": [1, 1],
+    "dilations": [1, 1],
+    "pads_begin": [0, 0],
+    "pads_end": [0, 0],
+    "auto_pad": "explicit",
+}
+
+
 def deformable(
     opset: int,
     given: dict[str, Any],
@@ -66,7 +75,7 @@ def deformable(
     engine: Engine = "plugin",
     **attributes: Any,
 ) -> Case:
-    plain = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "auto_pad": "explicit"}
+    plain: dict[str, Any] = dict(PLAIN)
     plain |= {**given, "group": group, "deformable_group": deformed}
     size, kernel = (8, 9), (3, 2)
     spatial = []
@@ -130,8 +139,8 @@ def roi(method: str, out: tuple[int, int], scale: float = 1.0, dtype: str = "f4"
     return Case(build, engine="reshaped", rtol=2e-3 if dtype == "f2" else 1e-4)
 
 
-for _method, _out in product(("max", "bilinear"), ((3, 3), (2, 4), (1, 1))):
-    CASES[f"ROIPooling-1 {_method}, {_out}"] = roi(_method, _out)
+for _method, _pooled in product(("max", "bilinear"), ((3, 3), (2, 4), (1, 1))):
+    CASES[f"ROIPooling-1 {_method}, {_pooled}"] = roi(_method, _pooled)
 CASES["ROIPooling-1 max, scaled"] = roi("max", (2, 3), 0.5)
 
 
@@ -155,10 +164,11 @@ for _mode, _group, _depth, _scale in product(("average", "bilinear"), (1, 2, 3),
 
 
 def binary(given: dict[str, Any], pad_value: float = 0.0, filters: tuple[int, ...] = (3, 8, 3, 3)) -> Case:
-    """The highest bit of a byte is the first, as in all constants of OpenVINO. Its plugin takes the lowest of filters of one
-    element, and of larger ones makes sums that no order of the bits has.
+    """The highest bit of a byte is the first, as in all constants of OpenVINO.
+
+    Its plugin takes the lowest of filters of one element, and of larger ones makes sums that no order of the bits has.
     """
-    plain = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "auto_pad": "explicit"}
+    plain: dict[str, Any] = dict(PLAIN)
     attributes = {**plain, **given, "mode": "xnor-popcount", "pad_value": pad_value}
     bits = np.random.default_rng(sum(filters)).integers(0, 2, filters).astype(np.uint8)
 
@@ -168,7 +178,8 @@ def binary(given: dict[str, Any], pad_value: float = 0.0, filters: tuple[int, ..
         return b.op(1, "BinaryConvolution", [b.param(data), weights], **attributes)
 
     def witness(x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        stride, reach = attributes["strides"], [d * (k - 1) + 1 for d, k in zip(attributes["dilations"], filters[2:])]
+        stride, dilations = attributes["strides"], attributes["dilations"]
+        reach = [d * (k - 1) + 1 for d, k in zip(dilations, filters[2:], strict=True)]
         begin, end = list(attributes["pads_begin"]), list(attributes["pads_end"])
         if attributes["auto_pad"].startswith("same"):
             for i, size in enumerate(x.shape[2:]):
@@ -179,8 +190,7 @@ def binary(given: dict[str, Any], pad_value: float = 0.0, filters: tuple[int, ..
         pads = [(0, 0), (0, 0), *zip(begin, end, strict=True)]
         signs = np.pad(np.where(x > 0, 1.0, -1.0), pads, constant_values=pad_value)
         views = np.lib.stride_tricks.sliding_window_view(signs, reach, (2, 3))
-        (across, down), (wide, high) = attributes["strides"], attributes["dilations"]
-        windows = views[:, :, ::across, ::down, ::wide, ::high]
+        windows = views[:, :, :: stride[0], :: stride[1], :: dilations[0], :: dilations[1]]
         return [np.einsum("nchwij,ocij->nohw", windows, bits * 2.0 - 1.0).astype(np.float32)]
 
     return Case(build, witness=witness)
@@ -191,3 +201,31 @@ for _name, _given in (*DEFORMED.items(), ("valid", {"auto_pad": "valid"})):
 for _value in (-1.0, 1.0):
     CASES[f"BinaryConvolution-1 pads of {_value}"] = binary(DEFORMED["pads"], _value)
 CASES["BinaryConvolution-1 40 channels"] = binary({}, filters=(2, 40, 3, 2))
+
+
+def deformable_psroi(
+    group: int, depth: int, scale: float, classes: int = 0, parts: int = 1, bins: tuple[int, int] = (2, 3)
+) -> Case:
+    """With offsets where there are classes."""
+
+    def build(b: Build) -> Any:
+        boxes = BOXES.copy()
+        boxes[:, 1:] = np.round(boxes[:, 1:] / scale)
+        given = [b.param(b.floats(2, depth * group * group, 8, 10)), b.param(boxes)]
+        if classes:
+            given.append(b.param(b.floats(len(boxes), 2 * classes, parts, parts), fixed=[1]))
+        return b.op(
+            1, "DeformablePSROIPooling", given, output_dim=depth, spatial_scale=scale, group_size=group,
+            spatial_bins_x=bins[0], spatial_bins_y=bins[1], mode="bilinear_deformable", trans_std=0.2, part_size=parts,
+        )  # fmt: skip
+
+    return Case(build, engine="reshaped", rtol=1e-4)
+
+
+CASES |= {
+    "DeformablePSROIPooling-1": deformable_psroi(2, 3, 1.0),
+    "DeformablePSROIPooling-1 scaled": deformable_psroi(3, 2, 0.5),
+    "DeformablePSROIPooling-1 offsets": deformable_psroi(2, 3, 1.0, 1, 2),
+    "DeformablePSROIPooling-1 offsets of classes": deformable_psroi(3, 4, 1.0, 2, 3),
+    "DeformablePSROIPooling-1 fewer parts": deformable_psroi(4, 2, 1.0, 2, 2, (1, 1)),
+}

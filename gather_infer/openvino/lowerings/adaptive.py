@@ -2,15 +2,15 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-Element o of m, of an axis of n, is of the elements from floor(o * n / m) to ceil((o + 1) * n / m). Where n and m are known
-the windows are constants; else they are computed.
+Element o of m, of an axis of n, is of the elements from floor(o * n / m) to ceil((o + 1) * n / m). Where n and m are
+known the windows are constants; else they are computed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.carried import SINGLE, WIDE_FLOATS
+from gather_infer.openvino.lowerings.carried import AS_FLOAT, WIDE_FLOATS
 from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -26,7 +26,7 @@ _INT64 = DType.INT64
 def adaptive_average_pool(op: Layer, g: Fragment) -> str:
     """adaptive-avg-pool-8: data [N, C, d1, ..., dk], output_shape [k]; a MatMul for each axis"""
     dtype, rank = op.dtype(0), op.rank(0)
-    wide = SINGLE.get(dtype, dtype)
+    wide = AS_FLOAT.get(dtype, dtype)
     x = g.cast(op.x(0), dtype, wide)
     for axis in range(2, rank):
         order = [a for a in range(rank) if a != axis] + [axis]
@@ -45,10 +45,10 @@ def _means(op: Layer, g: Fragment, axis: int, dtype: DType) -> str:
             start, stop = o * size // count, -(-(o + 1) * size // count)
             shares[start:stop, o] = 1 / (stop - start)
         return g.const(shares)
-    start, stop, length = _borders(op, g, axis)
+    first, behind, length = _borders(op, g, axis)
     element = g.unsqueeze(_range(g, length), 1)
-    inside = g.And(g.GreaterOrEqual(element, start), g.Less(element, stop))
-    return g.Div(g.Cast(inside, to=dtype), g.Cast(g.Sub(stop, start), to=dtype))
+    inside = g.And(g.GreaterOrEqual(element, first), g.Less(element, behind))
+    return g.Div(g.Cast(inside, to=dtype), g.Cast(g.Sub(behind, first), to=dtype))
 
 
 def _range(g: Fragment, stop: str) -> str:
@@ -68,8 +68,9 @@ def _borders(op: Layer, g: Fragment, axis: int) -> tuple[str, str, str]:
 
 @lowers("AdaptiveMaxPool", since=8)
 def adaptive_max_pool(op: Layer, g: Fragment) -> tuple[str, str]:
-    """adaptive-max-pool-8: data [N, C, d1, ..., dk], output_shape [k]; the second output are the positions of the first of
-    the largest elements in the spatial axes
+    """adaptive-max-pool-8: data [N, C, d1, ..., dk], output_shape [k]
+
+    The second output are positions in the spatial axes, of equal elements that of the first.
 
     Every window is gathered, as long as the longest: one that is shorter has its last element again.
     """

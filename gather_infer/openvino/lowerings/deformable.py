@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.carried import SINGLE
+from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -100,7 +100,7 @@ def binary_convolution(op: Layer, g: Fragment) -> str:
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     kernel = [size for size in op.shape(1)[2:] if isinstance(size, int)]
     dtype = op.dtype(0)
-    above = g.Cast(g.Greater(g.cast(op.x(0), dtype, SINGLE.get(dtype, dtype)), g.scalar(0, _FLOAT)), to=_FLOAT)
+    above = g.Cast(g.Greater(g.cast(op.x(0), dtype, AS_FLOAT.get(dtype, dtype)), g.scalar(0, _FLOAT)), to=_FLOAT)
     signs = g.Sub(g.Mul(above, two), one)
     around = windows(op, 2).padded(g, signs, kernel, g.scalar(op.number("pad_value", 0.0), _FLOAT))
     weights = g.Sub(g.Mul(g.Cast(op.x(1), to=_FLOAT), two), one)

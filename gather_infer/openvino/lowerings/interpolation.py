@@ -2,8 +2,8 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/image/
 
-Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other, which
-comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
+Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other,
+which comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Resizing:
 def interpolate_1(op: Layer, g: Fragment) -> str:
     """interpolate-1: data, sizes of the `axes`
 
-    The page does not tell where elements lie without align_corners. OpenVINO makes a version 4 of it: with half_pixel for
-    linear without pads, unless it is of the axes 2 and 3 of rank 4, and else with asymmetric.
+    The page does not tell where elements lie without align_corners. OpenVINO makes a version 4 of it: with half_pixel
+    for linear without pads, unless it is of the axes 2 and 3 of rank 4, and else with asymmetric.
     """
     rank = op.rank(0)
     axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gather_infer.dialect import LoweringRefused
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -125,7 +126,8 @@ def _members(op: Layer, g: Fragment, first: int, last: int, axis: int) -> str:
 
 
 def _rounded(g: Fragment, x: str) -> str:
-    return g.Floor(g.Add(x, _number(g, 0.5)))
+    """The nearest integers, halves away from 0."""
+    return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), _number(g, 0.5))))
 
 
 def _bins_bilinear(op: Layer, g: Fragment, x: str) -> str:
@@ -150,3 +152,69 @@ def _samples(op: Layer, g: Fragment, first: int, last: int, parts: int, axis: in
     step = g.Div(g.Mul(g.unsqueeze(size, 2), reach), _number(g, count - 1))
     inner = g.Mul(g.const(np.arange(count, dtype=np.float32)), step)
     return g.Add(inner, g.Mul(g.unsqueeze(begin, 2), reach))
+
+
+@lowers("DeformablePSROIPooling")
+def deformable_psroi_pooling(op: Layer, g: Fragment) -> str:
+    """deformable-psroi-pooling-1: data [N, D*G*G, H, W], regions [R, 5], offsets [R, 2*K, P, P] (optional)
+
+    The mean of spatial_bins_y * spatial_bins_x samples in each of G*G bins, which are moved by the offsets of one of K
+    classes; samples further outside of the data than half an element do not count. A region of a negative image is 0.
+    """
+    bins, depth = op.integer("group_size", 1), op.integer("output_dim")
+    classes = _classes(op)
+    x = g.cast(op.x(0), op.dtype(0), _FLOAT)
+    split = g.concat(g.dim(x, 0), g.i64(classes, depth // classes, bins, bins), g.dims(x, 2))
+    image = _column(op, g, 0)
+    of = g.Cast(g.squeeze(g.Max(image, _number(g, 0)), 1), to=_INT64)
+    data = g.Gather(g.Reshape(x, split, allowzero=1), of, axis=0)
+    columns, across = _moved(op, g, 0, classes)
+    rows, down = _moved(op, g, 1, classes)
+    total = g.Einsum(data, rows, columns, equation="rkcijhw,rkijh,rkijw->rkcij")
+    count = g.unsqueeze(g.Mul(across, down), 2)
+    mean = g.Div(total, g.Max(count, _number(g, 1)))
+    whole = g.Reshape(mean, g.concat(g.dim(image, 0), g.i64(depth, bins, bins)), allowzero=1)
+    is_image = g.unsqueeze(g.GreaterOrEqual(image, _number(g, 0)), 2, 3)
+    return g.cast(g.Where(is_image, whole, _number(g, 0)), _FLOAT, op.dtype(0))
+
+
+def _classes(op: Layer) -> int:
+    if not op.has(2):
+        return 1
+    offsets = op.size(2, 1)
+    if offsets is None:
+        raise LoweringRefused("the number of classes, half of dim 1 of the offsets, is not known")
+    return offsets // 2
+
+
+def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
+    """Of columns (part 0) or rows (1): the weights [R, K, G, G, d] of their elements, and how many samples count."""
+    bins, scale = op.integer("group_size", 1), _number(g, op.number("spatial_scale"))
+    samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1)
+    half, one = _number(g, 0.5), _number(g, 1)
+    start = g.Sub(g.Mul(_rounded(g, _column(op, g, 1 + part)), scale), half)
+    stop = g.Sub(g.Mul(g.Add(_rounded(g, _column(op, g, 3 + part)), one), scale), half)
+    start, length = (g.unsqueeze(v, 2, 3, 4) for v in (start, g.Max(g.Sub(stop, start), _number(g, 0.1))))
+    bin_of = np.indices((classes, bins, bins))[1 if part else 2][..., None]
+    steps = (bin_of + np.arange(samples) / samples) / bins
+    place = g.Add(start, g.Mul(length, g.const(steps.astype(np.float32))))
+    if op.has(2):
+        place = g.Add(place, g.Mul(_offsets(op, g, part, classes), length))
+    axis = _ROWS if part else _COLUMNS
+    size, zero = _size(op, g, axis), _number(g, 0)
+    inside = g.And(g.GreaterOrEqual(place, _number(g, -0.5)), g.LessOrEqual(place, g.Sub(size, half)))
+    counts = g.Cast(inside, to=_FLOAT)
+    kept = g.Min(g.Max(place, zero), g.Sub(size, one))
+    distance = g.Abs(g.Sub(g.unsqueeze(kept, -1), _elements(op, g, axis)))
+    weights = g.Mul(g.Max(g.Sub(one, distance), zero), g.unsqueeze(counts, -1))
+    return g.ReduceSum(weights, g.i64(4), keepdims=0), g.ReduceSum(counts, g.i64(4), keepdims=0)
+
+
+def _offsets(op: Layer, g: Fragment, part: int, classes: int) -> str:
+    """By how much of its region each bin is moved: [R, K, G, G, 1]."""
+    bins, parts = op.integer("group_size", 1), op.integer("part_size", 1)
+    offsets = g.Mul(g.cast(op.x(2), op.dtype(2), _FLOAT), _number(g, op.number("trans_std", 1.0)))
+    split = g.concat(g.dim(offsets, 0), g.i64(classes, 2), g.dims(offsets, 2))
+    of_axis = g.Gather(g.Reshape(offsets, split, allowzero=1), g.scalar(part, _INT64), axis=2)
+    which = g.const(np.arange(bins) * parts // bins)
+    return g.unsqueeze(g.Gather(g.Gather(of_axis, which, axis=2), which, axis=3), -1)
