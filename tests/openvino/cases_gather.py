@@ -174,7 +174,10 @@ def others(count: int, seed: int) -> dict[str, Case]:
         if drawn_case is None or any(0 in array.shape for array in drawn_case.arrays):  # the plugin ends
             continue
         name = f"{kind} #{len(cases)} {[list(a.shape) for a in drawn_case.arrays]} {drawn_case.attributes}"
-        cases[name] = Case(build_other(kind, version, drawn_case, rng.choice(TABLES), rng.choice(("i4", "i8"))))
+        negative = (drawn_case.arrays[1] < 0).any()
+        signed = [index for index in INDICES if not negative or np.dtype(index).kind == "i"]
+        index = rng.choice(signed if kind == "GatherND" else ("i4", "i8"))
+        cases[name] = Case(build_other(kind, version, drawn_case, rng.choice(TABLES), index))
     return cases
 
 
@@ -182,7 +185,8 @@ def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str
     def make(b: Build) -> Any:
         arrays = drawn_case.arrays
         if kind == "GatherTree":
-            return b.op(1, kind, [b.param(np.array(array)) for array in arrays])
+            dtype = table if table in ("f4", "f2", "i4", "i8") else arrays[0].dtype
+            return b.op(1, kind, [b.param(np.array(array).astype(dtype)) for array in arrays])
         data = arrays[0] % 2 == 0 if table == "?" else (arrays[0].astype("i8") % 100).astype(table)
         opset = 6 if kind == "GatherElements" else version
         fixed = (-1,) if kind == "GatherND" else ()  # the plugin wants to know the rank of the result

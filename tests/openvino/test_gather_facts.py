@@ -4,6 +4,7 @@ much at least, and nothing else."""
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ COUNT = 60
 def model(case: Case, rng: random.Random) -> tuple[ModelProto, dict[str, int]]:
     """The node, with about half of the dims of its inputs as symbols; what these stand for."""
     names = [f"x{k}" for k in range(len(case.arrays))]
-    attributes = {key: value for key, value in case.attributes.items() if key != "run_time_axis"}
+    attributes: dict[str, Any] = {key: value for key, value in case.attributes.items() if key != "run_time_axis"}
     graph = helper.make_graph([], "g", [], [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)])
     node = helper.make_node(case.operator, names, ["y"], "node", domain=f"openvino.opset{case.version}", **attributes)
     graph.node.append(node)

@@ -24,7 +24,10 @@ _ONNX: Final = {
     "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "u4": TensorProto.UINT4,
     "i4": TensorProto.INT4,
 }  # fmt: skip
-"""The types that ONNX has at the opset that is written; u2, f4e2m1 and f8e8m0 came later. Where several elements are in a byte, both have the first one in the low bits."""
+"""The types that ONNX has at the opset that is written; u2, f4e2m1 and f8e8m0 came later.
+
+Where several elements are in a byte, the first one is in the low bits.
+"""
 
 _BITS: Final = {
     **dict.fromkeys(("f64", "i64", "u64"), 64),

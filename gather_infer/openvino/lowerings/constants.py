@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import FLOAT8, Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.ops.openvino.elements import ELEMENT_TYPES, FOREIGN
@@ -34,6 +34,7 @@ NF4: Final = (
 F4E2M1: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
 """https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf, 5.3.3; sign, exponent, bit."""
 
+_NIBBLES: Final = frozenset((DType.INT4, DType.UINT4))
 _WRAPPED: Final = frozenset(
     (DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64)
 )
@@ -106,6 +107,9 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
     if source in FOREIGN:
         name, dtype = decoded(g, source, name)
     new = ELEMENT_TYPES.get(target)
+    for one in (dtype, new):
+        if one in FLOAT8 or one in _NIBBLES:
+            g.needs(19 if one in FLOAT8 else 21, f"a Convert of {source} to {target}")
     if DType.STRING in (dtype, new):
         raise LoweringRefused(f"there is no Convert of {source} to {target}")
     if new is not None:
@@ -136,7 +140,7 @@ def cast(g: Fragment, x: str, old: DType, new: DType) -> str:
     """
     if old.is_float and new in _WRAPPED:
         return g.cast(g.cast(x, old, DType.INT64), DType.INT64, new)
-    if new is not DType.FLOAT8E5M2 or old in (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2):
+    if new is not DType.FLOAT8E5M2 or old in FLOAT8:
         return g.cast(x, old, new)
     x = g.cast(x, old, DType.FLOAT32)
     far = g.Mul(x, g.scalar(np.inf, DType.FLOAT32))

@@ -33,7 +33,7 @@ SELECTED: Final[Mapping[DType, DType]] = {
 
 _UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
 _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _ALLOWZERO_SINCE = 9, 11, 12, 12, 13, 14
-"""Opsets of ai.onnx: Where, negative indices, integers in Clip, batch_dims of GatherND, bfloat16, allowzero of Reshape."""
+"""Opsets: Where, negative indices, integers in Clip, batch_dims of GatherND, bfloat16, allowzero of Reshape."""
 
 
 @lowers("Gather", since=1, opset=1)

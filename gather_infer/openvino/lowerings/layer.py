@@ -30,8 +30,8 @@ class Layer:
     """One layer. Inputs are told by position, and `x` is the name that stands for one in a fragment.
 
     names   one for each input, "" for an input that is left out
-    guard   what a gather does about indices out of bounds: "guard" gives zeros as OpenVINO does, "none" needs no care
-            because they are proved in bounds or taken for it
+    guard   a gather gives zeros for indices out of bounds, as OpenVINO does; False where they are proved in bounds, or
+            taken for it
     """
 
     def __init__(self, call: OpCall, names: Sequence[str], *, guard: bool = True) -> None:
