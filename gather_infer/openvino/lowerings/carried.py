@@ -18,6 +18,9 @@ Carriers = Mapping[DType, DType]
 HALF: Final[Carriers] = {DType.BFLOAT16: DType.FLOAT32}
 """For operators of floats that have kernels of all but bfloat16."""
 
+SINGLE: Final[Carriers] = {DType.BFLOAT16: DType.FLOAT32, DType.FLOAT64: DType.FLOAT32}
+"""For operators of floats that have no kernel of double; OpenVINO computes doubles in float itself."""
+
 WIDER: Final[Carriers] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.UINT32, DType.UINT16: DType.UINT32,
     DType.BFLOAT16: DType.FLOAT32,
@@ -50,14 +53,14 @@ ORDERED: Final[Carriers] = {
 WIDE_FLOATS: Final[Carriers] = {DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32}
 """What OpenVINO computes in float32 and rounds once at the end."""
 
-SINGLE: Final[Carriers] = dict.fromkeys(
+AS_FLOAT: Final[Carriers] = dict.fromkeys(
     (
         DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
         DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64,
     ),
     DType.FLOAT32,
 )  # fmt: skip
-"""For operators that onnxruntime has of float32 alone."""
+"""For operators that have kernels of float32 alone."""
 
 
 def carried(g: Fragment, dtype: DType, compute: Callable[..., str], *inputs: str, by: Carriers = WIDER) -> str:
