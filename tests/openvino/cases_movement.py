@@ -728,6 +728,16 @@ for _name, (_shape, _block, _low, _high) in table(
                 given(b, "const", *t),
             ],
         )
+    add(
+        f"BatchToSpace-2 {_name} computed",
+        2,
+        lambda b, s=_shape, k=_block, f=_low, t=_high: [
+            b.param(ramp(*s)),
+            given(b, "param", *k),
+            given(b, "param", *f),
+            given(b, "param", *t),
+        ],
+    )
 for _name, (_shape, _block, _low, _high) in table(
     {
         "images": ((2, 2, 4, 6), (1, 1, 2, 3), (0, 0, 0, 0), (0, 0, 0, 0)),
@@ -747,12 +757,22 @@ for _name, (_shape, _block, _low, _high) in table(
                 given(b, "const", *t),
             ],
         )
-for _axis, _group, _sizes in ((1, 3, (2, 6, 2, 2)), (-1, 2, (2, 3, 4, 6)), (0, 2, (4, 3, 2, 1)), (1, 1, (1, 5, 2, 2))):
+    add(
+        f"SpaceToBatch-2 {_name} computed",
+        2,
+        lambda b, s=_shape, k=_block, f=_low, t=_high: [
+            b.param(ramp(*s)),
+            given(b, "param", *k),
+            given(b, "param", *f),
+            given(b, "param", *t),
+        ],
+    )
+for _axis, _group, _dims in ((1, 3, (2, 6, 2, 2)), (-1, 2, (2, 3, 4, 6)), (0, 2, (4, 3, 2, 1)), (1, 1, (1, 5, 2, 2))):
     for _dtype in ("f4", "i4", "u1"):
         add(
             f"ShuffleChannels-1 {_axis} {_group} {_dtype}",
             1,
-            lambda b, s=_sizes, d=_dtype: [b.param(ramp(*s, dtype=d))],
+            lambda b, s=_dims, d=_dtype: [b.param(ramp(*s, dtype=d))],
             axis=_axis,
             group=_group,
         )

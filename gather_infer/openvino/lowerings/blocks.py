@@ -5,21 +5,18 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import EXTREMES, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import counted, vector
+from gather_infer.openvino.lowerings.operands import Length, counted, lengths, over, plus, times, vector
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
-
-_HIGHEST = 2**63 - 1
 
 
 def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -> str:
@@ -65,46 +62,57 @@ def space_to_depth(op: Layer, g: Fragment) -> str:
 @lowers("BatchToSpace", since=2)
 def batch_to_space(op: Layer, g: Fragment) -> str:
     """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], cropped."""
-    blocks, begins, ends = op.known_ints(1)[1:], op.known_ints(2), op.known_ints(3)
-    k = len(blocks)
-    batch = sizes(op, g, 0, over=prod(blocks))
-    rest = [sizes(op, g, 1 + i) for i in range(k)]
-    cut = g.Reshape(op.x(0), g.concat(*(g.i64(block) for block in blocks), batch, *rest), allowzero=1)
+    rank = op.rank(0)
+    k = rank - 1
+    blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
+    dims = [_dim(op, g, axis) for axis in range(rank)]
+    batch = dims[0]
+    for block in blocks[1:]:
+        batch = over(g, batch, block)
+    cut = g.Reshape(op.x(0), _joined(g, *blocks[1:], batch, *dims[1:]), allowzero=1)
     moved = g.transpose(cut, [k, *(axis for i in range(k) for axis in (k + 1 + i, i))])
-    space = [sizes(op, g, 1 + i, times=block) for i, block in enumerate(blocks)]
-    return _cropped(g, g.Reshape(moved, g.concat(batch, *space), allowzero=1), begins, ends)
-
-
-def _cropped(g: Fragment, x: str, begins: Sequence[int], ends: Sequence[int]) -> str:
-    axes = [axis for axis, crop in enumerate(zip(begins, ends, strict=True)) if any(crop)]
+    space = [times(g, dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
+    whole = [batch, *space]
+    y = g.Reshape(moved, _joined(g, *whole), allowzero=1)
+    axes = [axis for axis in range(rank) if begins[axis] != 0 or ends[axis] != 0]
     if not axes:
-        return x
-    last = [-ends[axis] if ends[axis] else _HIGHEST for axis in axes]
-    return g.Slice(x, g.i64(*(begins[axis] for axis in axes)), g.i64(*last), g.i64(*axes))
+        return y
+    last = [plus(g, whole[axis], times(g, ends[axis], -1)) for axis in axes]
+    return g.Slice(y, _joined(g, *(begins[axis] for axis in axes)), _joined(g, *last), g.i64(*axes))
 
 
 @lowers("SpaceToBatch", since=2)
 def space_to_batch(op: Layer, g: Fragment) -> str:
     """space-to-batch-2: [n, s1 * b1, ..., sk * bk], padded with zeros, becomes [n * b1 * ... * bk, s1, ..., sk]."""
-    blocks, begins, ends = op.known_ints(1)[1:], op.known_ints(2), op.known_ints(3)
-    k, x = len(blocks), op.x(0)
-    if any(begins) or any(ends):
-        x = carried(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends)), x, by=EXTREMES)
-    space = [_padded(op, g, 1 + i, begins, ends, block) for i, block in enumerate(blocks)]
-    parts = [part for size, block in zip(space, blocks, strict=True) for part in (size, g.i64(block))]
-    cut = g.Reshape(x, g.concat(sizes(op, g, 0), *parts), allowzero=1)
+    rank, x = op.rank(0), op.x(0)
+    k = rank - 1
+    blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
+    if any(pad != 0 for pad in (*begins, *ends)):
+        x = carried(g, op.dtype(0), lambda a: g.Pad(a, _joined(g, *begins, *ends)), x, by=EXTREMES)
+    batch = _dim(op, g, 0)
+    space, parts = [], []
+    for axis in range(1, rank):
+        padded = plus(g, plus(g, _dim(op, g, axis), begins[axis]), ends[axis])
+        space.append(over(g, padded, blocks[axis]))
+        parts += [space[-1], blocks[axis]]
+    cut = g.Reshape(x, _joined(g, batch, *parts), allowzero=1)
     moved = g.transpose(cut, [*(2 + 2 * i for i in range(k)), 0, *(1 + 2 * i for i in range(k))])
-    return g.Reshape(moved, g.concat(sizes(op, g, 0, times=prod(blocks)), *space), allowzero=1)
+    for block in blocks[1:]:
+        batch = times(g, batch, block)
+    return g.Reshape(moved, _joined(g, batch, *space), allowzero=1)
 
 
-def _padded(op: Layer, g: Fragment, axis: int, begins: Sequence[int], ends: Sequence[int], block: int) -> str:
-    """How many blocks a padded dim has, as a vector of one."""
-    size, more = op.size(0, axis), begins[axis] + ends[axis]
-    if size is not None:
-        return g.i64((size + more) // block)
-    dim = g.dim(op.x(0), axis)
-    dim = g.Add(dim, g.i64(more)) if more else dim
-    return dim if block == 1 else g.Div(dim, g.i64(block))
+def _dim(op: Layer, g: Fragment, axis: int) -> Length:
+    known = op.size(0, axis)
+    return g.dim(op.x(0), axis) if known is None else known
+
+
+def _joined(g: Fragment, *sizes: Length) -> str:
+    """A vector of these numbers; a constant when all are known."""
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return g.i64(*known)
+    return g.concat(*(g.i64(size) if isinstance(size, int) else size for size in sizes))
 
 
 @lowers("ShuffleChannels")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.tensor import DType
+
+Length: TypeAlias = "int | str"
+"""A number, or what names a vector of one int64."""
 
 
 def as_int64(op: Layer, g: Fragment, index: int) -> str:
@@ -51,3 +57,31 @@ def counted(g: Fragment, length: str) -> str:
     length   a vector of one int64
     """
     return g.Range(g.scalar(0, DType.INT64), g.as_scalar(length), g.scalar(1, DType.INT64))
+
+
+def lengths(op: Layer, g: Fragment, index: int, count: int) -> list[Length]:
+    """The elements of an input that is a vector of `count` integers, each on its own."""
+    known = op.ints(index)
+    if known is not None:
+        return list(known)
+    x = vector(op, g, index)
+    return [g.Slice(x, g.i64(i), g.i64(i + 1), g.i64(0)) for i in range(count)]
+
+
+def plus(g: Fragment, a: Length, b: Length) -> Length:
+    return a if b == 0 else b if a == 0 else _made(g, int.__add__, g.Add, a, b)
+
+
+def times(g: Fragment, a: Length, b: Length) -> Length:
+    return a if b == 1 else b if a == 1 else _made(g, int.__mul__, g.Mul, a, b)
+
+
+def over(g: Fragment, a: Length, b: Length) -> Length:
+    """a / b, where b divides a or both are from 0 on: rounded down."""
+    return a if b == 1 else _made(g, int.__floordiv__, g.Div, a, b)
+
+
+def _made(g: Fragment, count: Callable[[int, int], int], node: Callable[..., str], a: Length, b: Length) -> Length:
+    if isinstance(a, int) and isinstance(b, int):
+        return count(a, b)
+    return node(*(g.i64(size) if isinstance(size, int) else size for size in (a, b)))
