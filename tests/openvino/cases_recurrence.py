@@ -90,6 +90,9 @@ for _kind in GATES:
         f"{_kind}Sequence-5 one step": recurrent(
             f"{_kind}Sequence", 5, length=1, lengths=[1, 1], direction="forward", **SEQUENCE
         ),
+        f"{_kind}Sequence-5 a row without steps": recurrent(
+            f"{_kind}Sequence", 5, length=3, lengths=[0, 2], direction="reverse", **SEQUENCE
+        ),
     }
 for _direction in ("forward", "bidirectional"):
     CASES[f"GRUSequence-5 linear before reset, {_direction}"] = recurrent(
