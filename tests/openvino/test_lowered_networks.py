@@ -55,5 +55,8 @@ def test_other_opsets(opset: int, tmp_path: Path) -> None:
     """What needs more than an opset has is refused by name."""
     found = {str(one): difference(one, opset) for one in recorded("tests.openvino.cases_networks_few", tmp_path)}
     faults = {name: fault for name, fault in found.items() if fault and " needs opset " not in fault}
-    assert not faults
-    assert any(found.values()) == (opset < 20)
+    # onnxruntime has MaxRoiPool up to 21
+    missing = {"ROIPooling-1 max, scaled (static)", "ROIPooling-1 max, (3, 3) (dynamic)"} if opset > 21 else set()
+    assert {name for name, fault in faults.items() if "for MaxRoiPool(22)" in fault} == missing
+    assert not faults.keys() - missing
+    assert any(" needs opset " in fault for fault in found.values()) == (opset < 20)

@@ -183,6 +183,8 @@ def average_pool(op: Layer, g: Fragment) -> str:
     wide = AS_FLOAT.get(dtype, dtype)
     data = g.cast(op.x(0), dtype, wide)
     slide = windows(op, len(_kernel(op)))
+    if any(d > 1 for d in slide.dilations):
+        g.needs(19, "AvgPool with dilations")
     counts = not op.flag("exclude-pad", op.flag("exclude_pad", True))
     frame = _framed(op, g, data, slide, is_whole=counts and any(slide.begin + slide.end))
 
