@@ -99,7 +99,7 @@ class Changes:
         self._remove(node, why)
         for each in moved:
             self.waiting.add(each)
-        self.sweep([(graph, name) for each in moved for name in each.outputs if name])
+        self.sweep([(graph, name) for name in (*inlining.names.values(), *sorted(rewrite.made))])
 
     def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
         """Let nodes of a graph read other values, all at once."""

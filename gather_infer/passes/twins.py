@@ -71,7 +71,7 @@ class Twins:
             for other in list(self._alike(each, kind).get(sample, ())):
                 if each is graph and other == name:
                     break
-                if other in each.constants and graph.home(other) is each and self._same(graph, name, each, other):
+                if graph.home(other) is each and self._same(graph, name, each, other):
                     return other
         self._alike(graph, kind).setdefault(sample, {}).setdefault(name)
         return None
@@ -120,7 +120,7 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes without graphs, no Constants, with the same operator, attributes and names that they read.
+    """Nodes without graphs, no Constants, with the same operator, attributes and values that they read.
 
     Who reads the same is among the few readers of one value that a node reads. Nodes that read nothing but what many
     read are in a table, where one that has changed, or is new, is known from when it is asked about.
@@ -205,7 +205,8 @@ class Repeats:
             given = node.proto.attribute
             texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
             attributes = self._attributes[node] = tuple(texts)
-        return node.domain, node.op_type, tuple(node.inputs), attributes
+        # An equal name can mean another value in another graph.
+        return node.domain, node.op_type, attributes, *((name, node.graph.home(name)) for name in node.inputs)
 
 
 def _in_order(graph: Graph) -> Iterator[str]:

@@ -255,14 +255,8 @@ class View:
         return len(readers) == 1 and self.node in readers
 
     def repeats(self: V) -> Iterator[V]:
-        """The nodes with the same operator and attributes, in its graph and around, that read values of these names."""
+        """The nodes with the same operator and attributes, in its graph and around, that read the same values."""
         return (self.at(node) for node in self.engine.repeats.of(self.node))
-
-    def reads_as(self, other: View) -> bool:
-        """Whether both nodes read the same values: equal names could mean others in another graph."""
-        return self.inputs == other.inputs and all(
-            self.graph.home(name) is other.graph.home(name) for name in self.inputs if name
-        )
 
     def twin(self, name: str) -> str | None:
         """Another constant that equals the constant `name` bit for bit, one that is to stay of the two."""

@@ -90,11 +90,14 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
     if part.wraps is None:
         return Demand(first, last)
     if part.wraps is DType.INT64 and part.source is not DType.UINT64:
-        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end. They
-        # are in what Where picks of a sum, below the last row.
-        is_never_past = known_le(part.offset, 0, scope) is True
-        is_never_before = known_le(0, part.offset, scope) is True
-        return Demand(first if is_never_before else low, last if is_never_past else high)
+        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end. There
+        # a branch of Where that is used for numbers below the last row still has them.
+        least, most = INTEGER_RANGE[DType.INT64]
+        if is_above and known_le(0, part.offset, scope) is not True:
+            first = least
+        if is_below and known_le(part.offset, 0, scope) is not True:
+            last = most
+        return Demand(first, last)
     if part.source is None or not isinstance(part.offset, int):
         return None
     least, most = INTEGER_RANGE[part.wraps]

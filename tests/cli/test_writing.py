@@ -97,7 +97,7 @@ def test_external_data(run: Run) -> None:
 
 def test_a_refused_conversion_writes_nothing(run: Run) -> None:
     Path("out.onnx").write_bytes(b"precious")
-    assert run("convert", "exported.onnx", "-o", "out.onnx").exit_code == 1
+    assert run("convert", "exported.onnx", "-o", "out.onnx", "--gather-oob", "refuse").exit_code == 1
     assert Path("out.onnx").read_bytes() == b"precious"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def segments(b: Build, *, default: int | None = None, weights: bool = False, **m
 
 
 for opset in (3, 15):
-    offsets = {
+    offsets: dict[str, dict[str, Any]] = {
         "plain": {},
         "default row": {"default": 4},
         "default row 0, weights": {"default": 0, "weights": True},
@@ -90,7 +91,7 @@ for opset in (3, 15):
         }
     for label, given in offsets.items():
         CASES[f"EmbeddingBagOffsets opset {opset}: {label}"] = Case(
-            lambda b, opset=opset, given=given: bag_offsets(b, opset, **given), variants_of(given)
+            partial(bag_offsets, opset=opset, **given), variants_of(given)
         )
     packed: dict[str, dict[str, Any]] = {
         "plain": {},
@@ -106,10 +107,10 @@ for opset in (3, 15):
         packed |= {"mean": {"reduction": "mean"}, "sum": {"reduction": "sum", "weights": True}}
     for label, given in packed.items():
         CASES[f"EmbeddingBagPacked opset {opset}: {label}"] = Case(
-            lambda b, opset=opset, given=given: bag_packed(b, opset, **given), variants_of(given)
+            partial(bag_packed, opset=opset, **given), variants_of(given)
         )
 
-for label, more in {
+SEGMENTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "default row": {"default": 4},
     "weights": {"default": 0, "weights": True},
@@ -119,8 +120,9 @@ for label, more in {
     "i32 table": {"dtype": "i4"},
     "i32 indices": {"index": "i4"},
     "first segment empty": {"ids": (1, 1, 2, 3, 4, 4), "default": 2},
-}.items():
-    CASES[f"EmbeddingSegmentsSum: {label}"] = Case(lambda b, more=more: segments(b, **more), variants_of(more))
+}
+for label, more in SEGMENTS.items():
+    CASES[f"EmbeddingSegmentsSum: {label}"] = Case(partial(segments, **more), variants_of(more))
 
 
 def decoder(b: Build, *, length: bool, merge: bool | None, blank: int | None = None, **more: Any) -> Any:
@@ -145,26 +147,26 @@ def decoder(b: Build, *, length: bool, merge: bool | None, blank: int | None = N
     return b.op(6, "CTCGreedyDecoderSeqLen", given, **attributes)
 
 
+DECODED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "f16": {"dtype": "f2"},
+    "two classes, long": {"shape": (40, 2, 2)},
+    "one step": {"shape": (1, 1, 3)},
+    "one sequence": {"shape": (5, 1, 6)},
+}
 for merge in (True, False, None):
     for length in (False, True):
         name = "CTCGreedyDecoderSeqLen" if length else "CTCGreedyDecoder"
-        for label, more in {
-            "plain": {},
-            "f16": {"dtype": "f2"},
-            "two classes, long": {"shape": (40, 2, 2)},
-            "one step": {"shape": (1, 1, 3)},
-            "one sequence": {"shape": (5, 1, 6)},
-        }.items():
-            CASES[f"{name}: {label}, merge={merge}"] = Case(
-                lambda b, length=length, merge=merge, more=more: decoder(b, length=length, merge=merge, **more)
-            )
-for label, more in {
+        for label, more in DECODED.items():
+            CASES[f"{name}: {label}, merge={merge}"] = Case(partial(decoder, length=length, merge=merge, **more))
+BLANKS: dict[str, dict[str, Any]] = {
     "blank 0": {"blank": 0},
     "blank 2, i64": {"blank": 2, "index": "i8"},
     "i64 labels": {"classes_index_type": "i64"},
     "i64 both": {"classes_index_type": "i64", "sequence_length_type": "i64", "shape": (20, 3, 3)},
-}.items():
-    CASES[f"CTCGreedyDecoderSeqLen: {label}"] = Case(lambda b, more=more: decoder(b, length=True, merge=True, **more))
+}
+for label, more in BLANKS.items():
+    CASES[f"CTCGreedyDecoderSeqLen: {label}"] = Case(partial(decoder, length=True, merge=True, **more))
 
 
 def ctc_loss(b: Build, **more: Any) -> Any:
@@ -183,17 +185,23 @@ def ctc_loss(b: Build, **more: Any) -> Any:
     return b.op(4, "CTCLoss", given, **more)
 
 
+LOST: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "blank 0, i64": {"blank": 0, "index": "i8"},
+    "three classes, long": {"shape": (2, 12, 3)},
+}
 for collapse in (False, True):
     for merge in (False, True):
         for unique in (False, True):
-            kinds = {"preprocess_collapse_repeated": collapse, "ctc_merge_repeated": merge, "unique": unique}
-            for label, more in {
-                "plain": {},
-                "blank 0, i64": {"blank": 0, "index": "i8"},
-                "three classes, long": {"shape": (2, 12, 3)},
-            }.items():
+            kinds: dict[str, Any] = {
+                "preprocess_collapse_repeated": collapse,
+                "ctc_merge_repeated": merge,
+                "unique": unique,
+            }
+            for label, more in LOST.items():
                 CASES[f"CTCLoss: {label} {collapse=} {merge=} {unique=}"] = Case(
-                    lambda b, kinds=kinds, more=more: ctc_loss(b, **kinds, **more), rtol=1e-4
+                    partial(ctc_loss, **kinds, **more), rtol=1e-4
                 )
-for label, more in {"default": {}, "f16": {"dtype": "f2"}, "one step": {"shape": (2, 1, 3)}}.items():
-    CASES[f"CTCLoss: {label}"] = Case(lambda b, more=more: ctc_loss(b, **more), rtol=2e-3 if label == "f16" else 1e-4)
+LOSSES: dict[str, dict[str, Any]] = {"default": {}, "f16": {"dtype": "f2"}, "one step": {"shape": (2, 1, 3)}}
+for label, more in LOSSES.items():
+    CASES[f"CTCLoss: {label}"] = Case(partial(ctc_loss, **more), rtol=2e-3 if label == "f16" else 1e-4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,12 @@ CASES: dict[str, Case] = {}
 
 def priors(b: Build, opset: int, name: str, *, how: str = "const", index: str = "i8", **attributes: Any) -> Any:
     grid, image = np.array([2, 3], index), np.array([20, 33], index)
+    if how == "shape":
+        maps = [b.op(3, "ShapeOf", [b.param(b.floats(1, 2, *size))], output_type="i64") for size in (grid, image)]
+        ends = [b.const(np.array([one])) for one in (2, 4, 1)]
+        return b.op(opset, name, [b.op(8, "Slice", [one, *ends]) for one in maps], **attributes)
     put = b.const if how == "const" else b.param
-    given = [put(grid), put(image)]
-    return b.op(opset, name, given, **attributes)
+    return b.op(opset, name, [put(grid), put(image)], **attributes)
 
 
 PRIORS: dict[str, dict[str, Any]] = {
@@ -35,17 +40,21 @@ PRIORS: dict[str, dict[str, Any]] = {
 }
 for opset in (1, 8):
     for label, attributes in PRIORS.items():
-        for how in ("const", "param"):
+        for how in ("const", "param", "shape"):
             whole = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], **attributes}
             CASES[f"PriorBox opset {opset}: {label}, {how}"] = Case(
-                lambda b, opset=opset, how=how, whole=whole: priors(b, opset, "PriorBox", how=how, **whole)
+                partial(priors, opset=opset, name="PriorBox", how=how, **whole)
             )
 for last in (True, False):
-    both = {"min_size": [8.0, 5.0], "max_size": [10.0, 9.0], "aspect_ratio": [2.0], "flip": True, "offset": 0.3}
+    both: dict[str, Any] = {
+        "min_size": [8.0, 5.0],
+        "max_size": [10.0, 9.0],
+        "aspect_ratio": [2.0],
+        "flip": True,
+        "offset": 0.3,
+    }
     CASES[f"PriorBox opset 8: min_max_aspect_ratios_order={last}"] = Case(
-        lambda b, last=last, both=both: priors(
-            b, 8, "PriorBox", min_max_aspect_ratios_order=last, index="i4", step=4.0, **both
-        )
+        partial(priors, opset=8, name="PriorBox", min_max_aspect_ratios_order=last, index="i4", step=4.0, **both)
     )
 
 CLUSTERED: dict[str, dict[str, Any]] = {
@@ -56,10 +65,10 @@ CLUSTERED: dict[str, dict[str, Any]] = {
     "clip": {"clip": True, "step": 16.0},
 }
 for label, attributes in CLUSTERED.items():
-    for how in ("const", "param"):
+    for how in ("const", "param", "shape"):
         whole = {"offset": 0.5, "width": [8.0, 4.0, 30.0], "height": [6.0, 9.0, 40.0], **attributes}
         CASES[f"PriorBoxClustered: {label}, {how}"] = Case(
-            lambda b, how=how, whole=whole: priors(b, 1, "PriorBoxClustered", how=how, **whole)
+            partial(priors, opset=1, name="PriorBoxClustered", how=how, **whole)
         )
 
 
@@ -69,20 +78,24 @@ def prior_grid(b: Build, **attributes: Any) -> Any:
     return b.op(6, "ExperimentalDetectronPriorGridGenerator", given, **attributes)
 
 
-for label, attributes in {
+GRIDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "flat, strides": {"flatten": True, "stride_x": 4.0, "stride_y": 8.0},
     "not flat": {"flatten": False, "stride_x": 4.0, "stride_y": 8.0},
     "sizes": {"flatten": False, "h": 4, "w": 5},
     "sizes and strides": {"flatten": True, "h": 4, "w": 5, "stride_x": 2.5, "stride_y": 3.5},
-}.items():
-    CASES[f"PriorGridGenerator: {label}"] = Case(lambda b, attributes=attributes: prior_grid(b, **attributes))
+}
+for label, attributes in GRIDS.items():
+    CASES[f"PriorGridGenerator: {label}"] = Case(partial(prior_grid, **attributes))
+
+
+def top_rois(b: Build, rois: int, most: int) -> Any:
+    given = [b.param(b.floats(rois, 4)), b.param(b.floats(rois))]
+    return b.op(6, "ExperimentalDetectronTopKROIs", given, max_rois=most)
+
+
 for rois, most in ((6, 4), (6, 6), (5, 1)):
-    CASES[f"TopKROIs: {most} of {rois}"] = Case(
-        lambda b, rois=rois, most=most: b.op(
-            6, "ExperimentalDetectronTopKROIs", [b.param(b.floats(rois, 4)), b.param(b.floats(rois))], max_rois=most
-        )
-    )
+    CASES[f"TopKROIs: {most} of {rois}"] = Case(partial(top_rois, rois=rois, most=most))
 
 
 def rectangles(b: Build, *shape: int, size: float = 10, dtype: str = "f4") -> Any:
@@ -98,7 +111,7 @@ def ranked(b: Build, *shape: int, dtype: str = "f4") -> Any:
     return ((places + 1) / (total + 1)).astype(dtype).reshape(shape)
 
 
-def nms(b: Build, opset: int, numbers: list[float | None], **more: Any) -> Any:
+def nms(b: Build, opset: int, numbers: Sequence[float], **more: Any) -> Any:
     batch, classes, count = more.pop("shape", (2, 3, 12))
     dtype, centred = more.pop("dtype", "f4"), more.get("box_encoding") == "center"
     put = b.param if more.pop("fed", False) else b.const
@@ -127,21 +140,19 @@ NMS: dict[str, tuple[list[float], dict[str, Any]]] = {
 }
 for opset in (1, 3, 4, 5, 9):
     for label, (numbers, more) in NMS.items():
-        given = {} if opset == 1 else {"output_type": "i32" if label == "unsorted" else "i64"}
+        given: dict[str, Any] = {} if opset == 1 else {"output_type": "i32" if label == "unsorted" else "i64"}
         CASES[f"NonMaxSuppression opset {opset}: {label}"] = Case(
-            lambda b, opset=opset, numbers=numbers, more=more, given=given: nms(b, opset, numbers, **more, **given)
+            partial(nms, opset=opset, numbers=numbers, **more, **given)
         )
     CASES[f"NonMaxSuppression opset {opset}: fed"] = Case(
-        lambda b, opset=opset: nms(b, opset, [5, 0.4, 0.2], fed=True), ("dynamic",)
+        partial(nms, opset=opset, numbers=[5, 0.4, 0.2], fed=True), ("dynamic",)
     )
     if opset >= 5:
         for sigma in (0.0, 0.5, 0.1):
             for label, (numbers, more) in NMS.items():
                 if len(numbers) == 3 and label != "f16":
                     CASES[f"NonMaxSuppression opset {opset}: sigma {sigma}, {label}"] = Case(
-                        lambda b, opset=opset, numbers=numbers, sigma=sigma, more=more: nms(
-                            b, opset, [*numbers, sigma], **more
-                        )
+                        partial(nms, opset=opset, numbers=[*numbers, sigma], **more)
                     )
 
 
@@ -158,7 +169,7 @@ def nms_rotated(b: Build, numbers: list[float], **more: Any) -> Any:
     return b.op(13, "NMSRotated", given, **more)
 
 
-for label, (numbers, more) in {
+ROTATED: dict[str, tuple[list[float], dict[str, Any]]] = {
     "plain": ([5, 0.3, 0.2], {}),
     "clockwise": ([5, 0.3, 0.2], {"clockwise": True}),
     "counterclockwise": ([5, 0.3, 0.2], {"clockwise": False}),
@@ -167,8 +178,9 @@ for label, (numbers, more) in {
     "upright": ([100, 0.3, 0.0], {"upright": True}),
     "many": ([100, 0.5, 0.0], {"shape": (1, 1, 60)}),
     "many, loose": ([100, 0.1, 0.0], {"shape": (2, 1, 50), "clockwise": False}),
-}.items():
-    CASES[f"NMSRotated: {label}"] = Case(lambda b, numbers=numbers, more=more: nms_rotated(b, numbers, **more))
+}
+for label, (numbers, more) in ROTATED.items():
+    CASES[f"NMSRotated: {label}"] = Case(partial(nms_rotated, numbers=numbers, **more))
 
 
 def classes_nms(b: Build, opset: int, name: str, *, rois: list[int] | None = None, **more: Any) -> Any:
@@ -184,7 +196,7 @@ def classes_nms(b: Build, opset: int, name: str, *, rois: list[int] | None = Non
     return b.op(opset, name, given, **more)
 
 
-ORDERS = [
+ORDERS: list[dict[str, Any]] = [
     {"sort_result_type": how, "sort_result_across_batch": across}
     for how in ("none", "score", "classid")
     for across in (True, False)
@@ -204,29 +216,32 @@ for label, attributes in BOTH_NMS.items():
         text = f"{label} {kind['sort_result_type']} across={kind['sort_result_across_batch']}"
         for decay in ("linear", "gaussian") if label != "none above" else ():  # the plugin fails on nothing
             CASES[f"MatrixNms: {text} {decay}"] = Case(
-                lambda b, attributes=attributes, kind=kind, decay=decay: classes_nms(
-                    b, 8, "MatrixNms", decay_function=decay, **kind, **attributes
-                )
+                partial(classes_nms, opset=8, name="MatrixNms", decay_function=decay, **kind, **attributes)
             )
         for opset in (8, 9):
             for eta in (1.0, 0.9):
-                more = {"iou_threshold": 0.7 if eta < 1 else 0.3, "nms_eta": eta}
+                limits: dict[str, Any] = {"iou_threshold": 0.7 if eta < 1 else 0.3, "nms_eta": eta}
                 CASES[f"MulticlassNms opset {opset}: {text} eta {eta}"] = Case(
-                    lambda b, opset=opset, more=more, attributes=attributes, kind=kind: classes_nms(
-                        b, opset, "MulticlassNms", **more, **kind, **attributes
-                    )
+                    partial(classes_nms, opset=opset, name="MulticlassNms", **limits, **kind, **attributes)
                 )
         if label != "one box":
             for index in ("i4", "i8"):
                 CASES[f"MulticlassNms opset 9: roisnum {index}, {text}"] = Case(
-                    lambda b, index=index, attributes=attributes, kind=kind: classes_nms(
-                        b, 9, "MulticlassNms", rois=[5, 0, 7], index=index, iou_threshold=0.3, **kind, **attributes
+                    partial(
+                        classes_nms,
+                        opset=9,
+                        name="MulticlassNms",
+                        rois=[5, 0, 7],
+                        index=index,
+                        iou_threshold=0.3,
+                        **kind,
+                        **attributes,
                     )
                 )
 for post, sigma in ((0.3, 2.0), (0.1, 0.5)):
     CASES[f"MatrixNms: post_threshold {post}, gaussian_sigma {sigma}"] = Case(
-        lambda b, post=post, sigma=sigma: classes_nms(
-            b, 8, "MatrixNms", decay_function="gaussian", post_threshold=post, gaussian_sigma=sigma
+        partial(
+            classes_nms, opset=8, name="MatrixNms", decay_function="gaussian", post_threshold=post, gaussian_sigma=sigma
         )
     )
 
@@ -279,6 +294,11 @@ DETECTIONS: dict[str, dict[str, Any]] = {
     "decrease, confident": {"keep_top_k": [-1], "decrease_label_id": True, "confidence_threshold": 0.8},
     "one image": {"keep_top_k": [200], "shape": (1, 2, 5, 1)},
 }
+TWO_STEPS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "boxes per class": {"share_location": False},
+    "decrease": {"decrease_label_id": True, "shape": (1, 4, 12, 1)},
+}
 for opset in (1, 8):
     for label, attributes in DETECTIONS.items():
         for normalized in (True, False):
@@ -289,22 +309,151 @@ for opset in (1, 8):
                     whole = {"normalized": normalized, "variance_encoded_in_target": encoded, "code_type": code}
                     whole |= attributes | ({} if normalized else {"input_width": 30, "input_height": 20})
                     CASES[f"DetectionOutput opset {opset}: {label} {normalized=} {encoded=} {code[24:]}"] = Case(
-                        lambda b, opset=opset, whole=whole: detection(b, opset, **whole)
+                        partial(detection, opset=opset, **whole)
                     )
-    ended = {"keep_top_k": [9], "ended": True, "input_width": 30, "input_height": 20}
-    CASES[f"DetectionOutput opset {opset}: ended"] = Case(
-        lambda b, opset=opset, ended=ended: detection(b, opset, **ended)
-    )
-    for k, code in enumerate(CODES):
-        for label, attributes in {
-            "plain": {},
-            "boxes per class": {"share_location": False},
-            "decrease": {"decrease_label_id": True, "shape": (1, 4, 12, 1)},
-        }.items():
+    ended: dict[str, Any] = {"keep_top_k": [9], "ended": True, "input_width": 30, "input_height": 20}
+    CASES[f"DetectionOutput opset {opset}: ended"] = Case(partial(detection, opset=opset, **ended))
+    for code in CODES:
+        for label, attributes in TWO_STEPS.items():
             whole = {"keep_top_k": [9], "objectness_score": 0.4, "normalized": True, "code_type": code, **attributes}
             CASES[f"DetectionOutput opset {opset}: two steps, {label} {code[24:]}"] = Case(
-                lambda b, opset=opset, whole=whole: detection(b, opset, more=True, **whole)
+                partial(detection, opset=opset, more=True, **whole)
             )
 CASES["DetectionOutput opset 8: f16"] = Case(
-    lambda b: detection(b, 8, dtype="f2", keep_top_k=[9], normalized=True), rtol=5e-3
+    partial(detection, opset=8, dtype="f2", keep_top_k=[9], normalized=True), rtol=5e-3
 )
+
+
+def proposal(b: Build, opset: int, **attributes: Any) -> Any:
+    batch, rows, columns = attributes.pop("shape", (2, 4, 5))
+    image, dtype = attributes.pop("image", (60.0, 80.0, 1.0)), attributes.pop("dtype", "f4")
+    anchors = len(attributes["ratio"]) * len(attributes["scale"])
+    given = [b.param(ranked(b, batch, 2 * anchors, rows, columns, dtype=dtype), fixed=[1])]
+    given.append(b.param(b.floats(batch, 4 * anchors, rows, columns, low=-0.4, high=0.4, dtype=dtype), fixed=[1]))
+    given.append(b.param(np.array(image, dtype), fixed=[0]))
+    made = b.op(opset, "Proposal", given, **attributes)
+    # the plugin leaves the scores behind the last proposal as they are in memory
+    return made.output(0) if attributes["nms_thresh"] < 0.1 else made
+
+
+PROPOSALS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "all before": {"pre_nms_topn": 1000, "post_nms_topn": 20},
+    "few before": {"pre_nms_topn": 12, "post_nms_topn": 4},
+    "fewer found": {"nms_thresh": 0.05, "post_nms_topn": 30},
+    "scales of both": {"image": (60.0, 80.0, 1.5, 0.5), "min_size": 12},
+    "not clipped before": {"clip_before_nms": False},
+    "clipped after": {"clip_before_nms": False, "clip_after_nms": True},
+    "normalized": {"normalize": True, "clip_after_nms": True},
+    "scaled deltas": {"box_size_scale": 5.0, "box_coordinate_scale": 10.0},
+    "tensorflow": {"framework": "tensorflow"},
+    "tensorflow, normalized": {"framework": "tensorflow", "normalize": True, "box_size_scale": 5.0},
+    "one anchor": {"ratio": [1.0], "scale": [2.0], "shape": (1, 6, 6)},
+}
+for opset in (1, 4):
+    for label, attributes in PROPOSALS.items():
+        whole = {"base_size": 16, "pre_nms_topn": 40, "post_nms_topn": 6, "nms_thresh": 0.5, "feat_stride": 12}
+        whole |= {"min_size": 2, "ratio": [0.5, 1.0, 2.0], "scale": [1.0, 2.0], **attributes}
+        CASES[f"Proposal opset {opset}: {label}"] = Case(partial(proposal, opset=opset, **whole))
+
+
+def generated(b: Build, opset: int, **attributes: Any) -> Any:
+    batch, rows, columns, anchors = attributes.pop("shape", (2, 4, 5, 3))
+    image, dtype = attributes.pop("image", (60.0, 80.0, 1.0)), attributes.pop("dtype", "f4")
+    boxes = rectangles(b, rows, columns, anchors, size=50.0, dtype=dtype)
+    deltas = b.floats(batch, 4 * anchors, rows, columns, low=-0.4, high=0.4, dtype=dtype)
+    scores = ranked(b, batch, anchors, rows, columns, dtype=dtype)
+    if opset == 6:
+        given = [np.array(image, dtype), boxes.reshape(-1, 4), deltas[0], scores[0]]
+        name = "ExperimentalDetectronGenerateProposalsSingleImage"
+    else:
+        given = [np.array([image, image[::-1] if len(image) == 2 else image][:batch], dtype), boxes, deltas, scores]
+        given[0][-1, :2] += 5
+        name = "GenerateProposals"
+    return b.op(
+        opset, name, [b.param(one, fixed=[one.ndim - 1] if one.ndim < 3 else []) for one in given], **attributes
+    )
+
+
+GENERATED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "few before": {"pre_nms_count": 12, "post_nms_count": 4},
+    "fewer found": {"nms_threshold": 0.05, "post_nms_count": 40},
+    "large": {"min_size": 18.0},
+    # those that are too small have the score 0, where the plugin sorts in any order: not so many are asked for
+    "large, many": {"min_size": 18.0, "pre_nms_count": 1000, "post_nms_count": 15},
+}
+for label, attributes in GENERATED.items():
+    whole = {"min_size": 1.0, "nms_threshold": 0.5, "pre_nms_count": 50, "post_nms_count": 8, **attributes}
+    CASES[f"GenerateProposalsSingleImage: {label}"] = Case(partial(generated, opset=6, **whole))
+    for normalized in (True, False):
+        CASES[f"GenerateProposals: {label} {normalized=}"] = Case(
+            partial(generated, opset=9, normalized=normalized, **whole)
+        )
+    CASES[f"GenerateProposals: {label} i32, two scales"] = Case(
+        partial(generated, opset=9, roi_num_type="i32", image=(60.0, 80.0, 0.5, 1.5), **whole)
+    )
+
+
+def detectron(b: Build, **attributes: Any) -> Any:
+    number, classes = attributes.pop("shape", (15, 4))
+    rois = rectangles(b, number, size=50.0)
+    rois[3, 2] = rois[3, 0] - 1
+    given = [rois, b.floats(number, 4 * classes, low=-1, high=1), ranked(b, number, classes)]
+    given.append(np.array([[60.0, 80.0, 1.0]], "f4"))
+    return b.op(
+        6, "ExperimentalDetectronDetectionOutput", [b.param(one) for one in given], num_classes=classes, **attributes
+    )
+
+
+DETECTRON: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "few": {"max_detections_per_image": 5},
+    "few of a class": {"post_nms_count": 2},
+    "few of a class, few": {"post_nms_count": 3, "max_detections_per_image": 4},
+    "many": {"max_detections_per_image": 100, "post_nms_count": -1},
+    "confident": {"score_threshold": 0.7},
+    "nothing": {"score_threshold": 1.5},
+    "weights": {"deltas_weights": [10.0, 10.0, 5.0, 5.0]},
+    "two classes": {"shape": (9, 2)},
+    "short": {"max_delta_log_wh": 0.1},
+}
+for label, attributes in DETECTRON.items():
+    whole = {"score_threshold": 0.1, "nms_threshold": 0.4, "max_delta_log_wh": 2.0, "post_nms_count": 10}
+    whole |= {"max_detections_per_image": 20, "class_agnostic_box_regression": False}
+    whole |= {"deltas_weights": [1.0, 1.0, 1.0, 1.0], **attributes}
+    CASES[f"DetectronDetectionOutput: {label}"] = Case(partial(detectron, **whole))
+
+
+def touching(b: Build, opset: int) -> Any:
+    """Two boxes of which one is half of the other, at a threshold of one half."""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [5, 5, 6, 6]]], "f4")
+    given = [b.param(boxes, fixed=[2]), b.param(np.array([[[0.9, 0.8, 0.7]]], "f4"))]
+    given += [b.const(np.array(5, "i8")), b.const(np.array(0.5, "f4")), b.const(np.array(0.1, "f4"))]
+    return b.op(opset, "NonMaxSuppression", given)
+
+
+for opset in (3, 5, 9):
+    CASES[f"NonMaxSuppression opset {opset}: just at the threshold"] = Case(partial(touching, opset=opset))
+for opset in (5, 9):
+    CASES[f"NonMaxSuppression opset {opset}: no boxes"] = Case(
+        partial(nms, opset=opset, numbers=[5, 0.4, 0.2], shape=(2, 3, 0)), ("dynamic",)
+    )
+    CASES[f"NonMaxSuppression opset {opset}: no boxes, soft"] = Case(
+        partial(nms, opset=opset, numbers=[5, 0.4, 0.2, 0.5], shape=(2, 3, 0)), ("dynamic",)
+    )
+CASES["NMSRotated: no images"] = Case(partial(nms_rotated, numbers=[5, 0.3, 0.2], shape=(0, 3, 4)), ("dynamic",))
+
+
+def nothing(boxes: Any, scores: Any) -> list[Any]:
+    """What the pages say of no boxes or classes: nothing for each image. OpenVINO tells of no image at all then."""
+    return [np.zeros((0, 6), "f4"), np.zeros((0, 1), "i8"), np.zeros(len(boxes), "i8")]
+
+
+for shape in ((2, 3, 0), (0, 3, 4), (2, 0, 4)):
+    for opset, name in ((9, "MulticlassNms"), (8, "MatrixNms")):
+        CASES[f"{name} opset {opset}: nothing of {shape}"] = Case(
+            partial(classes_nms, opset=opset, name=name, shape=shape),
+            ("dynamic",),
+            witness=None if shape[0] == 0 else nothing,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ for source in ("NV12", "I420"):
             split = [*shapes[:1], (2, 2, 3, 1), (2, 2, 3, 1)] if len(shapes) == 2 and source == "I420" else shapes
             for dtype in ("u1", "f4", "f2"):
                 CASES[f"{source}to{target} {label} {dtype}"] = Case(
-                    lambda b, n=f"{source}to{target}", s=split, d=dtype: planes(b, 8, n, s, d)
+                    partial(planes, opset=8, name=f"{source}to{target}", shapes=split, dtype=dtype)
                 )
 
 
@@ -52,17 +53,25 @@ def nv12_of(pixels: Any, *, is_rgb: bool, single: bool) -> list[Any]:
     return [np.concatenate([luma, chroma.reshape(batch, height // 2, width)], 1)[..., None]]
 
 
+def planes_of(single: bool | None) -> dict[str, Any]:
+    """The attribute, which may be left out."""
+    return {} if single is None else {"single_plane": single}
+
+
 for source in ("RGB", "BGR"):
     for single in (True, False, None):
         for dtype in ("u1", "f4", "f2"):
             for shape in ((1, 4, 6, 3), (2, 2, 4, 3)):
                 CASES[f"{source}toNV12 {dtype} single_plane={single} {shape}"] = Case(
-                    lambda b, n=f"{source}toNV12", s=shape, d=dtype, single=single: planes(
-                        b, 17, n, [s], d, **({} if single is None else {"single_plane": single})
+                    partial(
+                        planes,
+                        opset=17,
+                        name=f"{source}toNV12",
+                        shapes=[shape],
+                        dtype=dtype,
+                        **planes_of(single),
                     ),
-                    witness=lambda pixels, source=source, single=single: nv12_of(
-                        pixels, is_rgb=source == "RGB", single=single is not False
-                    ),
+                    witness=partial(nv12_of, is_rgb=source == "RGB", single=single is not False),
                     rtol=2e-3 if dtype == "f2" else None,
                 )
 
@@ -85,15 +94,19 @@ YOLO: dict[str, dict[str, Any]] = {
 for label, given in YOLO.items():
     for dtype in ("f4", "f2"):
         CASES[f"RegionYolo: {label} {dtype}"] = Case(
-            lambda b, given=given, dtype=dtype: region_yolo(b, dtype=dtype, **given, anchors=[1.0, 2.0]),
+            partial(region_yolo, dtype=dtype, **given, anchors=[1.0, 2.0]),
             rtol=2e-3 if dtype == "f2" else None,
         )
+
+
+def reorg_yolo(b: Build, shape: tuple[int, ...], stride: int, dtype: str) -> Any:
+    return b.op(2, "ReorgYolo", [b.param(b.integers(*shape, low=0, high=99).astype(dtype))], stride=[stride])
+
+
 for shape, stride in (((1, 8, 4, 6), 2), ((2, 4, 2, 2), 2), ((1, 18, 6, 3), 3), ((2, 3, 4, 5), 1)):
     for dtype in ("f4", "f2", "i4", "u1"):
         CASES[f"ReorgYolo: {shape} by {stride} {dtype}"] = Case(
-            lambda b, shape=shape, stride=stride, dtype=dtype: b.op(
-                2, "ReorgYolo", [b.param(b.integers(*shape, low=0, high=99).astype(dtype))], stride=[stride]
-            )
+            partial(reorg_yolo, shape=shape, stride=stride, dtype=dtype)
         )
 
 
@@ -111,24 +124,23 @@ for opset in (3, 9):
     for mode in ("avg", "max"):
         for samples in (0, 1, 2, 3):
             for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel") if opset == 9 else ("",):
-                attributes = {"pooled_h": 3, "pooled_w": 2, "sampling_ratio": samples, "spatial_scale": 0.7}
+                attributes: dict[str, Any] = {
+                    "pooled_h": 3,
+                    "pooled_w": 2,
+                    "sampling_ratio": samples,
+                    "spatial_scale": 0.7,
+                }
                 attributes |= {"mode": mode} | ({"aligned_mode": aligned} if aligned else {})
                 CASES[f"ROIAlign opset {opset}: {mode} {samples} {aligned}"] = Case(
-                    lambda b, opset=opset, attributes=attributes: roi_align(b, opset, **attributes)
+                    partial(roi_align, opset=opset, **attributes)
                 )
-    plain = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 0.5, "mode": "avg"}
-    CASES[f"ROIAlign opset {opset}: i64 indices"] = Case(
-        lambda b, opset=opset, plain=plain: roi_align(b, opset, index="i8", **plain)
-    )
-    CASES[f"ROIAlign opset {opset}: f16"] = Case(
-        lambda b, opset=opset, plain=plain: roi_align(b, opset, dtype="f2", **plain), rtol=5e-3
-    )
-    CASES[f"ROIAlign opset {opset}: no rois"] = Case(
-        lambda b, opset=opset, plain=plain: roi_align(b, opset, rois=[], **plain)
-    )
+    plain: dict[str, Any] = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 0.5, "mode": "avg"}
+    CASES[f"ROIAlign opset {opset}: i64 indices"] = Case(partial(roi_align, opset=opset, index="i8", **plain))
+    CASES[f"ROIAlign opset {opset}: f16"] = Case(partial(roi_align, opset=opset, dtype="f2", **plain), rtol=5e-3)
+    CASES[f"ROIAlign opset {opset}: no rois"] = Case(partial(roi_align, opset=opset, rois=[], **plain))
 
 
-def roi_rotated(b: Build, *, index: str = "i4", **attributes: Any) -> Any:
+def roi_rotated(b: Build, *, index: str = "i4", rois: int = 5, **attributes: Any) -> Any:
     boxes = [
         [4, 3, 5, 6, 0.0],
         [5.3, 2.6, 4.7, 9.2, 0.7],
@@ -136,21 +148,23 @@ def roi_rotated(b: Build, *, index: str = "i4", **attributes: Any) -> Any:
         [9, 7, 8, 20, 3.0],
         [2, 3, 0.2, 0.3, 1.0],
     ]
-    given = [b.param(b.floats(2, 3, 8, 10)), b.param(np.array(boxes, "f4")), b.param(np.array([0, 1, 0, 1, 1], index))]
+    given = [
+        b.param(b.floats(2, 3, 8, 10)),
+        b.param(np.array(boxes, "f4")[:rois]),
+        b.param(np.array([0, 1, 0, 1, 1], index)[:rois]),
+    ]
     return b.op(15, "ROIAlignRotated", given, **attributes)
 
 
 for samples in (0, 1, 2):
     for clockwise in (True, False):
         for scale in (1.0, 0.6):
-            attributes = {"pooled_h": 3, "pooled_w": 2, "sampling_ratio": samples, "spatial_scale": scale}
+            turned: dict[str, Any] = {"pooled_h": 3, "pooled_w": 2, "sampling_ratio": samples, "spatial_scale": scale}
             CASES[f"ROIAlignRotated: {samples} {clockwise=} {scale}"] = Case(
-                lambda b, clockwise=clockwise, attributes=attributes: roi_rotated(
-                    b, clockwise_mode=clockwise, **attributes
-                )
+                partial(roi_rotated, clockwise_mode=clockwise, **turned)
             )
 CASES["ROIAlignRotated: i64 indices"] = Case(
-    lambda b: roi_rotated(b, index="i8", pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=1.0)
+    partial(roi_rotated, index="i8", pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=1.0)
 )
 
 
@@ -163,9 +177,24 @@ def roi_features(b: Build, levels: int, **attributes: Any) -> Any:
 
 for levels in (1, 3, 4):
     for samples in (0, 2):
-        for aligned in (True, False):
-            CASES[f"ROIFeatureExtractor: {levels} {samples} {aligned=}"] = Case(
-                lambda b, levels=levels, samples=samples, aligned=aligned: roi_features(
-                    b, levels, output_size=3, sampling_ratio=samples, aligned=aligned
-                )
+        for is_aligned in (True, False):
+            CASES[f"ROIFeatureExtractor: {levels} {samples} aligned={is_aligned}"] = Case(
+                partial(roi_features, levels=levels, output_size=3, sampling_ratio=samples, aligned=is_aligned)
             )
+
+CASES["ROIAlignRotated: no rois"] = Case(
+    partial(roi_rotated, rois=0, pooled_h=2, pooled_w=2, sampling_ratio=0, spatial_scale=1.0)
+)
+CASES["ROIAlign opset 9: no rois, maximum of all samples"] = Case(
+    partial(
+        roi_align,
+        opset=9,
+        rois=[],
+        pooled_h=2,
+        pooled_w=2,
+        sampling_ratio=0,
+        spatial_scale=1.0,
+        mode="max",
+        aligned_mode="asymmetric",
+    )
+)

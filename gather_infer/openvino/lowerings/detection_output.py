@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, at, count, dims, order, part, product, reshape, sizes
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, take
+from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, take, widest
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
@@ -36,7 +36,7 @@ def detection_output(op: Layer, g: Fragment) -> str:
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]
-    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; [1 or n, 1, ...] where those are in the logits
+    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits hold those
     more               class predictions [n, priors * 2] and box logits for a first step
     result             [1, 1, k, 7], image, class, score, box; -1 for the image behind the last row, then zeros
     """
@@ -44,18 +44,15 @@ def detection_output(op: Layer, g: Fragment) -> str:
     boxes = _decoded(op, g, known)
     scores = _scores(op, g, known)
     left = g.And(_candidates(op, g, scores, known), _real(op, g, known))
-    most = op.integer("top_k", -1)
-    number = sizes(g, known.priors)
-    ranked = None
+    most, lowest = op.integer("top_k", -1), g.scalar(LOWEST, _FLOAT)
+    if most >= 0 and op.flag("decrease_label_id", False):
+        left = g.And(left, _best(g, g.Where(left, scores, lowest), most, known))
+    number = g.Min(sizes(g, known.priors), widest(g, left))
     if most >= 0:
         number = g.Min(number, g.i64(max(most, 1)))
-        masked = g.Where(left, scores, g.scalar(LOWEST, _FLOAT))
-        if op.flag("decrease_label_id", False):
-            left = g.And(left, _best(g, masked, most, known))
-            masked = g.Where(left, scores, g.scalar(LOWEST, _FLOAT))
-        scores, ranked = g.node("TopK", (masked, number), 2, axis=2)
-        left = g.GatherElements(left, ranked, axis=2)
-    chosen = boxes if ranked is None else g.GatherND(boxes, g.unsqueeze(ranked, 3), batch_dims=2)
+    scores, ranked = g.node("TopK", (g.Where(left, scores, lowest), number), 2, axis=2)
+    left = g.GatherElements(left, ranked, axis=2)
+    chosen = g.GatherND(boxes, g.unsqueeze(ranked, 3), batch_dims=2)
     rows = product(g, known.images, known.classes)
     start = State(reshape(g, scores, rows, number), reshape(g, left, rows, number))
     shapes = boxes_of(g, reshape(g, chosen, rows, number, 4))
@@ -64,7 +61,7 @@ def detection_output(op: Layer, g: Fragment) -> str:
     taken = take(g, start, turns, hard(g, shapes, limit, touching=True))
     each = g.dim(taken.index, 1)
     by_class = [reshape(g, x, known.images, known.classes, each) for x in (taken.index, taken.score, taken.is_one)]
-    prior = by_class[0] if ranked is None else g.GatherElements(ranked, by_class[0], axis=2)
+    prior = g.GatherElements(ranked, by_class[0], axis=2)
     where = g.Transpose(g.NonZero(_kept(op, g, prior, by_class[1], by_class[2], known)), perm=[1, 0])
     return _filled(op, g, where, g.GatherND(by_class[1], where), g.GatherND(prior, where), boxes, known)
 
@@ -192,7 +189,7 @@ def _cut(g: Fragment, boxes: str) -> str:
 
 
 def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _Sizes) -> str:
-    """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of their image; of equals the first prior."""
+    """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of an image; of equals the first prior."""
     keep = op.integers("keep_top_k")[0]
     if keep < 0:
         return is_one

@@ -41,6 +41,7 @@ MODULES: Final = (
     "normalization",
     "pooling",
     "priors",
+    "proposals",
     "quantization",
     "recurrence",
     "reduction",
@@ -51,6 +52,7 @@ MODULES: Final = (
     "shapes",
     "slicing",
     "unary",
+    "unsupported",
     "yolo",
 )
 """A family of operators each."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, as_int64, count, dims, order, part, product, reshape, sizes
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, overlap, padded, take
+from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, overlap, padded, take, widest
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
@@ -100,19 +100,16 @@ def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
     left = g.And(left, _in_foreground(op, g, op.rank(1) - 2))
     scores = g.Where(left, scores, g.scalar(LOWEST, _FLOAT))
     most = op.integer("nms_top_k", -1)
-    number = g.dim(scores, 2)
-    if most >= 0:
-        number = g.Min(number, g.i64(max(most, 1)))
-        scores, best = g.node("TopK", (scores, number), 2, axis=2)
-        left = g.GatherElements(left, best, axis=2)
-        boxes_per_class = g.GatherND(boxes_per_class, g.unsqueeze(best, 3), batch_dims=2)
+    number = widest(g, left) if most < 0 else g.Min(widest(g, left), g.i64(max(most, 1)))
+    scores, best = g.node("TopK", (scores, number), 2, axis=2)
+    left = g.GatherElements(left, best, axis=2)
+    boxes_per_class = g.GatherND(boxes_per_class, g.unsqueeze(best, 3), batch_dims=2)
     rows = product(g, images, classes)
     flat = State(reshape(g, scores, rows, number), reshape(g, left, rows, number))
     taken = _suppressed(op, g, flat, reshape(g, boxes_per_class, rows, number, 4), most)
     shape = [sizes(g, images, classes), g.dim(taken.box, 1)]
     score, box, is_one = (reshape(g, x, *shape) for x in (taken.score, taken.box, taken.is_one))
-    box = box if most < 0 else g.GatherElements(best, box, axis=2)
-    return _results(op, g, _Found(score, box, is_one), boxes)
+    return _results(op, g, _Found(score, g.GatherElements(best, box, axis=2), is_one), boxes)
 
 
 def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:

@@ -5,13 +5,15 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, as_int64, dims, order, part, product, reshape, sizes
 from gather_infer.openvino.lowerings.rotated import rotated_boxes, rotated_overlap
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, Taken, boxes_of, overlap, padded, take
+from gather_infer.openvino.lowerings.suppression import LOWEST, State, Suppress, boxes_of, overlap, padded, take, widest
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
@@ -84,8 +86,8 @@ def _softly(op: Layer, g: Fragment) -> tuple[str, str]:
     else:
         first, last = part(g, boxes, 0, 2, 2), part(g, boxes, 2, 4, 2)
         boxes = g.Concat(g.Min(first, last), g.Max(first, last), axis=2)
-    rows = _rows(op, g, boxes, 4)
-    shapes = boxes_of(g, rows)
+    start = _start(op, g, boxes, scores, 4)
+    shapes = boxes_of(g, start.boxes)
     limit, floor = g.as_scalar(_number(op, g, 3)), g.as_scalar(_number(op, g, 4))
     sigma = g.as_scalar(_number(op, g, 5))
     zero = g.scalar(0, _FLOAT)
@@ -101,30 +103,42 @@ def _softly(op: Layer, g: Fragment) -> tuple[str, str]:
         covered = body.And(body.And(found, body.Not(positive)), covered)
         return State(decayed, body.And(left, body.Not(covered)))
 
-    return _listed(op, g, _row_scores(op, g, scores), floor, suppress)
+    return _listed(op, g, start, suppress)
 
 
-def _rows(op: Layer, g: Fragment, boxes: str, width: int) -> str:
-    """Boxes [n, p, width] for each class: [n * c, p, width]."""
-    batch, classes = dims(op, g, 1, 0, 1)
-    wide = g.Expand(g.unsqueeze(boxes, 1), sizes(g, batch, classes, g.dim(boxes, 1), width))
-    return reshape(g, wide, product(g, batch, classes), g.dim(boxes, 1), width)
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The candidates of each class of each image, by score.
+
+    boxes   [n * c, k, width]
+    state   of [n * c, k]
+    ranked  which of the boxes of the layer they are, [n * c, k]
+    """
+
+    boxes: str
+    state: State
+    ranked: str
 
 
-def _row_scores(op: Layer, g: Fragment, scores: str) -> str:
-    """Scores [n, c, p] as [n * c, p]."""
-    return reshape(g, scores, product(g, *dims(op, g, 1, 0, 1)), g.dim(scores, 2))
+def _start(op: Layer, g: Fragment, boxes: str, scores: str, width: int) -> _Start:
+    """Of boxes [n, p, width] and scores [n, c, p] those whose score is above the threshold."""
+    left = g.Greater(scores, g.as_scalar(_number(op, g, 4)))
+    number = widest(g, left)
+    best, ranked = g.node("TopK", (g.Where(left, scores, g.scalar(LOWEST, _FLOAT)), number), 2, axis=2)
+    left = g.GatherElements(left, ranked, axis=2)
+    chosen = g.GatherND(boxes, g.unsqueeze(ranked, 3), batch_dims=1)
+    rows = product(g, *dims(op, g, 1, 0, 1))
+    best, left, ranked = (reshape(g, one, rows, number) for one in (best, left, ranked))
+    return _Start(reshape(g, chosen, rows, number, width), State(best, left), ranked)
 
 
-def _listed(op: Layer, g: Fragment, scores: str, floor: str, suppress: object) -> tuple[str, str]:
-    """What is taken of scores [n * c, p] above a floor: indices [k, 3] and scores [k], by image and class."""
-    most = g.as_scalar(_most(op, g))
-    turns = g.Min(most, g.as_scalar(g.dim(scores, 1)))
-    taken: Taken = take(g, State(scores, g.Greater(scores, floor)), turns, suppress)  # type: ignore[arg-type]
+def _listed(op: Layer, g: Fragment, start: _Start, suppress: Suppress) -> tuple[str, str]:
+    """What is taken: indices [k, 3] and scores [k], by image and class."""
+    turns = g.Min(g.as_scalar(_most(op, g)), g.as_scalar(g.dim(start.ranked, 1)))
+    taken = take(g, start.state, turns, suppress)
     where = g.Transpose(g.NonZero(taken.is_one), perm=[1, 0])
-    (classes,) = dims(op, g, 1, 1)
-    row, classes = part(g, where, 0, 1, 1), sizes(g, classes)
-    box = g.unsqueeze(g.GatherND(taken.index, where), 1)
+    row, classes = part(g, where, 0, 1, 1), sizes(g, *dims(op, g, 1, 1))
+    box = g.unsqueeze(g.GatherND(g.GatherElements(start.ranked, taken.index, axis=1), where), 1)
     found = g.Concat(g.Div(row, classes), g.Mod(row, classes), box, axis=1)
     return found, g.GatherND(taken.score, where)
 
@@ -147,12 +161,13 @@ def rotated(op: Layer, g: Fragment) -> tuple[str, str, str]:
     boxes   [n, p, 5], x y of the centre, width, height, angle in radians
     """
     scores, boxes = padded(g, as_float(op, g, 1), LOWEST, 2), padded(g, as_float(op, g, 0), 0, 1)
-    shapes = rotated_boxes(g, _rows(op, g, boxes, 5), clockwise=op.flag("clockwise", True))
-    limit, floor = g.as_scalar(_number(op, g, 3)), g.as_scalar(_number(op, g, 4))
+    start = _start(op, g, boxes, scores, 5)
+    shapes = rotated_boxes(g, start.boxes, clockwise=op.flag("clockwise", True))
+    limit = g.as_scalar(_number(op, g, 3))
 
     def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
         share = rotated_overlap(body, shapes.at(body, pick), shapes)
         covered = body.And(found, body.Greater(share, limit))
         return State(now.scores, body.And(now.left, body.Not(covered)))
 
-    return _results(op, g, *_listed(op, g, _row_scores(op, g, scores), floor, suppress))
+    return _results(op, g, *_listed(op, g, start, suppress))

@@ -24,7 +24,7 @@ _FLOAT = DType.FLOAT32
 
 @dataclass(slots=True)
 class _Shapes:
-    """The boxes of one cell, relative to its centre: offsets of their corners, and whether they are cut to the image."""
+    """The boxes of a cell, relative to its centre: offsets of their corners, and whether they are cut to the image."""
 
     corners: list[tuple[float, float, float, float]] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)

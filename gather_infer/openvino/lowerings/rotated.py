@@ -18,8 +18,10 @@ _FLOAT = DType.FLOAT32
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 """Of a rectangle, in the order that its edges are walked."""
 _SLACK = 1e-6
-"""How much larger a rectangle is for the edges of the first, and smaller for those of the second, of its size: edges that
-lie in one another count once."""
+"""How much larger a rectangle is for the edges of the first, and smaller for those of the second, in sizes of both.
+
+Edges that lie in one another count once so.
+"""
 
 
 @dataclass(frozen=True, slots=True)

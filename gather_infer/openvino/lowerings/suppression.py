@@ -150,6 +150,15 @@ def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kin
     return suppress
 
 
+def widest(g: Fragment, left: str) -> str:
+    """How many candidates the row has that has most of them, [1], of [..., candidates]; 1 at least.
+
+    A Loop over those alone is shorter than one over all by what the threshold leaves out.
+    """
+    number = g.ReduceSum(g.Cast(left, to=int(_INT)), g.i64(-1), keepdims=0)
+    return g.ReduceMax(g.Concat(g.i64(1), g.as_vector(number), axis=0), keepdims=1)
+
+
 def padded(g: Fragment, x: str, value: float, axis: int) -> str:
     """`x` with one more element along an axis, so that it has one at all."""
     shape = [g.dims(x, 0, axis), g.i64(1), g.dims(x, axis + 1)]

@@ -53,7 +53,7 @@ def _flat(op: Layer, g: Fragment) -> str:
     if all(isinstance(one, int) for one in between):
         size: int | str = 1
         for one in between:
-            size *= one  # type: ignore[assignment, operator]
+            size *= one  # type: ignore[operator]
     else:
         size = g.ReduceProd(sizes(g, *between), g.i64(0), keepdims=1)
     return sizes(g, *whole[:first], size, *whole[last + 1 :])
@@ -64,8 +64,9 @@ def reorg_yolo(op: Layer, g: Fragment) -> str:
     """detection/reorg-yolo-1: space to depth as Darknet does it.
 
     data    [n, c, h, w], c divisible by stride^2, h and w by the stride
-    result  [n, c * stride^2, h / stride, w / stride]; the elements of data are taken for [n, c / stride^2, h, stride, w,
-            stride], the blocks of which come first
+    result  [n, c * stride^2, h / stride, w / stride]
+
+    The elements of data are taken for [n, c / stride^2, h, stride, w, stride]; places in a block become the first axes.
     """
     stride = op.integer("stride") if op.call.attr("stride", None) is not None else op.integers("strides")[0]
     batch, channels, height, width = dims(op, g, 0, 0, 1, 2, 3)

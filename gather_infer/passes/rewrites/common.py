@@ -51,20 +51,16 @@ def _is_apart(site: Site, name: str) -> bool:
 @rewrites.rewrites(name="common-subexpressions")
 def common_subexpressions(site: Site) -> Rewrite | None:
     """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
-    node, traits = site.node, site.traits
-    if node.is_constant or node.bodies or node.op_type in QUANTIZATION or traits is None or not traits.deterministic:
+    if site.op_type in QUANTIZATION or site.traits is None or not site.traits.deterministic:
         return None
     for other in site.repeats():
-        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)) and site.reads_as(other):
-            if _stays(other.node, node):
+        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)):
+            if _stays(other.node, site.node):
                 return site.keeps("op(x) == op(x), both read the same", *other.outputs)
-            if _stays(node, other.node):
-                other.ask_again()
+            other.ask_again()
     return None
 
 
 def _stays(other: Node, node: Node) -> bool:
-    """Whether of two nodes that are the same it is the other one that stays: it comes first, or stands further out."""
-    if other.graph is node.graph:
-        return other.place < node.place
-    return other.graph in node.graph.around()
+    """Whether of two nodes that are the same it is the other one that stays: it stands further out, or comes first."""
+    return other.graph is not node.graph or other.place < node.place

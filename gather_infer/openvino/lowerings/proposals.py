@@ -1,0 +1,296 @@
+"""Proposals of boxes: anchors moved by deltas, the best of them, without those that they cover.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.parts import as_float, at, count, dims, order, part, product, reshape, sizes
+from gather_infer.openvino.lowerings.suppression import LOWEST, State, Taken, boxes_of, hard, padded, take
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+_FLOAT, _INT = DType.FLOAT32, DType.INT64
+_LONGEST: Final = log(1000 / 16)
+"""The logarithm that a side may grow by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The boxes that are left of each image, [n, k, 4], and which of them are taken."""
+
+    boxes: str
+    taken: Taken
+
+
+def _moved(g: Fragment, boxes: str, deltas: str, *, offset: float, longest: float | None, inclusive: bool) -> str:
+    """Boxes [..., 4] moved by deltas [..., 4]: of the centre in sides, of the sides as logarithms.
+
+    offset     1 where the corners are the numbers of pixels that belong to the box
+    inclusive  the last corner is told so as well
+    """
+    first, last = part(g, boxes, 0, 2, -1), part(g, boxes, 2, 4, -1)
+    sides = g.Add(g.Sub(last, first), g.scalar(offset, _FLOAT))
+    half = g.scalar(0.5, _FLOAT)
+    centre = g.Add(g.Mul(part(g, deltas, 0, 2, -1), sides), g.Add(first, g.Mul(half, sides)))
+    growth = part(g, deltas, 2, 4, -1)
+    if longest is not None:
+        growth = g.Min(growth, g.scalar(longest, _FLOAT))
+    reach = g.Mul(half, g.Mul(g.Exp(growth), sides))
+    end = g.Add(centre, reach)
+    if inclusive and offset:
+        end = g.Sub(end, g.scalar(offset, _FLOAT))
+    return g.Concat(g.Sub(centre, reach), end, axis=-1)
+
+
+def _cut(g: Fragment, boxes: str, extent: str) -> str:
+    """Boxes cut to [0, extent], of x y x y."""
+    return g.Max(g.Min(boxes, extent), g.scalar(0, _FLOAT))
+
+
+def _large(g: Fragment, boxes: str, least: str, *, offset: float) -> str:
+    """Which boxes [..., 4] have sides, width and height, of at least that: [...]."""
+    sides = g.Add(g.Sub(part(g, boxes, 2, 4, -1), part(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
+    fits = g.GreaterOrEqual(sides, least)
+    return g.And(at(g, fits, 0, -1), at(g, fits, 1, -1))
+
+
+def _chosen(
+    g: Fragment, boxes: str, scores: str, left: str | None, counts: tuple[int, int], limit: float, offset: float
+) -> _Chosen:
+    """The best of boxes [n, p, 4] that are left, without those that they cover.
+
+    counts  how many go into the suppression, and come out of it
+    """
+    number = g.Min(g.dim(scores, 1), g.i64(counts[0]))
+    best, ranked = g.node("TopK", (scores, number), 2, axis=1)
+    kept = g.Greater(best, g.scalar(LOWEST, _FLOAT))
+    if left is not None:
+        kept = g.And(kept, g.GatherElements(left, ranked, axis=1))
+    boxes = g.GatherND(boxes, g.unsqueeze(ranked, 2), batch_dims=1)
+    covers = hard(g, boxes_of(g, boxes, offset=offset), g.scalar(limit, _FLOAT), offset=offset, touching=True)
+    turns = g.as_scalar(g.Min(number, g.i64(counts[1])))
+    return _Chosen(boxes, take(g, State(best, kept), turns, covers))
+
+
+def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, str]:
+    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are, and which comes next."""
+    taken, places = chosen.taken, count(g, g.i64(total))
+    number = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=1)
+    is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
+    turn = g.Min(places, g.Sub(g.dim(taken.index, 1), g.i64(1)))
+    score, index = (g.Gather(x, turn, axis=1) for x in (taken.score, taken.index))
+    boxes = g.GatherND(chosen.boxes, g.unsqueeze(index, 2), batch_dims=1)
+    boxes = g.Where(g.unsqueeze(is_one, 2), boxes, zero)
+    return boxes, g.Where(is_one, score, zero), is_one, g.Equal(places, number)
+
+
+@lowers("Proposal", since=1)
+@lowers("Proposal", since=4)
+def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
+    """detection/proposal-1, proposal-4 (which adds the second output).
+
+    class_probs  [n, 2 * anchors, h, w], the second half is of the foreground; bbox_deltas [n, 4 * anchors, h, w]
+    image_shape  height, width and one or two scales
+    result       [n * post_nms_topn, 5], image, x0 y0 x1 y1, -1 for the image behind the last; [n * post_nms_topn]
+    """
+    is_tensorflow = op.text("framework", "") == "tensorflow"
+    offset = 0.0 if is_tensorflow else 1.0
+    base = _anchors(op, is_tensorflow=is_tensorflow)
+    images, rows, columns = dims(op, g, 0, 0, 2, 3)
+    number = product(g, rows, columns, len(base))
+    info = as_float(op, g, 2)
+    extent = g.Gather(info, g.i64(*([0, 1] if is_tensorflow else [1, 0]) * 2), axis=0)
+    scales = g.Gather(info, g.i64(3 if op.size(2, 0) == 4 else 2, 2), axis=0)
+    anchors = _shifted(op, g, base, rows, columns, is_tensorflow=is_tensorflow)
+    if is_tensorflow:
+        anchors = _cut(g, anchors, extent)
+    scale = [op.number("box_coordinate_scale", 1)] * 2 + [op.number("box_size_scale", 1)] * 2
+    deltas = g.Div(_by_place(op, g, as_float(op, g, 1), images, len(base), rows, columns), g.const(scale, "f4"))
+    boxes = _moved(g, anchors, deltas, offset=offset, longest=None, inclusive=False)
+    if op.flag("clip_before_nms", True):
+        boxes = _cut(g, boxes, g.Sub(extent, g.scalar(offset, _FLOAT)))
+    fits = _large(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
+    foreground = g.Transpose(part(g, as_float(op, g, 0), len(base), 2 * len(base), 1), perm=[0, 2, 3, 1])
+    scores = g.Mul(reshape(g, foreground, images, number), g.Cast(fits, to=int(_FLOAT)))
+    if not isinstance(number, int) or not number:
+        boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
+    total = op.integer("post_nms_topn")
+    chosen = _chosen(g, boxes, scores, None, (op.integer("pre_nms_topn"), total), op.number("nms_thresh"), offset)
+    found, score, is_one, is_end = _listed(g, chosen, total)
+    if op.flag("clip_after_nms", False):
+        found = _cut(g, found, extent)
+    if op.flag("normalize", False):
+        found = g.Div(found, extent)
+    image = g.Cast(g.unsqueeze(count(g, sizes(g, images)), 1), to=int(_FLOAT))
+    rest = g.Where(is_end, g.scalar(-1, _FLOAT), g.scalar(0, _FLOAT))
+    rois = g.Concat(g.unsqueeze(g.Where(is_one, image, rest), 2), found, axis=2)
+    every = product(g, images, total)
+    made = reshape(g, rois, every, 5), reshape(g, score, every)
+    return g.cast(made[0], _FLOAT, op.dtype(0)), g.cast(made[1], _FLOAT, op.dtype(0))
+
+
+def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
+    """The boxes of a cell, [ratios * scales, 4]."""
+    size, found = op.integer("base_size"), []
+    offset = 0 if is_tensorflow else 1
+    centre = 0.0 if is_tensorflow else 0.5 * (size - offset)
+    for ratio in op.numbers("ratio"):
+        width = np.sqrt(np.float32(size * size) / np.float32(ratio))
+        width = width if is_tensorflow else np.floor(width + np.float32(0.5))
+        height = width * np.float32(ratio)
+        height = height if is_tensorflow else np.floor(height + np.float32(0.5))
+        for scale in op.numbers("scale"):
+            across, down = (0.5 * (side * np.float32(scale) - offset) for side in (width, height))
+            found.append((centre - across, centre - down, centre + across, centre + down))
+    return np.array(found, "f4")
+
+
+def _shifted(
+    op: Layer, g: Fragment, base: npt.NDArray[np.float32], rows: str | int, columns: str | int, *, is_tensorflow: bool
+) -> str:
+    """The boxes of every cell, [1, rows * columns * anchors, 4]."""
+    stride = g.scalar(op.integer("feat_stride"), _FLOAT)
+    down, across = (g.Mul(g.Cast(count(g, sizes(g, n)), to=int(_FLOAT)), stride) for n in (rows, columns))
+    shape = sizes(g, rows, columns, 1, 1)
+    y, x = g.Expand(g.unsqueeze(down, 1, 2, 3), shape), g.Expand(g.unsqueeze(across, 0, 2, 3), shape)
+    corner = (y, x) if is_tensorflow else (x, y)
+    shifted = g.Add(g.Concat(*corner, *corner, axis=3), g.const(base))
+    return reshape(g, shifted, 1, product(g, rows, columns, len(base)), 4)
+
+
+def _by_place(
+    op: Layer, g: Fragment, x: str, images: str | int, anchors: str | int, rows: str | int, columns: str | int
+) -> str:
+    """Deltas [n, anchors * 4, h, w] as [n, h * w * anchors, 4]."""
+    split = reshape(g, x, images, anchors, 4, rows, columns)
+    return reshape(g, g.Transpose(split, perm=[0, 3, 4, 1, 2]), images, product(g, rows, columns, anchors), 4)
+
+
+@lowers("GenerateProposals", since=9)
+def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
+    """detection/generate-proposals-9.
+
+    im_info  [n, 3 or 4], height, width and scales; anchors [h, w, a, 4], x0 y0 x1 y1
+    boxesdeltas [n, 4 * a, h, w], scores [n, a, h, w]
+    result   rois [k, 4] and their scores [k], image after image, and how many each has, [n]
+    """
+    info, offset = as_float(op, g, 0), 0.0 if op.flag("normalized", True) else 1.0
+    images, anchors, rows, columns = dims(op, g, 3, 0, 1, 2, 3)
+    number = product(g, rows, columns, anchors)
+    extent = g.unsqueeze(g.Gather(info, g.i64(1, 0, 1, 0), axis=1), 1)
+    scales = g.unsqueeze(g.Gather(info, g.i64(3 if op.size(0, 1) == 4 else 2, 2), axis=1), 1)
+    base = reshape(g, as_float(op, g, 1), 1, number, 4)
+    deltas = _by_place(op, g, as_float(op, g, 2), images, anchors, rows, columns)
+    boxes = _moved(g, base, deltas, offset=offset, longest=_LONGEST, inclusive=True)
+    boxes = _cut(g, boxes, g.Sub(extent, g.scalar(offset, _FLOAT)))
+    fits = _large(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
+    scores = reshape(g, g.Transpose(as_float(op, g, 3), perm=[0, 2, 3, 1]), images, number)
+    scores = g.Max(scores, g.scalar(np.nextafter(np.float32(LOWEST), np.float32(0)), _FLOAT))
+    if not isinstance(number, int) or not number:
+        boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
+        fits = g.Concat(fits, g.Expand(g.scalar(False, DType.BOOL), sizes(g, g.dim(fits, 0), 1)), axis=1)
+    counts = op.integer("pre_nms_count"), op.integer("post_nms_count")
+    chosen = _chosen(g, boxes, scores, fits, counts, op.number("nms_threshold"), offset)
+    taken = chosen.taken
+    where = g.Transpose(g.NonZero(taken.is_one), perm=[1, 0])
+    index = g.unsqueeze(g.GatherND(taken.index, where), 1)
+    found = g.GatherND(chosen.boxes, g.Concat(part(g, where, 0, 1, 1), index, axis=1))
+    each = reshape(g, g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=0), images)
+    kind = op.dtype(3)
+    score = g.cast(g.GatherND(taken.score, where), _FLOAT, kind)
+    return g.cast(found, _FLOAT, kind), score, g.cast(each, _INT, op.type_of("roi_num_type", "i64"))
+
+
+@lowers("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
+def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
+    """detection/experimental-detectron-generate-proposals-single-image-6.
+
+    im_info  [3], height, width, scale; anchors [h * w * a, 4], x0 y0 x1 y1; deltas [4 * a, h, w], scores [a, h, w]
+    result   [post_nms_count, 4] and [post_nms_count], zeros behind the last
+    """
+    info = as_float(op, g, 0)
+    anchors, rows, columns = dims(op, g, 3, 0, 1, 2)
+    number = product(g, rows, columns, anchors)
+    extent = g.Gather(info, g.i64(1, 0, 1, 0), axis=0)
+    deltas = _by_place(op, g, g.unsqueeze(as_float(op, g, 2), 0), 1, anchors, rows, columns)
+    boxes = _moved(g, g.unsqueeze(as_float(op, g, 1), 0), deltas, offset=1, longest=_LONGEST, inclusive=True)
+    boxes = _cut(g, boxes, g.Sub(extent, g.scalar(1, _FLOAT)))
+    fits = _large(g, boxes, g.scalar(op.number("min_size"), _FLOAT), offset=1)
+    scores = reshape(g, g.Transpose(as_float(op, g, 3), perm=[1, 2, 0]), 1, number)
+    scores = g.Mul(scores, g.Cast(fits, to=int(_FLOAT)))
+    if not isinstance(number, int) or not number:
+        boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
+    counts = op.integer("pre_nms_count"), op.integer("post_nms_count")
+    chosen = _chosen(g, boxes, scores, None, counts, op.number("nms_threshold"), 0)
+    found, score, _, _ = _listed(g, chosen, counts[1])
+    kind = op.dtype(3)
+    return g.cast(g.squeeze(found, 0), _FLOAT, kind), g.cast(g.squeeze(score, 0), _FLOAT, kind)
+
+
+@lowers("ExperimentalDetectronDetectionOutput", since=6)
+def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
+    """detection/experimental-detectron-detection-output-6.
+
+    rois    [r, 4], x0 y0 x1 y1; deltas [r, 4 * classes], scores [r, classes], im_info [1, 3]; class 0 is background
+    result  of max_detections_per_image rows each: boxes, their classes and scores, zeros behind the last
+
+    They stand class by class, unless there are too many: then by score.
+    """
+    classes, total = op.integer("num_classes"), op.integer("max_detections_per_image")
+    boxes, scores = _per_class(op, g, classes)
+    label = count(g, g.i64(classes))
+    left = g.And(
+        g.Greater(scores, g.scalar(op.number("score_threshold"), _FLOAT)),
+        g.unsqueeze(g.Greater(label, g.scalar(0, _INT)), 1),
+    )
+    most = op.integer("post_nms_count")
+    number = g.dim(scores, 1)
+    turns = g.as_scalar(number if most < 0 else g.Min(number, g.i64(most)))
+    limit = g.scalar(op.number("nms_threshold"), _FLOAT)
+    taken = take(g, State(scores, left), turns, hard(g, boxes_of(g, boxes, offset=1), limit, offset=1, touching=True))
+    owner = g.as_vector(g.Expand(g.unsqueeze(label, 1), g.Shape(taken.index)))
+    index, score, is_one = (g.as_vector(x) for x in (taken.index, taken.score, taken.is_one))
+    by_index = order(g, index, descending=False)
+    masked = g.Where(is_one, score, g.scalar(LOWEST, _FLOAT))
+    by_score = g.Gather(by_index, order(g, g.Gather(masked, by_index, axis=0)), axis=0)
+    found = g.ReduceSum(g.Cast(is_one, to=int(_INT)), keepdims=1)
+    many = g.Greater(found, g.i64(total))
+    ranked = g.Where(many, by_score, order(g, g.Cast(is_one, to=int(_FLOAT))))
+    places = count(g, g.i64(total))
+    spot = g.Gather(ranked, g.Min(places, g.Sub(g.Shape(ranked), g.i64(1))), axis=0)
+    owner, index, score = (g.Gather(x, spot, axis=0) for x in (owner, index, score))
+    corners = g.GatherND(boxes, g.Concat(g.unsqueeze(owner, 1), g.unsqueeze(index, 1), axis=1))
+    is_row, zero, kind = g.Less(places, found), g.scalar(0, _FLOAT), op.dtype(0)
+    made = g.cast(g.Where(g.unsqueeze(is_row, 1), corners, zero), _FLOAT, kind)
+    owner = g.Cast(g.Where(is_row, owner, g.scalar(0, _INT)), to=int(DType.INT32))
+    return made, owner, g.cast(g.Where(is_row, score, zero), _FLOAT, kind)
+
+
+def _per_class(op: Layer, g: Fragment, classes: int) -> tuple[str, str]:
+    """Boxes [classes, r, 4] and scores [classes, r]; a box without sides has zeros. There is one in any case."""
+    rois, scores = as_float(op, g, 0), g.Transpose(as_float(op, g, 2), perm=[1, 0])
+    (number,) = dims(op, g, 0, 0)
+    deltas = g.Transpose(reshape(g, as_float(op, g, 1), number, classes, 4), perm=[1, 0, 2])
+    deltas = g.Div(deltas, g.const(op.numbers("deltas_weights"), "f4"))
+    longest = op.number("max_delta_log_wh")
+    moved = _moved(g, g.unsqueeze(rois, 0), deltas, offset=1, longest=longest, inclusive=True)
+    zero = g.scalar(0, _FLOAT)
+    sides = g.Greater(g.Sub(part(g, rois, 2, 4, 1), part(g, rois, 0, 2, 1)), zero)
+    is_box = g.And(part(g, sides, 0, 1, 1), part(g, sides, 1, 2, 1))
+    boxes = g.Where(is_box, g.Max(moved, zero), zero)
+    scores = g.Where(g.squeeze(is_box, 1), scores, zero)
+    if not number or not isinstance(number, int):
+        return padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
+    return boxes, scores

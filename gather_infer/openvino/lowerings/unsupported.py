@@ -1,0 +1,26 @@
+"""Operators that ONNX cannot stand in for."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_RANDOM: Final = "its random numbers come from OpenVINO's own generator, and ONNX's draw others from the same seed"
+_REASONS: Final = {
+    "RandomUniform": _RANDOM,
+    "Multinomial": _RANDOM,
+    "StringTensorUnpack": "ONNX has no operator that gives the bytes of a text",
+}
+
+
+@lowers(*_REASONS)
+def unsupported(op: Layer, g: Fragment) -> NoReturn:
+    """Refuses with the reason."""
+    raise LoweringRefused(_REASONS[op.type])
