@@ -37,7 +37,7 @@ def test_every_case_is_equal_to_openvino(module: str) -> None:
 
 @pytest.mark.oracle
 def test_attention_is_one_node_from_opset_23_on(tmp_path: Path) -> None:
-    """Where dims tell that batch and heads agree; but for a row of which all is masked, it gives what OpenVINO gives."""
+    """Where dims tell that batch and heads agree; it gives what OpenVINO does, but for a row of which all is masked."""
     faults, attentions = {}, 0
     for one in recorded("tests.openvino.cases_attention", tmp_path):
         nodes = convert(one.path.with_suffix(".xml"), opset=23).proto.graph.node
