@@ -79,6 +79,8 @@ CASES |= {
     "ScaledDotProductAttention-13 rank 3": sdpa((2, 5, 4)),
     "ScaledDotProductAttention-13 rank 5": sdpa((2, 1, 3, 5, 4)),
     "ScaledDotProductAttention-13 one key head": sdpa(key=(2, 1, 6, 4)),
+    "ScaledDotProductAttention-13 no batch": sdpa((0, 3, 5, 4)),
+    "ScaledDotProductAttention-13 no queries": sdpa((2, 3, 0, 4)),
     "ScaledDotProductAttention-13 f16": sdpa(mask=added(5, 6), dtype="f2"),
     "ScaledDotProductAttention-13 constant mask": sdpa(mask=added(5, 6), run_time=False),
     "ScaledDotProductAttention-13 sink": sdpa(sink=(1, 3, 1, 1)),

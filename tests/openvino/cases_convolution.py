@@ -68,6 +68,13 @@ CASES |= {
         "Convolution", (1, 3, 6, 6), (4, 3, 3, 3), {}, weights="param", engine="reshaped"
     ),
     "Convolution-1 no batch": conv("Convolution", (0, 3, 6, 6), (4, 3, 3, 3), {}),
+    "Convolution-1 same_upper, dilations and strides": conv(
+        "Convolution", (2, 3, 9, 10), (4, 3, 3, 2), {"auto_pad": "same_upper", "dilations": [2, 1], "strides": [2, 2]}
+    ),
+    "Convolution-1 same_lower, dilations and strides": conv(
+        "Convolution", (2, 3, 8, 11), (4, 3, 3, 2), {"auto_pad": "same_lower", "dilations": [2, 2], "strides": [3, 2]}
+    ),
+    "GroupConvolution-1 no batch": conv("GroupConvolution", (0, 4, 9, 10), (2, 3, 2, 3, 2), {}),
     "GroupConvolution-1 depthwise": conv("GroupConvolution", (1, 4, 6, 6), (4, 1, 1, 3, 3), {}),
     "GroupConvolution-1 of one axis": conv("GroupConvolution", (1, 4, 6), (2, 1, 2, 3), {}),
     "GroupConvolution-1 f16": conv("GroupConvolution", (1, 4, 6, 6), (2, 1, 2, 3, 3), {}, "f2"),
@@ -112,5 +119,6 @@ CASES |= {
     "ConvolutionBackpropData-1 of three axes": conv(
         "ConvolutionBackpropData", (1, 2, 3, 4, 3), (2, 3, 2, 2, 2), {"strides": [2, 1, 2]}
     ),
+    "ConvolutionBackpropData-1 no batch": conv("ConvolutionBackpropData", (0, 4, 4, 5), (4, 3, 3, 3), {}),
     "ConvolutionBackpropData-1 f16": conv("ConvolutionBackpropData", (1, 2, 5, 5), (2, 3, 3, 3), {}, "f2"),
 }

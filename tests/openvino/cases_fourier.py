@@ -156,5 +156,10 @@ CASES |= {
     "ISTFT-16 centred, shorter": istft(6, 16, 16, 4, length=12, center=True),
     "ISTFT-16 centred, longer": istft(6, 16, 16, 4, length=50, center=True),
     "ISTFT-16 gaps": istft(4, 8, 8, 10),
+    "STFT-15 no signals": stft((0, 48), 16, 16, 8, False),
+    "ISTFT-16 no signals": istft(6, 16, 16, 4, batch=(0,)),
+    "DFT-7 no rows": transform(7, "DFT", (0, 4, 2), [1]),
+    "RDFT-9 no rows": transform(9, "RDFT", (0, 4), [1]),
+    "IRDFT-9 no rows": transform(9, "IRDFT", (0, 4, 2), [1]),
     "ISTFT-16 f16": istft(6, 16, 16, 4, dtype="f2"),
 }

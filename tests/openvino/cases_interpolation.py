@@ -79,6 +79,8 @@ for _mode, _opset in product(MODES, (4, 11)):
         f"Interpolate-{_opset} {_mode}, rank 3": interpolate(_opset, _mode, ([8], [1.6]), data=(1, 3, 5), axes=[2]),
         f"Interpolate-{_opset} {_mode}, run-time sizes": interpolate(_opset, _mode, _target, run_time=True),
     }
+for _mode, _name in product(MODES, ("up", "down")):
+    CASES[f"Interpolate-4 {_mode}, {_name}, no batch"] = interpolate(4, _mode, TARGETS[_name], data=(0, 2, 5, 6))
 for _mode, _opset in product(MODES[:3], (4, 11)):
     CASES[f"Interpolate-{_opset} {_mode}, rank 5"] = interpolate(
         _opset, _mode, ([6, 3, 7], [1.5, 0.6, 7 / 6]), data=(1, 2, 4, 5, 6), axes=[2, 3, 4]

@@ -61,6 +61,9 @@ CASES |= {
     "MVN-6 no rows": over(6, "MVN", (0, 6), [1], **_SIX),
     "GRN-1": over(1, "GRN", (2, 3, 4, 5), None, bias=0.5),
     "GRN-1 of rank 2": over(1, "GRN", (2, 3), None, bias=1e-3),
+    "GRN-1 no batch": over(1, "GRN", (0, 3, 4, 5), None, bias=0.5),
+    "NormalizeL2-1 no batch": over(1, "NormalizeL2", (0, 3, 4, 5), [1], eps=0.1, eps_mode="add"),
+    "MVN-1 no batch": over(2, "MVN", (0, 3, 4, 5), None, across_channels=True, normalize_variance=True, eps=0.1),
     "GRN-1 f16": over(1, "GRN", (2, 3, 4), None, "f2", bias=0.5),
 }
 _LRN: dict[str, Any] = {"alpha": 0.3, "beta": 0.75, "bias": 2.0}
@@ -91,6 +94,7 @@ for _axes, _size in product(([1], [2, 3], [1, 2, 3], [2], [-1], []), (1, 3, 4, 5
     )
 _FRACTION: dict[str, Any] = {"alpha": 0.3, "beta": 0.75, "bias": 1.5}
 CASES |= {
+    "LRN-1 no batch": over(1, "LRN", (0, 6, 5, 4), [2, 3], engine="reshaped", size=3, **_LRN),
     "LRN-1 of rank 3": over(1, "LRN", (2, 6, 5), [1], size=3, **_LRN),
     "LRN-1 of rank 2": over(1, "LRN", (2, 6), [1], size=3, **_LRN),
     "LRN-1 of rank 5": over(1, "LRN", (2, 6, 3, 2, 3), [1], size=3, **_LRN),
@@ -142,5 +146,6 @@ CASES |= {
     "GroupNormalization-12 of rank 5": group_norm((1, 4, 3, 2, 2), 2),
     "GroupNormalization-12 of rank 2": replace(group_norm((2, 6), 2), engine="reshaped"),
     "GroupNormalization-12 f16": group_norm((2, 6, 4, 5), 3, "f2"),
+    "GroupNormalization-12 no rows": group_norm((2, 6, 0, 5), 3),
     "GroupNormalization-12 no batch": group_norm((0, 6, 4, 5), 3),
 }

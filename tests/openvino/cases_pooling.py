@@ -91,10 +91,11 @@ for _axis, _element in product((0, 1, 2, -1, -2), ("i32", "i64")):
     CASES[f"MaxPool-8 axis {_axis}, {_element}"] = pool(
         "MaxPool", 8, (2, 3, 7, 6), {"axis": _axis, "index_element_type": _element, "pads_begin": [1, 1]}
     )
-for _dtype in ("f2", "f8", "i4", "i8", "u1", "i1"):
+for _dtype in ("f2", "f8", "i2", "i4", "i8", "u1", "i1", "u4"):
     CASES[f"MaxPool-8 {_dtype}"] = pool("MaxPool", 8, (2, 3, 7, 6), {}, _dtype)
     CASES[f"MaxPool-1 {_dtype}"] = pool("MaxPool", 1, (2, 3, 7, 6), {}, _dtype)
-for _dtype in ("f2", "f8"):
+    CASES[f"MaxPool-14 {_dtype}"] = pool("MaxPool", 14, (2, 3, 7, 6), {}, _dtype)
+for _dtype in ("f2", "f8", "i4"):
     CASES[f"AvgPool-14 {_dtype}"] = pool("AvgPool", 14, (2, 3, 7, 6), {}, _dtype)
 for _type, _data in product(("AvgPool", "MaxPool"), ((2, 3, 9), (1, 2, 6, 7, 5))):
     CASES[f"{_type}-14 {_data}"] = pool(_type, 14, _data, {"rounding_type": "ceil"})

@@ -49,6 +49,8 @@ for _name, (_data, _out) in SIZES.items():
     for _element in ("i32", "i64"):
         CASES[f"AdaptiveMaxPool-8 {_name}, {_element}"] = adaptive("AdaptiveMaxPool", _data, _out, element=_element)
 CASES |= {
+    "AdaptiveAvgPool-8 no batch": adaptive("AdaptiveAvgPool", (0, 2, 5, 6), [2, 3]),
+    "AdaptiveMaxPool-8 no batch": adaptive("AdaptiveMaxPool", (0, 2, 5, 6), [2, 3], element="i32"),
     "AdaptiveAvgPool-8 f16": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], "f2"),
     "AdaptiveMaxPool-8 f16": adaptive("AdaptiveMaxPool", (2, 3, 7, 5), [3, 2], "f2", element="i32"),
     "AdaptiveAvgPool-8 run-time shape": adaptive("AdaptiveAvgPool", (2, 3, 7, 5), [3, 2], run_time=True),

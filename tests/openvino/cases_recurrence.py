@@ -68,6 +68,7 @@ for _kind, _opsets in {"LSTM": (1, 4), "GRU": (3,), "RNN": (1,)}.items():
             f"{_kind}Cell-{_opset} activations": recurrent(f"{_kind}Cell", _opset, activations=ACTIVATIONS[_kind]),
             f"{_kind}Cell-{_opset} clip": recurrent(f"{_kind}Cell", _opset, clip=0.3),
             f"{_kind}Cell-{_opset} inputs": recurrent(f"{_kind}Cell", _opset, weights="param"),
+            f"{_kind}Cell-{_opset} f64": recurrent(f"{_kind}Cell", _opset, dtype="f8"),
             f"{_kind}Cell-{_opset} f16": recurrent(f"{_kind}Cell", _opset, dtype="f2"),
         }
 CASES["LSTMCell-1 without bias"] = recurrent("LSTMCell", 1, bias=False)
@@ -87,8 +88,12 @@ for _kind in GATES:
         f"{_kind}Sequence-5 activations": recurrent(f"{_kind}Sequence", 5, activations=ACTIVATIONS[_kind], **_sequence),
         f"{_kind}Sequence-5 clip": recurrent(f"{_kind}Sequence", 5, clip=0.3, **_sequence),
         f"{_kind}Sequence-5 f16": recurrent(f"{_kind}Sequence", 5, dtype="f2", **_sequence),
+        f"{_kind}Sequence-5 f64": recurrent(f"{_kind}Sequence", 5, dtype="f8", **_sequence),
         f"{_kind}Sequence-5 one step": recurrent(
             f"{_kind}Sequence", 5, length=1, lengths=[1, 1], direction="forward", **SEQUENCE
+        ),
+        f"{_kind}Sequence-5 a row without steps": recurrent(
+            f"{_kind}Sequence", 5, length=3, lengths=[0, 2], direction="reverse", **SEQUENCE
         ),
     }
 for _direction in ("forward", "bidirectional"):

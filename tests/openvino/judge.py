@@ -76,12 +76,12 @@ def _root() -> Path:
     return Path(__file__).parents[2]
 
 
-def difference(one: Recorded) -> str:
-    """How the converted model differs from OpenVINO, "" when it does not."""
+def difference(one: Recorded, opset: int | None = None) -> str:
+    """How the model that is converted to an opset differs from OpenVINO, "" when it does not."""
     if one.reason:
         return f"OpenVINO: {one.reason}"
     try:
-        made = convert(one.path.with_suffix(".xml"))
+        made = convert(one.path.with_suffix(".xml"), opset=opset)
     except GatherInferError as error:
         return f"{type(error).__name__}: {error}"
     feeds = dict(zip((i.name for i in made.proto.graph.input), one.arrays("i"), strict=True))

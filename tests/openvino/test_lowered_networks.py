@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from gather_infer import convert
 from tests.openvino.cases_networks_few import CASES, MODULES
-from tests.openvino.judge import assert_equal_to_openvino
+from tests.openvino.judge import assert_equal_to_openvino, difference, recorded
 
 VERSIONS = """
     AdaptiveAvgPool-8 AdaptiveMaxPool-8 AvgPool-1 AvgPool-14 AvgPool-16 BatchNormInference-1 BatchNormInference-5
@@ -30,3 +33,30 @@ def test_equal_to_openvino() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_every_case_is_equal_to_openvino(module: str) -> None:
     assert_equal_to_openvino(module)
+
+
+@pytest.mark.oracle
+def test_attention_is_one_node_from_opset_23_on(tmp_path: Path) -> None:
+    """Where dims tell that batch and heads agree; it gives what OpenVINO does, but for a row of which all is masked."""
+    faults, attentions = {}, 0
+    for one in recorded("tests.openvino.cases_attention", tmp_path):
+        nodes = convert(one.path.with_suffix(".xml"), opset=23).proto.graph.node
+        is_attention = [node.op_type for node in nodes if node.op_type in ("Attention", "Softmax")] == ["Attention"]
+        attentions += is_attention
+        if fault := difference(one, opset=23):
+            faults[str(one)] = fault
+    assert attentions >= 15
+    assert set(faults) == {f"ScaledDotProductAttention-13 a row of nothing, scale {s} (static)" for s in (None, 0.3)}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("opset", [18, 19, 20, 22, 24])
+def test_other_opsets(opset: int, tmp_path: Path) -> None:
+    """What needs more than an opset has is refused by name."""
+    found = {str(one): difference(one, opset) for one in recorded("tests.openvino.cases_networks_few", tmp_path)}
+    faults = {name: fault for name, fault in found.items() if fault and " needs opset " not in fault}
+    # onnxruntime has MaxRoiPool up to 21
+    missing = {"ROIPooling-1 max, scaled (static)", "ROIPooling-1 max, (3, 3) (dynamic)"} if opset > 21 else set()
+    assert {name for name, fault in faults.items() if "for MaxRoiPool(22)" in fault} == missing
+    assert not faults.keys() - missing
+    assert any(" needs opset " in fault for fault in found.values()) == (opset < 20)

@@ -58,7 +58,10 @@ def _is_masked(op: Layer) -> bool:
 
 
 def _is_attention(op: Layer) -> bool:
-    """Whether ONNX's Attention says the same: four axes, of which batch and heads agree, and no sink."""
+    """Whether ONNX's Attention says the same: four axes, of which batch and heads agree, and no sink.
+
+    Not where a dim is known to be 0, which onnxruntime refuses.
+    """
     if op.has(_SINK) or any(op.rank(i) != 4 for i in range(3)):
         return False
     if op.has(_SCALE) and op.value(_SCALE) is None:
@@ -66,7 +69,7 @@ def _is_attention(op: Layer) -> bool:
     if not op.dtype(0).is_float or any(op.dtype(i) != op.dtype(0) for i in (1, 2)):
         return False
     query, key, value = (op.shape(i) for i in range(3))
-    if query[:2] != key[:2] or key[:3] != value[:3]:
+    if query[:2] != key[:2] or key[:3] != value[:3] or 0 in (*query, *key, *value):
         return False
     if op.flag("causal", False):
         return query[2] == key[2]

@@ -168,15 +168,17 @@ def istft(op: Layer, g: Fragment) -> str:
 
 def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
     """The real frames [batch, size, frames] of which the data are the transforms."""
-    real, imaginary = (g.Gather(data, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
+    turned = g.Transpose(data, perm=[0, 2, 1, 3])
+    real, imaginary = (g.Gather(turned, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
     bins = size // 2 + 1
-    angles = np.arange(size)[:, None] * np.arange(bins)[None] * 2 * np.pi / size
-    twice = np.full(bins, 2.0 / size)
+    angles = np.arange(bins)[:, None] * np.arange(size) * 2 * np.pi / size
+    twice = np.full((bins, 1), 2.0 / size)
     twice[0] = 1.0 / size
     if size % 2 == 0:
         twice[-1] = 1.0 / size
     cosines, sines = (np.asarray(turn * twice, NUMPY[wide]) for turn in (np.cos(angles), -np.sin(angles)))
-    return g.Add(g.MatMul(g.const(cosines), real), g.MatMul(g.const(sines), imaginary))
+    frames = g.Add(g.MatMul(real, g.const(cosines)), g.MatMul(imaginary, g.const(sines)))
+    return g.Transpose(frames, perm=[0, 2, 1])
 
 
 def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:

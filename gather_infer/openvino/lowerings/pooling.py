@@ -178,11 +178,13 @@ def _lowest(g: Fragment, dtype: DType) -> str:
 
 @lowers("AvgPool")
 def average_pool(op: Layer, g: Fragment) -> str:
-    """avg-pool-1, avg-pool-14, avg-pool-16, of data [N, C, d1, ..., dk]"""
+    """avg-pool-1, avg-pool-14, avg-pool-16, of data [N, C, d1, ..., dk]; means of integers are rounded"""
     dtype = op.dtype(0)
     wide = AS_FLOAT.get(dtype, dtype)
     data = g.cast(op.x(0), dtype, wide)
     slide = windows(op, len(_kernel(op)))
+    if any(d > 1 for d in slide.dilations):
+        g.needs(19, "AvgPool with dilations")
     counts = not op.flag("exclude-pad", op.flag("exclude_pad", True))
     frame = _framed(op, g, data, slide, is_whole=counts and any(slide.begin + slide.end))
 
@@ -191,7 +193,10 @@ def average_pool(op: Layer, g: Fragment) -> str:
             x, ceil_mode=int(frame.ceil) or None, count_include_pad=int(counted) or None, **_attributes(op, frame)
         )
 
+    def back(means: str) -> str:
+        return g.cast(g.Round(means) if dtype.is_integer else means, wide, dtype)
+
     if counts or frame.begin is None:
-        return g.cast(mean(frame.data, counts), wide, dtype)
+        return back(mean(frame.data, counts))
     ones = _framed(op, g, g.Expand(g.scalar(1, wide), g.Shape(data)), slide, is_whole=False)
-    return g.cast(g.Div(mean(frame.data, True), mean(ones.data, True)), wide, dtype)
+    return back(g.Div(mean(frame.data, True), mean(ones.data, True)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
+from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -65,7 +65,7 @@ def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
     """
     kind = KINDS[op.type.removesuffix("Sequence")]
     dtype, first = op.dtype(0), 1 + kind.states
-    wide = WIDE_FLOATS.get(dtype, dtype)
+    wide = AS_FLOAT.get(dtype, dtype)
     direction = op.text("direction", "forward", among=_DIRECTIONS)
     x, *states = (_batch_second(g, g.cast(op.x(i), op.dtype(i), wide)) for i in range(first))
     lengths = g.cast(op.x(first), op.dtype(first), DType.INT32)
@@ -85,7 +85,7 @@ def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
     """
     kind = KINDS[op.type.removesuffix("Cell")]
     dtype, first = op.dtype(0), 1 + kind.states
-    wide = WIDE_FLOATS.get(dtype, dtype)
+    wide = AS_FLOAT.get(dtype, dtype)
     if op.has(first + 3) and np.any(op.known(first + 3)):
         raise LoweringRefused("it has weights from the cell to the gates")
     x, *states = (g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first))
