@@ -20,7 +20,7 @@ def test_equal_to_openvino() -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("module", ["detection", "regions", "bags"])
+@pytest.mark.parametrize("module", ["detection", "suppression", "regions", "bags"])
 def test_every_case_is_equal_to_openvino(module: str) -> None:
     assert_equal_to_openvino(f"tests.openvino.cases_{module}")
 
