@@ -2,47 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Final
 
 import click
 
 from gather_infer.diagnostic import has_faults
-from gather_infer.report.forms import CONVERSION
+from gather_infer.report.forms import CONVERSION, ConversionReport
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, option
-from .saving import Target, finish, output_options, strict_option
+from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .verification import verify_option
+
+TOLERANCE: Final = 1e-4
+"""How far floats may be from OpenVINO's, relative to max(1, |theirs|); `--verify` of an IR."""
 
 
 @click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
 @click.argument("model")
 @facts_options
 @output_options("Where to write the ONNX model.")
-@option("--gather-oob", section="Conversion", type=click.Choice(["refuse", "assume-valid"]), default="refuse",
-        show_default=True, help="What to do with a Gather whose indices are not proved in bounds: OpenVINO gives "
-        "zeros for an index out of bounds, ONNX fails.")  # fmt: skip
+@dry_run_option
+@verify_option
+@option("--in-place-weights", section="Output", is_flag=True,
+        help="Leave the weights of an IR in its .bin, which is in the folder of OUT or below it.")  # fmt: skip
+@option("--opset", section="Conversion", type=int, metavar="N",
+        help="Opset of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own.")  # fmt: skip
+@option("--gather-oob", section="Conversion", type=click.Choice(["guard", "assume-valid", "refuse"]), default="guard",
+        show_default=True, help="What to do with a Gather whose indices are not proved in bounds: OpenVINO gives zeros "
+        "for an index out of bounds, ONNX fails. A guard gives zeros too.")  # fmt: skip
+@option("--weights", section="Conversion", type=click.Choice(["dequantize", "contrib", "float"]), default="dequantize",
+        show_default=True, help="Form of compressed weights: DequantizeLinear, com.microsoft.MatMulNBits where it can, "
+        "or plain operators.")  # fmt: skip
+@option("--keep-unsupported", section="Conversion", is_flag=True,
+        help="Leave nodes without a counterpart in OpenVINO's domain; else nothing is written.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 when there are errors or warnings besides.")
 @common_options(CONVERSION, verbose="Print each converted node.")
-def command(model: str, facts: Facts, target: Target | None, gather_oob: Any, strict: bool, console: Console) -> int:
-    """Rewrite the OpenVINO-style Gathers of an ONNX file to plain ONNX.
+def command(
+    model: str,
+    facts: Facts,
+    target: Target | None,
+    dry_run: bool,
+    verify: int | None,
+    in_place_weights: bool,
+    opset: int | None,
+    gather_oob: Any,
+    weights: Any,
+    keep_unsupported: bool,
+    strict: bool,
+    console: Console,
+) -> int:
+    """Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.
 
-    MODEL is an ONNX file; - is standard input.
+    MODEL is an ONNX file, - is standard input; or the .xml of an IR, with its .bin beside it.
     """
-    if target is None:
-        raise click.UsageError("-o OUT is missing")
+    if target is None and not dry_run:
+        raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+    if in_place_weights and target is not None and target.external_data is not None:
+        raise click.UsageError("--in-place-weights and --external-data exclude each other")
 
     from gather_infer.openvino import convert
     from gather_infer.report import unmended
+    from gather_infer.verification import verify as run_both
 
     with console.progress() as progress:
         progress(lambda: "converting")
-        result = convert(model, gather_oob=gather_oob, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
-        lines = console.lines_of(CONVERSION, result)
+        result = convert(
+            model,
+            gather_oob=gather_oob,
+            weights=weights,
+            opset=opset,
+            keep_unsupported=keep_unsupported,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=facts.rules(),
+        )
+        verification = None
+        if verify is not None:
+            progress(lambda: "verifying")
+            tolerance = TOLERANCE if result.source.foreign else None
+            verification = run_both(
+                result.source, result.proto, verify, inference=result.inference, tolerance=tolerance
+            )
+        lines = console.lines_of(CONVERSION, ConversionReport(result, dry_run, verification))
+    save = functools.partial(result.save, in_place_weights=True) if in_place_weights else result.save
+    is_wrong = verification is not None and not verification.ok
     return finish(
         lines,
-        result.save,
-        target,
+        save,
+        None if dry_run else target,
         console,
-        refused=strict and has_faults(unmended(result)),
+        refused=is_wrong or (strict and has_faults(unmended(result))),
     )

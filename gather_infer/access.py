@@ -16,7 +16,8 @@ class Indexing:
     negative_note  why a negative index deserves a warning; empty where the operator defines it, or forbids it
     fill           the element for an index out of bounds when not strict; None when it is not defined
     ignored        an index that addresses nothing, and is never out of bounds
-    inserts        it is a place between elements, or beside them: there is one more than elements
+    inserts        it is a place between elements, or beside them, or how many of them are meant: there is one more than
+                   elements
     """
 
     strict: bool = True

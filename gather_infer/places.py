@@ -57,6 +57,11 @@ class GraphPath:
     def below(self, step: Step) -> GraphPath:
         return GraphPath(self.root, self.position, (*self.steps, step))
 
+    @property
+    def above(self) -> GraphPath:
+        """The graph around this one."""
+        return GraphPath(self.root, self.position, self.steps[:-1])
+
     def contains(self, other: GraphPath) -> bool:
         """Whether `other` is this graph or inside it."""
         depth = len(self.steps)

@@ -156,9 +156,13 @@ class Context:
         self.record.constrain(Constraint(left, relation, right, self.node))
 
     def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
-        """Record that one of (left, relation, right) holds in every legal run, with the first node that demands it."""
+        """Record that one of (left, relation, right) holds in every legal run, with the first node that demands it.
+
+        relation   `==` or `<=`
+        """
         stated: list[tuple[Dim, str, Dim]] = []
         for left, relation, right in any_of:
+            assert relation in ("==", "<="), "the other relations are these with the sides exchanged"
             left, right = reduced(left, relation, right)
             stated.append((left, relation, right))
         self.record.demand(Demand(tuple(stated), self.node))

@@ -31,6 +31,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "lazy": (set(), set()),
     "domains": (set(), set()),
+    "processes": (set(), set()),
     "places": (set(), set()),
     "diagnostic": ({"places"}, set()),
     "symbolic": (set(), set()),
@@ -76,14 +77,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
-    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
+    "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
         {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "rules", "spans", "symbolic",
-            "tensor", "validate",
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "processes", "rules", "spans",
+            "symbolic", "tensor", "validate",
         },
         {"onnx"},
     ),

@@ -56,7 +56,7 @@ def check(
     if weights:
         file = replace(file, base_dir=None)  # what is not there cannot be read; the rest is checked without it
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
-    judged = verdicts(inference)
+    judged = verdicts(inference, rules=rules)
     agreed = contract(inference, found=judged, rules=rules)
     places = Places(file.proto)
     found = [

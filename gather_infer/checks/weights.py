@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from onnx import ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
-from gather_infer.model.external import is_external
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 
@@ -19,21 +17,15 @@ def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
 
     Of a model in memory nothing is known: nobody says where its data is.
     """
-    if file.base_dir is None:
-        return
     readers: dict[str, str] | None = None
     for tensor in iter_tensors(file.proto):
-        if not is_external(tensor) or file.payload(tensor) is not None:
-            continue
-        try:
-            file.region(tensor)
-        except ModelReadError as error:
+        missing = file.missing(tensor)
+        if missing is not None:
             if readers is None:
                 readers = _readers(file.proto)
             reader = readers.get(tensor.name)
-            text = str(error).removeprefix(f"{file.name}: ").removeprefix(f"tensor {tensor.name!r}: ")
             detail = () if reader is None else (f"read by {reader}",)
-            yield diagnostic("GI112", text, Location(value=tensor.name), detail=detail)
+            yield diagnostic("GI112", missing, Location(value=tensor.name), detail=detail)
 
 
 def _readers(model: ModelProto) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from gather_infer.checks.result import LOST, CheckResult
 from gather_infer.checks.worker import READY
 from gather_infer.diagnostic import diagnostic
 from gather_infer.errors import GatherInferError, UsageError
+from gather_infer.processes import LAST_BYTES, ending, last_words
 
 Task: TypeAlias = Callable[[str], CheckResult]
 
@@ -128,15 +128,9 @@ class Worker:
             with suppress(OSError):  # what nobody read
                 stream.close()
         code = process.wait()
-        return f"{_ending(code)}{self._last_words()}"
-
-    def _last_words(self) -> str:
-        """The last line that the process wrote to standard error."""
         self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - 4096))
-        text = self._log.read().decode("utf-8", "replace").split("\n")
-        words = [line.strip() for line in text if line.strip()]
-        return f": {words[-1][:300]}" if words else ""
+        self._log.seek(max(0, self._log.tell() - LAST_BYTES))
+        return f"{ending(code)}{last_words(self._log.read())}"
 
 
 def _ask(process: subprocess.Popen[bytes], path: str) -> Any:
@@ -149,12 +143,3 @@ def _answer(process: subprocess.Popen[bytes]) -> Any:
     assert process.stdin is not None and process.stdout is not None, "both are pipes"
     process.stdin.flush()
     return pickle.load(process.stdout)
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"with exit code {code}"
-    try:
-        return f"by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"by signal {-code}"

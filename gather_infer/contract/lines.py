@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.symbolic import Dim, evaluate, free_symbols
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, evaluate, free_symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,16 @@ class Relation:
         if self.relation == "<=":
             return left <= right
         return left == right if self.relation == "==" else left >= right
+
+    def teach(self, scope: Scope) -> None:
+        """Let a scope know it; a relation that is too large to be written is left out."""
+        try:
+            if self.relation != ">=":
+                scope.require(self.right - self.left)
+            if self.relation != "<=":
+                scope.require(self.left - self.right)
+        except DimTooLarge:
+            return
 
 
 @dataclass(frozen=True, slots=True)

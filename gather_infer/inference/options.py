@@ -69,7 +69,7 @@ def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str])
     """
     names = set(known)
     found = DimSpecs()
-    for name, text in _entries(specs):
+    for name, text in _entries(specs, "dims", "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION"):
         if name not in names:
             raise UsageError(f"no input dim {name!r}{suggestion(name, names)}")
         if name in found.bound or name in found.bounds:
@@ -84,9 +84,10 @@ def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str])
     return found
 
 
-def _entries(specs: Mapping[str, object] | Iterable[str]) -> Iterable[tuple[str, str]]:
+def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) -> Iterable[tuple[str, str]]:
+    """Names and texts of what a caller gives, `LOW..HIGH` for a pair. Raises UsageError, which says the form."""
     if isinstance(specs, str):
-        raise UsageError(f"dims must be a list of texts or a mapping, is the text {specs!r}")
+        raise UsageError(f"{what} must be a list of texts or a mapping, is the text {specs!r}")
     if isinstance(specs, Mapping):
         for name, value in specs.items():
             if isinstance(value, (tuple, list)) and len(value) == 2:
@@ -98,7 +99,7 @@ def _entries(specs: Mapping[str, object] | Iterable[str]) -> Iterable[tuple[str,
     for text in specs:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise UsageError(f"a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found {text!r}")
+            raise UsageError(f"{form}, found {text!r}")
         yield name.strip(), value.strip()
 
 
@@ -302,7 +303,7 @@ def read_ranges(
     """
     names, symbols = list(inputs), set(known)
     found: dict[str, Span] = {}
-    for name, text in _range_entries(specs):
+    for name, text in _entries(specs, "ranges", "a range must read NAME=LOW..HIGH"):
         if name not in names:
             raise UsageError(f"no input {name!r}{suggestion(name, names)}")
         if name in found:
@@ -315,24 +316,6 @@ def read_ranges(
             raise UsageError(f"range of {name!r}: no number is in {text}")
         found[name] = Span(lo, hi)
     return found
-
-
-def _range_entries(specs: Mapping[str, object] | Iterable[str]) -> Iterable[tuple[str, str]]:
-    if isinstance(specs, str):
-        raise UsageError(f"ranges must be a list of texts or a mapping, is the text {specs!r}")
-    if isinstance(specs, Mapping):
-        for name, value in specs.items():
-            if isinstance(value, (tuple, list)) and len(value) == 2:
-                low, high = ("" if v is None else str(v) for v in value)
-                yield name, f"{low}..{high}"
-            else:
-                yield name, str(value)
-        return
-    for text in specs:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"a range must read NAME=LOW..HIGH, found {text!r}")
-        yield name.strip(), value.strip()
 
 
 def _range_end(name: str, text: str, symbols: set[str]) -> Dim:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import FunctionProto, NodeProto
+from onnx import FunctionProto, NodeProto, TensorProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.cache import RuleCache
@@ -131,10 +131,19 @@ class State:
 
     # constants
 
+    def is_missing(self, tensor: TensorProto, where: Location) -> bool:
+        """Whether the data of a constant is not to be had, which is reported; its type and shape are known anyway."""
+        missing = self.model.missing(tensor)
+        if missing is not None:
+            self.record.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
+        return missing is not None
+
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
         tensor = frame.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
+            return None
+        if self.model.missing(tensor) is not None:
             return None
         if 0 in tensor.dims and not holds_values(tensor.dims):
             return None

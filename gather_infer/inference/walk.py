@@ -88,14 +88,17 @@ class Walker(State):
         return outputs
 
     def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
-        """Bind a constant tensor of the model; one that contradicts itself gets a diagnostic and is unknown.
+        """Bind a constant tensor of the model.
 
-        Raises ModelReadError when its external data is not there.
+        One that contradicts itself gets a diagnostic and is unknown; one whose data is missing has type and shape.
+        Raises ModelReadError for bytes in the file itself that do not fit.
         """
-        if is_external(tensor) and self.model.base_dir is not None:
+        if self.model.payload(tensor) is not None:
             self.model.region(tensor)
         fault = payload_fault(tensor, self.model)
-        if fault is None:
+        if fault is None and self.is_missing(tensor, Location(graph=frame.label, value=name)):
+            frame.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
+        elif fault is None:
             frame.constants[name] = tensor
             frame.values[name] = from_tensor(tensor, self.model)
         else:
@@ -448,7 +451,7 @@ def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
     if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
-    if attribute.ref_attr_name or attribute.ByteSize() > MAX_CONSTANT_TEXT:
+    if attribute.ref_attr_name or attribute.ByteSize() > MAX_CONSTANT_TEXT or is_external(attribute.t):
         return None
     return entry.version, attribute.SerializeToString()
 

@@ -125,6 +125,25 @@ class ModelFile:
         except ModelReadError as error:
             raise ModelReadError(f"{self.name}: {error}") from error
 
+    def missing(self, tensor: TensorProto) -> str | None:
+        """Why the external data of a tensor is not to be had; None when it is, or is not external.
+
+        Of a model in memory nothing is known: nobody says where its data is.
+        """
+        if not is_external(tensor) or self.base_dir is None or self.payload(tensor) is not None:
+            return None
+        try:
+            self.region(tensor)
+        except ModelReadError as error:
+            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"tensor {tensor.name!r}: ")
+        return None
+
+    def require_data(self) -> None:
+        """Raises ModelReadError when external data is missing, out of range, or not allowed: none of it is read."""
+        for tensor in iter_tensors(self.proto):
+            if self.missing(tensor) is not None:
+                self.region(tensor)
+
     def nbytes(self, tensor: TensorProto) -> int:
         """Bytes of the elements in raw form, without reading them; of a string tensor, of its encoded strings.
 

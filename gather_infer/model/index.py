@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import FunctionProto, ModelProto
@@ -34,7 +34,8 @@ class GraphScope:
     outputs       names in order
     initializers  name -> position, of dense initializers; sparse ones are in `sparse`
     producers     name -> position of the node that writes it, the first when several do
-    uses          name -> reads by the nodes of this graph, also of names that an outer graph defines
+    reads         what each node reads, by position
+    below         position of a node -> the subgraphs that it holds
     captures      names that come from outer graphs, in order of first use
     order         positions of the nodes, producers first; nodes that are ready keep the order of the file
     cyclic        positions of nodes that wait for each other, absent from `order`
@@ -50,7 +51,8 @@ class GraphScope:
     initializers: Mapping[str, int]
     sparse: Mapping[str, int]
     producers: Mapping[str, int]
-    uses: Mapping[str, tuple[Use, ...]]
+    reads: tuple[Sequence[str], ...]
+    below: Mapping[int, Sequence[GraphPath]]
     captures: tuple[str, ...]
     order: tuple[int, ...]
     cyclic: tuple[int, ...]
@@ -76,6 +78,7 @@ class GraphIndex:
         self.findings: tuple[Diagnostic, ...] = tuple(build.findings)
         self._model = model
         self._names: Names | None = None
+        self._uses: dict[GraphPath, dict[str, list[Use]]] = {}
 
     def __getitem__(self, path: GraphPath) -> GraphScope:
         return self.scopes[path]
@@ -99,9 +102,25 @@ class GraphIndex:
         pending = [path]
         while pending:
             scope = self.scopes[pending.pop()]
-            captured = {use.node for use in scope.uses.get(name, ()) if use.input is None}
-            yield from ((scope.path, use) for use in scope.uses.get(name, ()) if use.input is not None)
+            uses = self.uses(scope.path).get(name, ())
+            captured = {use.node for use in uses if use.input is None}
+            yield from ((scope.path, use) for use in uses if use.input is not None)
             pending += [c for c in scope.children if c.steps[-1].node in captured and name in self.scopes[c].captures]
+
+    def uses(self, path: GraphPath) -> Mapping[str, Sequence[Use]]:
+        """Name -> reads by the nodes of a graph, also of names that a graph around it defines."""
+        found = self._uses.get(path)
+        if found is None:
+            found = self._uses[path] = {}
+            scope = self.scopes[path]
+            for position, names in enumerate(scope.reads):
+                for at, name in enumerate(names):
+                    if name:
+                        found.setdefault(name, []).append(Use(position, at))
+                for child in scope.below.get(position, ()):
+                    for name in self.scopes[child].captures:
+                        found.setdefault(name, []).append(Use(position, None))
+        return found
 
     def is_output(self, path: GraphPath, name: str) -> bool:
         """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that passes it on."""
@@ -147,12 +166,13 @@ class _Build:
         else:
             label = label_of(model, path)
         self.labels[path] = label
-        self.nodes[path] = tuple(joined(label, inner) for inner in node_labels(body.node))
+        labels = node_labels(body.node)
+        self.nodes[path] = tuple([joined(label, inner) for inner in labels] if label else labels)
         self.children[path] = []
         inputs, _, initializers, sparse = _interface(body)
         # An initializer of an input's name is its default.
         counts = Counter([*inputs, *(n for n in (*initializers, *sparse) if n not in inputs)])
-        counts.update(name for node in body.node for name in node.output if name)
+        counts.update([name for node in body.node for name in node.output[:] if name])
         if not isinstance(body, FunctionProto):
             counts.update({name: n - 1 for name, n in Counter(t.name for t in body.initializer).items() if n > 1})
         self.defined[path] = counts
@@ -169,37 +189,40 @@ class _Build:
         body, label, labels, defined = self.bodies[path], self.labels[path], self.nodes[path], self.defined[path]
         inputs, outputs, initializers, sparse = _interface(body)
         nodes = list(body.node)
+        reads = [node.input[:] for node in nodes]  # a slice of a protobuf list takes half the time of list()
         producers: dict[str, int] = {}
         for position, node in enumerate(nodes):
-            for name in node.output:
+            for name in node.output[:]:
                 if name:
                     producers.setdefault(name, position)
-        uses: dict[str, list[Use]] = {}
-        reads: list[set[int]] = [set() for _ in nodes]
         captures: dict[str, None] = {}
         below: dict[int, list[GraphPath]] = {}
         for child in self.children[path]:
             below.setdefault(child.steps[-1].node, []).append(child)
+        given = initializers.keys() | set(inputs)
+        sources: list[set[int]] = []
 
-        def read(name: str, use: Use) -> None:
-            uses.setdefault(name, []).append(use)
-            producer = producers.get(name)
-            if producer is not None and name not in inputs and name not in initializers:
-                reads[use.node].add(producer)
-            elif name not in defined:
-                captures[name] = None
-
-        for position, node in enumerate(nodes):
-            for at, name in enumerate(node.input):
-                if not name:
-                    continue
-                read(name, Use(position, at))
-                if name not in defined and not self.is_defined(path, name):
-                    where = Location(NodePath(path, position, labels[position]), node.op_type, node.domain, value=name)
-                    findings.append(diagnostic("GI103", f"input {name} is not defined", where))
+        for position, names in enumerate(reads):
+            read: set[int] = set()
+            sources.append(read)
+            for name in names:
+                producer = producers.get(name)
+                if producer is not None and name not in given:
+                    read.add(producer)
+                elif name and name not in defined:
+                    captures[name] = None
+                    if not self.is_defined(path, name):
+                        node = nodes[position]
+                        node_path = NodePath(path, position, labels[position])
+                        where = Location(node_path, node.op_type, node.domain, value=name)
+                        findings.append(diagnostic("GI103", f"input {name} is not defined", where))
             for child in below.get(position, ()):
                 for name in inner[child].captures:
-                    read(name, Use(position, None))
+                    producer = producers.get(name)
+                    if producer is not None and name not in given:
+                        read.add(producer)
+                    elif name not in defined:
+                        captures[name] = None
         for name in outputs:
             if name not in defined:
                 captures[name] = None
@@ -210,16 +233,15 @@ class _Build:
             if count > 1:
                 where = Location(value=name, graph=label)
                 findings.append(diagnostic("GI101", f"{name} is defined {count} times", where))
-        order, cyclic = topological_order(reads)
+        order, cyclic = topological_order(sources)
         if cyclic:
-            names = [labels[position] for position in cycle_among(reads, cyclic)]
+            names = [labels[position] for position in cycle_among(sources, cyclic)]
             text = f"{' -> '.join([*names[:6], *(['...'] if len(names) > 6 else []), names[0]])} is a cycle"
             where = Location(NodePath(path, cyclic[0], labels[cyclic[0]]), nodes[cyclic[0]].op_type)
             findings.append(diagnostic("GI102", text, where))
-        frozen = {name: tuple(found) for name, found in uses.items()}
         return GraphScope(
-            path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, frozen,
-            tuple(captures), order, cyclic, tuple(self.children[path]),
+            path, self.outer[path], label, labels, inputs, outputs, initializers, sparse, producers, tuple(reads),
+            below, tuple(captures), order, cyclic, tuple(self.children[path]),
         )  # fmt: skip
 
 

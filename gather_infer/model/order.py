@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Positions with producers first, and those that never become ready (Kahn's algorithm, first position first)."""
-    if all(max(sources, default=-1) < position for position, sources in enumerate(reads)):
+    if not any(sources and max(sources) >= position for position, sources in enumerate(reads)):
         return tuple(range(len(reads))), ()
     users: list[list[int]] = [[] for _ in reads]
     waiting = [len(sources) for sources in reads]

@@ -101,8 +101,13 @@ def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
     while pending:
         path, body = pending.pop()
         yield path, body
-        inner = [found for at, node in enumerate(body.node) if node.attribute for found in subgraphs(node, at)]
+        holders = [(node, at) for at, node in enumerate(body.node) if _has_graphs(node)]
+        inner = [found for node, at in holders for found in subgraphs(node, at)]
         pending += [(path.below(step), graph) for step, graph in reversed(inner)]
+
+
+def _has_graphs(node: NodeProto) -> bool:
+    return bool(node.attribute) and any(a.HasField("g") or a.graphs for a in node.attribute)
 
 
 def subgraph_at(node: NodeProto, step: Step) -> GraphProto:

@@ -80,12 +80,14 @@ def save(
     *,
     external_data: str | None = None,
     in_place: bool = False,
+    embed: bool = False,
 ) -> SaveReport:
     """Write `proto`, an edited form of `model.proto`, to `out_path` (`-`: standard output), whole or not at all.
 
     Nothing edited: the file is copied byte for byte. `external_data` names a file beside the output that takes all
     payloads above 1 KiB; an output past 2 GB goes to `OUT.data` by itself. Existing external data stays shared when
-    the output is in the same directory, and is copied beside it when not; a stream takes it in as inline data.
+    the output is in the same directory, and is copied beside it when not; a stream takes it in as inline data, and so
+    does a file with `embed`.
     Where a link stands in the place of a file, the file that it leads to is written.
     Neither argument is modified.
 
@@ -103,21 +105,21 @@ def save(
     original = None if external_data is not None else _original(model, proto)
     if original is not None and in_place and _is_same_file(out, model.path):
         return SaveReport(out, model.size, verbatim=True)
-    plan = _plan(model, proto)
+    plan = _plan(model, proto, embed=embed)
     with Staging() as staging:
         data: Path | None = None
         if external_data is not None or (original is None and (plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES)):
             data = out.parent / (external_data or f"{out.name}.data")
             _check_data_target(model, proto, out, data, in_place)
             _check_home(data, out)
-            moved = _move_payloads(model, proto, data, staging, everything=external_data is not None)
+            moved = _move_payloads(model, proto, data, staging, everything=embed or external_data is not None)
             if moved is None:
                 data = None
             else:
                 plan = _plan(model, moved, staged=data.name)
         if plan is None or (original is None and plan.splice.nbytes > MAX_MESSAGE_BYTES):
             raise ModelWriteError(f"{out}: past {MAX_MESSAGE_BYTES} bytes even with external data")
-        copied = _stage_data_files(model, plan, out, data, staging)
+        copied = () if embed else _stage_data_files(model, plan, out, data, staging)
         with staging.create(out) as file:
             if original is None:
                 plan.write(file)

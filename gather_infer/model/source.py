@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from gather_infer.errors import ModelReadError
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 256 << 10  # small enough for the cache of a processor, and for memory that need not be cleared anew
 
 
 @dataclass(frozen=True, slots=True)

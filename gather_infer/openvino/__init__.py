@@ -1,6 +1,6 @@
 """OpenVINO's dialect as plain ONNX."""
 
 from gather_infer.openvino.conversion import ConversionResult, convert
-from gather_infer.openvino.plan import Converted
+from gather_infer.openvino.plan import Converted, Refused
 
-__all__ = ["ConversionResult", "Converted", "convert"]
+__all__ = ["ConversionResult", "Converted", "Refused", "convert"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import ModelProto
@@ -13,18 +14,25 @@ from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
 from gather_infer.inference.proto.types import to_type
+from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.paths import bodies
-from gather_infer.openvino.plan import Converted, Plan, Policy, plan
+from gather_infer.openvino.beside import beside
+from gather_infer.openvino.lowerings.table import LOWEST_OPSET
+from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.weights import Compression, Form, with_weights
 from gather_infer.passes.result import PassResult
+from gather_infer.places import NodePath
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
 """The ai.onnx opset that a model gets which imports none."""
+NEWEST_OPSET = 26
+_IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
+"""The format that a model of an opset of ai.onnx needs, where it is a later one than the reader's."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _FORMS = ("dequantize", "contrib", "float")
@@ -35,16 +43,48 @@ class ConversionResult(PassResult):
     """A converted model.
 
     inference   of the model before, without assumptions
-
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
+    kept        the nodes that have no counterpart, which stay in their domain
     weights     what became of the compressed weights
     variables   the state of the model, with the inputs and outputs that stand for it
     """
 
     inference: Inference
     converted: tuple[Converted, ...]
+    kept: tuple[Refused, ...] = ()
     variables: tuple[Variable, ...] = ()
     weights: tuple[Compression, ...] = ()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: str | None = None,
+        in_place: bool = False,
+        in_place_weights: bool = False,
+    ) -> SaveReport:
+        """Write the model, whole or not at all, with the weights of an IR inline.
+
+        external_data      a file beside the output that takes them instead
+        in_place_weights   they stay where they are: the model refers to the .bin, which is in the folder of the output
+                           or below it
+
+        Raises UsageError where the output would take the place of the IR, and where runtimes would not find the .bin;
+        else as `gather_infer.model.save`.
+        """
+        if not self.source.foreign:
+            if in_place_weights:
+                raise UsageError("in_place_weights: the weights of an ONNX file stay where they are anyway")
+            return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
+        if in_place or (
+            os.path.exists(path) and os.path.exists(self.source.name) and os.path.samefile(path, self.source.name)
+        ):
+            raise UsageError(f"{self.source.name}: an IR, which ONNX does not take the place of; write to another file")
+        if not in_place_weights:
+            return save(self.source, self.proto, path, external_data=external_data, embed=True)
+        if external_data is not None:
+            raise UsageError("in_place_weights and external_data exclude each other")
+        return save(*beside(self.source, self.proto, path), path)
 
 
 def convert(
@@ -53,6 +93,7 @@ def convert(
     gather_oob: Policy = "guard",
     weights: Form = "dequantize",
     opset: int | None = None,
+    keep_unsupported: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
@@ -64,7 +105,8 @@ def convert(
                  bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
     weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
                  com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
-    opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR
+    opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
+    keep_unsupported   nodes without a counterpart stay in their domain instead of being refused
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
@@ -75,26 +117,20 @@ def convert(
     if weights not in _FORMS:
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     source = to_model_file(model)
+    source.require_data()
+    target = _target(source, opset)
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
         source, compressed = with_weights(source, weights)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
-    target = opset or (imported[0] if imported else _OPSET)
     made = plan(inference, gather_oob=gather_oob, opset=target)
-    if made.refused:
+    if made.refused and not keep_unsupported:
         raise ConversionRefused(_refusal(source.name, made))
     journal = Journal()
     journal.add(*made.edits)
     journal.add(*made.dead)
-    if made.converted:
-        microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
-        wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
-        present = {canonical_domain(o.domain): o.version for o in source.proto.opset_import}
-        for domain, version in wanted.items():
-            if present.get(domain) != version:
-                why = "for the converted nodes"
-                journal.add(ImportOpset(by="openvino", reason=why, domain=domain, version=version))
+    if made.converted or source.foreign:
+        journal.add(*_imports(source.proto, made, target))
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
     proto = apply(journal, declared)
     try:
@@ -102,6 +138,7 @@ def convert(
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign:
+        proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         _state_outputs(proto, inference)
     if made.converted or variables:
         _drop_unused_imports(proto)
@@ -109,6 +146,7 @@ def convert(
         model=as_given(model, proto),
         inference=inference,
         converted=tuple(made.converted),
+        kept=tuple(made.refused),
         variables=variables,
         weights=compressed,
         diagnostics=inference.diagnostics,
@@ -117,6 +155,28 @@ def convert(
         proto=proto,
         interface=interface,
     )
+
+
+def _target(source: ModelFile, opset: int | None) -> int:
+    """The opset of ai.onnx in the result. Raises UsageError for one that it cannot have."""
+    imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
+    if opset is None:
+        return imported[0] if imported else _OPSET
+    if imported and not source.foreign and opset != imported[0]:
+        raise UsageError(f"opset = {opset}: {source.name} is ONNX of opset {imported[0]}, and stays so")
+    if not LOWEST_OPSET <= opset <= NEWEST_OPSET:
+        raise UsageError(f"opset must be in [{LOWEST_OPSET}, {NEWEST_OPSET}], is {opset}")
+    return opset
+
+
+def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset]:
+    """The opset imports that the new nodes need."""
+    microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
+    wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
+    present = {canonical_domain(o.domain): o.version for o in proto.opset_import}
+    for domain, version in wanted.items():
+        if present.get(domain) != version:
+            yield ImportOpset(by="openvino", reason="for the converted nodes", domain=domain, version=version)
 
 
 def _state_outputs(proto: ModelProto, inference: Inference) -> None:
@@ -131,12 +191,18 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
 
 
 def _refusal(name: str, made: Plan) -> str:
-    """One error that names every node that cannot be converted."""
+    """One error that names every operator that cannot be converted, once for each reason."""
+    alike: dict[tuple[str, int, str], list[NodePath]] = {}
+    for refused in made.refused:
+        alike.setdefault((refused.op_type, refused.version, refused.reason), []).append(refused.node)
     total = len(made.refused)
-    nodes = f"{total} nodes" if total > 1 else "1 node"
     which = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
     hint = f"; --gather-oob guard converts {which}" if made.unproved else ""
-    lines = [f"{node} ({op}): {reason}" for node, op, reason in made.refused]
+    nodes = f"{total} nodes" if total > 1 else "1 node"
+    lines = [
+        f"{op}-{version}, {f'{len(found)} nodes, first ' if len(found) > 1 else ''}{found[0]}: {reason}"
+        for (op, version, reason), found in alike.items()
+    ]
     return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
 

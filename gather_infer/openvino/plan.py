@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy.typing as npt
 from onnx import NodeProto, helper
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
+from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
@@ -51,15 +51,25 @@ class Converted:
     indices: Bounds = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A node that has no counterpart in ONNX, or none that is safe; see `Converted`."""
+
+    node: NodePath
+    op_type: str
+    version: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Plan:
-    """The edits, and the reasons against them by node; `unproved` of the refusals could be lifted by assuming.
+    """The edits, and the reasons against them by node; `unproved` of the refusals a guard would lift.
 
     dead   removals of constants that only rewritten nodes have read
     """
 
     converted: list[Converted] = field(default_factory=list)
-    refused: list[tuple[NodePath, str, str]] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     unproved: int = 0
     edits: list[Edit] = field(default_factory=list)
     dead: list[Edit] = field(default_factory=list)
@@ -104,21 +114,24 @@ class _Planner:
                     self.rewrite(path, position, node)
                     rewritten.setdefault(path, set()).add(position)
                 except (LoweringRefused, SpecViolation) as refusal:
-                    op = qualified(node.domain, node.op_type)
-                    self.plan.refused.append((self.known.node(path, position), op, str(refusal)))
-        if not self.plan.refused:
-            self.plan.dead += self.unread(rewritten)
+                    where = self.known.node(path, position)
+                    self.plan.refused.append(Refused(where, node.op_type, self.version(node), str(refusal)))
+        self.plan.dead += self.unread(rewritten)
         return self.plan
+
+    def version(self, node: NodeProto) -> int:
+        """The opset of OpenVINO that a node is of."""
+        domain = node.domain if plain_domain(node.domain) else "openvino"
+        return self.versions.version_of(domain) or NEWEST_OPENVINO
 
     def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
         """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
-        domain = node.domain if plain_domain(node.domain) else "openvino"
-        version = self.versions.version_of(domain) or NEWEST_OPENVINO
+        version = self.version(node)
         entry = LOWERINGS.find(node.op_type, version)
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.known.node(path, position)
-        indices = self.indices(where, node, version)
+        indices, fault = self.indices(where)
         call = OpCall(
             node.op_type,
             [self.fact(path, name) for name in node.input],
@@ -132,13 +145,14 @@ class _Planner:
         fragment = Fragment(self.opset)
         names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
         outputs = lower(entry, Layer(call, names, guard=indices not in ("proved", "assumed")), fragment)
+        if fault:
+            self.plan.unproved += 1
+            raise LoweringRefused(fault)
         given = {local: name for local, name in zip(names, node.input, strict=True) if local}
         results = _results(fragment, outputs, node.output, given)
         spliced = self.splicer.place(fragment, node.name, given, results)
         if len(spliced.nodes) == 1:
-            only = spliced.nodes[0]
-            only.name, only.doc_string = node.name, node.doc_string
-            only.metadata_props.extend(node.metadata_props)
+            spliced = replace(spliced, nodes=(_in_place_of(node, spliced.nodes[0]),))
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
             self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
@@ -150,27 +164,26 @@ class _Planner:
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
-    def indices(self, where: NodePath, node: NodeProto, version: int) -> Bounds:
-        """What is done about the indices of a node. Raises LoweringRefused where that is nothing."""
+    def indices(self, where: NodePath) -> tuple[Bounds, str]:
+        """What is done about the indices of a node, and why that is not what was asked for; "" where it is."""
         accesses = self.accesses.get(where)
         if not accesses:
-            return ""
+            return "", ""
         found = combined([verdict(access, allow_negative=True) for access in accesses])
         if found.kind is Kind.PROVED:
-            return "proved"
+            return "proved", ""
         if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
-            return ""
+            return "", ""
         if self.gather_oob == "guard":
-            return "guarded"
-        if self.gather_oob == "assume-valid" and found.kind is not Kind.VIOLATED:
-            return "assumed"
-        self.plan.unproved += 1
+            return "guarded", ""
         if found.kind is Kind.VIOLATED:
-            raise LoweringRefused(f"{found.reason}: OpenVINO gives zeros, ONNX fails")
+            return "guarded", f"{found.reason}: OpenVINO gives zeros, ONNX fails"
+        if self.gather_oob == "assume-valid":
+            return "assumed", ""
         known = "not known to be in bounds"
         if found.conditions:
             known = f"in bounds only for {found.condition}" if found.tight else f"in bounds for {found.condition}"
-        raise LoweringRefused(f"indices are {known}: {found.reason}")
+        return "guarded", f"indices are {known}: {found.reason}"
 
     def fact(self, path: GraphPath, name: str) -> Value | None:
         home = self.known.index.home(path, name) if name else None
@@ -214,6 +227,17 @@ def reads_of(node: NodeProto) -> Iterator[str]:
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():
             yield from reads_of(inner)
+
+
+def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:
+    """The one node that stands for a node of the dialect, with all that the format has beside what it computes."""
+    made = NodeProto()
+    made.CopyFrom(node)
+    for name in ("domain", "op_type", "overload", "input", "output", "attribute"):
+        made.ClearField(name)
+    only.ClearField("name")
+    made.MergeFrom(only)
+    return made
 
 
 def _results(

@@ -129,10 +129,15 @@ class _Making:
     def assign(self, name: str, past: str, node: NodeProto) -> str:
         """Makes what is assigned an output of the graph; its name."""
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
-        present = self.names.fresh(wanted.strip() or f"{past or name}_out")
-        self.replaced[node.output[0]] = helper.make_node("Identity", [node.input[0]], [present], node.name)
+        assigned = node.input[0]
+        outputs = {output.name for output in self.proto.graph.output}
+        if wanted == assigned and assigned in self.made and assigned not in outputs:
+            present, self.replaced[node.output[0]] = wanted, None
+        else:
+            present = self.names.fresh(wanted.strip() or f"{past or name}_out")
+            self.replaced[node.output[0]] = helper.make_node("Identity", [assigned], [present], node.name)
         value = ValueInfoProto(name=present)
-        fact = self.inference.get(node.input[0])
+        fact = self.inference.get(assigned)
         if isinstance(fact, SymbolicTensor) and fact.dtype is not None:
             value.type.tensor_type.elem_type = int(fact.dtype)
             if fact.shape is not None:

@@ -99,7 +99,7 @@ class Changes:
         self._remove(node, why)
         for each in moved:
             self.waiting.add(each)
-        self.sweep([(graph, name) for each in moved for name in each.outputs if name])
+        self.sweep([(graph, name) for name in (*inlining.names.values(), *sorted(rewrite.made))])
 
     def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
         """Let nodes of a graph read other values, all at once."""
@@ -131,14 +131,14 @@ class Changes:
             home = graph.home(name)
             if home is None:
                 continue
-            readers = home.readers.get(name, {})
-            if len(readers) == 1:
+            readers = home.readers.get(name)
+            if readers and len(readers) == 1:
                 self.waiting.add(next(iter(readers)))
             found = home.producers.get(name)
             if found is not None:
                 self.waiting.add(found[0])
-            if self.draft.is_needed(home, name):
-                continue
+            if readers or home.is_fixed(name):
+                continue  # somebody needs it
             if found is None:
                 if self.draft.is_droppable(home, name):
                     self.draft.drop(home, name, UNREAD)
@@ -150,8 +150,15 @@ class Changes:
     def sweep_all(self) -> None:
         """Take out what nobody needs."""
         for node in list(self.draft.nodes)[::-1]:
-            if not node.is_gone:
-                self.sweep([(node.graph, name) for name in node.outputs[:1]])
+            if node.is_gone or not node.outputs:
+                continue
+            readers = node.graph.readers.get(node.outputs[0])
+            if not readers:
+                self.sweep([(node.graph, node.outputs[0])])
+                continue
+            if len(readers) == 1:
+                self.waiting.add(next(iter(readers)))
+            self.waiting.add(node)  # as for all that `sweep` comes by, and which stays
         for graph in list(self.draft.graphs.values()):
             self.sweep([(graph, name) for name in graph.initializers])
 

@@ -46,7 +46,7 @@ class Constants:
         if key is not None:
             pool = self._pool(graph)
             name = pool.get(key)
-            if name is not None and graph.home(name) is graph and name in graph.constants:
+            if name is not None and name in graph.constants:
                 return name
             for name, other in made.items():
                 if _key(other) == key:
@@ -72,8 +72,8 @@ class Constants:
         if pool is None:
             pool = self._pools[graph] = {}
             for name, held in graph.initializers.items():
-                if name in graph.constants and _elements(held) <= SMALL:
-                    found = self.load(graph, name)
+                if _elements(held) <= SMALL:
+                    found = self.load(graph, name)  # of one that can be overridden, none
                     key = None if found is None else _key(found)
                     if key is not None:
                         pool.setdefault(key, name)

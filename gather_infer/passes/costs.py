@@ -66,7 +66,7 @@ def _dying(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list
         return [], []
     kept = {name for proto in rewrite.nodes for name in proto.input} | set(rewrite.values.values())
     nodes: dict[Node, None] = dict.fromkeys(replaced)
-    constants: list[tuple[Graph, str]] = []
+    constants: dict[tuple[Graph, str], None] = {}
 
     def is_unread(home: Graph, name: str) -> bool:
         return not (
@@ -83,7 +83,7 @@ def _dying(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list
             found = home.producers.get(name)
             if found is None:
                 if draft.is_droppable(home, name):
-                    constants.append((home, name))
+                    constants[home, name] = None  # once, however many of the nodes read it
             elif (
                 found[0] not in nodes
                 and draft.is_removable(found[0])
@@ -91,7 +91,7 @@ def _dying(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list
             ):
                 nodes[found[0]] = None
                 pending.append(found[0])
-    return list(nodes), constants
+    return list(nodes), list(constants)
 
 
 def _run_bytes(

@@ -29,6 +29,7 @@ class Node:
     """A node of a draft.
 
     proto     as it stands in the file, or as a rewrite has made it; `inputs` and `outputs` say what it reads by now
+    op_type   as the message has it, which takes long to ask; `is_constant` is True for a Constant of ai.onnx
     place     where it goes among the nodes of its graph: the position of a node of the file, and a count of new ones
     origin    its position in the file, None for a new node
     bodies    the graphs that it holds
@@ -47,15 +48,12 @@ class Node:
     why: str = ""
     is_gone: bool = False
     came_from: tuple[GraphPath, int] | None = None
+    op_type: str = field(init=False)
+    is_constant: bool = field(init=False)
 
-    @property
-    def op_type(self) -> str:
-        return str(self.proto.op_type)
-
-    @property
-    def is_constant(self) -> bool:
-        """True for a Constant of ai.onnx."""
-        return self.proto.op_type == "Constant" and not self.domain
+    def __post_init__(self) -> None:
+        self.op_type = str(self.proto.op_type)
+        self.is_constant = self.op_type == "Constant" and not self.domain
 
     @property
     def is_edited(self) -> bool:
@@ -73,7 +71,7 @@ class Graph:
     """The main graph, a subgraph or the body of a function.
 
     outer       the graph whose values it sees; `owner` is the node there that holds it
-    given, ends  the inputs and the outputs as sets
+    given, ends  the inputs and the outputs as sets; `is_in_function` tells what it belongs to
     nodes       in the order in which they were added
     producers   value -> the node that writes it, and which of its outputs
     readers     value defined here -> the nodes that read it, in subgraphs too
@@ -103,9 +101,11 @@ class Graph:
     dropped: dict[str, str] = field(default_factory=dict)
     given: frozenset[str] = field(init=False)
     ends: frozenset[str] = field(init=False)
+    is_in_function: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
+        self.is_in_function = self.path.root is Root.FUNCTION
 
     def defines(self, name: str) -> bool:
         return (
@@ -125,6 +125,8 @@ class Graph:
 
     def home(self, name: str) -> Graph | None:
         """The graph that defines what `name` means here; None when none does."""
+        if name in self.producers:  # as most do
+            return self
         graph: Graph | None = self
         while graph is not None and not graph.defines(name):
             graph = graph.outer
@@ -132,7 +134,7 @@ class Graph:
 
     def fact(self, name: str) -> Value:
         """What is known of the value that `name` means here."""
-        home = self.home(name)
+        home = self if name in self.producers else self.home(name)
         return UNKNOWN if home is None else home.facts.get(name, UNKNOWN)
 
     def producer(self, name: str) -> tuple[Node, int] | None:
@@ -237,7 +239,7 @@ class Draft:
 
     def is_needed(self, graph: Graph, name: str) -> bool:
         """Whether somebody needs a value that the graph defines."""
-        return bool(graph.readers.get(name)) or graph.is_fixed(name)
+        return bool(graph.readers.get(name)) or name in graph.fixed or name in graph.ends
 
     def is_removable(self, node: Node) -> bool:
         """Whether a node may go when nobody reads it: it is known to do nothing else."""

@@ -129,7 +129,7 @@ class Engine:
         if not site.is_as_named or site.is_faulty:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
-            if site.has_built:
+            if site.has_built:  # what another rule has made
                 site = Site(self, node)
             try:
                 rewrite = listed.rule(site)
@@ -144,7 +144,7 @@ class Engine:
     @property
     def scope(self) -> Scope:
         """What is known of dims."""
-        return self._knowledge.scope
+        return self._resumed.scope if self._resumed is not None else self._knowledge.scope
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """What `make` finds about the draft, until something is rewritten."""

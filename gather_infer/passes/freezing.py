@@ -58,6 +58,7 @@ def freeze(
     twice, UsageError as `infer`.
     """
     source = to_onnx_file(model)
+    source.require_data()
     for finding in GraphIndex(source.proto).findings:
         if finding.code in ("GI101", "GI102"):
             raise ModelStructureError(f"{source.name}: {finding.message}")

@@ -79,7 +79,7 @@ def _size(source: ModelFile, proto: ModelProto) -> Size:
     found: Counter[tuple[str, str]] = Counter()
     initializers = 0
     for _, body in bodies(proto):
-        found.update((node.domain, node.op_type) for node in body.node)
+        found.update([(node.domain, node.op_type) for node in body.node])
         initializers += len(getattr(body, "initializer", ()))
     operators: Counter[str] = Counter()
     for (domain, op_type), count in found.items():

@@ -179,7 +179,8 @@ class _Choice:
                 raise UsageError(f"there is no rewrite {name!r}{suggestion(name, sorted(names))}")
         if floating.NAME in self.passes and not self.fold_floats:
             raise UsageError(f"{floating.NAME} may change last bits, so it is asked for with --fold-floats as well")
-        return Table(sets, lambda name: (not self.passes or name in self.passes) and name not in self.skip)
+        skipped = {*self.skip, *(() if self.fold_floats else (floating.NAME,))}
+        return Table(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
 
 
 def _run(
@@ -200,6 +201,7 @@ def _run(
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
         subject = source = to_onnx_file(model)
+        source.require_data()
         while True:
             progress(lambda: "inferring")
             inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)

@@ -24,11 +24,8 @@ class Site(View):
 
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
-
-    @property
-    def has_built(self) -> bool:
-        """Whether a rule has made nodes or constants here."""
-        return bool(self._nodes or self._constants)
+    has_built: bool = False
+    """Whether a rule may have made nodes or constants here."""
 
     def ask_again(self) -> None:
         """Have the rules asked about the node once more: something that they look at has changed."""
@@ -53,6 +50,7 @@ class Site(View):
             if not self.output(at) or (needed_only and not self.is_needed(at)):
                 names.append("")
             elif self.is_graph_output(at):
+                self.has_built = True
                 names.append(self.engine.constants.own(self.graph, result, self.output(at), self._constants))
             else:
                 names.append(self.add_constant(result, self.output(at)))
@@ -111,6 +109,7 @@ class Site(View):
         base = self.output() or op_type
         made = [self.engine.fresh(f"{base}_{op_type}") for _ in range(count)]
         given = {name: value for name, value in attributes.items() if value is not None}
+        self.has_built = True
         self._nodes.append(helper.make_node(op_type, list(inputs), made, domain=domain or None, **given))
         return made
 
@@ -124,6 +123,7 @@ class Site(View):
         del proto.output[:]
         proto.input.extend(inputs)
         proto.output.extend(made)
+        self.has_built = True
         self._nodes.append(proto)
         return made
 
@@ -132,6 +132,7 @@ class Site(View):
 
         Raises Unavailable where the model may get none of its type.
         """
+        self.has_built = True
         return self.engine.constants.shared(
             self.graph, constant, base or self.output() or self.op_type, self._constants
         )

@@ -92,6 +92,11 @@ class Subject:
             return held
         return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
 
+    @property
+    def has_functions(self) -> bool:
+        """Whether the model defines functions, which may be called like operators."""
+        return bool(self._functions)
+
     def is_ours(self, node: NodeProto) -> bool:
         """Whether the node is the operator that its name says, and no function of the model."""
         functions = self._functions

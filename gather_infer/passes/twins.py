@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +19,9 @@ _SAMPLE: Final = 256
 _CHUNK: Final = 1 << 20
 """Elements that are compared at a time: weights are mapped, not loaded."""
 
+_FEW: Final = 16
+"""Readers of a value that are looked at one by one."""
+
 _Kind: TypeAlias = "tuple[int, tuple[int, ...]]"
 
 
@@ -29,6 +32,8 @@ class Twins:
     Only what shares type and shape with another one is read: its ends first, all of it where they are equal.
 
     apart   whether a constant is to stay as it is, for whoever keeps count of that
+
+    Of one that had no earlier one it is remembered, until there are more constants than there were.
     """
 
     load: Callable[[Graph, str], Constant | None]
@@ -36,13 +41,28 @@ class Twins:
     _kinds: dict[Graph, dict[_Kind, dict[str, None]]] = field(default_factory=dict)
     _sampled: dict[tuple[Graph, _Kind], dict[object, dict[str, None]]] = field(default_factory=dict)
     _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
+    _alone: dict[tuple[Graph, str], tuple[object, int]] = field(default_factory=dict)
+    _count: int = 0
 
     def first(self, graph: Graph, name: str) -> str | None:
         """An earlier constant of a graph, or one of a graph around it, that equals its constant `name` bit for bit."""
+        held = graph.constants.get(name)
+        remembered = self._alone.get((graph, name))
+        if remembered is not None and remembered[0] is held and remembered[1] == self._count:
+            return None
+        found = self._find(graph, name)
+        if found is None:
+            self._alone[graph, name] = held, self._count
+        return found
+
+    def _find(self, graph: Graph, name: str) -> str | None:
         kind = _kind(graph, name)
         if kind is None:
             return None
-        self._of(graph, kind).setdefault(name)
+        group = self._of(graph, kind)
+        if name not in group:
+            group[name] = None
+            self._count += 1
         around = list(graph.around())
         if sum(len(self._of(each, kind)) for each in around) < 2:
             return None
@@ -51,7 +71,7 @@ class Twins:
             for other in list(self._alike(each, kind).get(sample, ())):
                 if each is graph and other == name:
                     break
-                if other in each.constants and graph.home(other) is each and self._same(graph, name, each, other):
+                if graph.home(other) is each and self._same(graph, name, each, other):
                     return other
         self._alike(graph, kind).setdefault(sample, {}).setdefault(name)
         return None
@@ -100,9 +120,10 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes without graphs, no Constants, by operator, attributes and the names that they read.
+    """Nodes without graphs, no Constants, with the same operator, attributes and values that they read.
 
-    A node that has changed, or is new, is known from when it is asked about.
+    Who reads the same is among the few readers of one value that a node reads. Nodes that read nothing but what many
+    read are in a table, where one that has changed, or is new, is known from when it is asked about.
     """
 
     draft: Draft
@@ -111,7 +132,43 @@ class Repeats:
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
     def of(self, node: Node) -> Iterator[Node]:
-        """The other nodes like this one in its graph and in those around it."""
+        """The other nodes like this one in its graph and in those around it, the innermost and first ones first."""
+        if node.is_constant or node.bodies:
+            return
+        few = self._readers(node)
+        if few is None or len(few) > _FEW:
+            yield from self._listed(node)
+            return
+        if self._known:
+            self._note(node)
+        if len(few) < 2:
+            return
+        key, around = self._key(node), list(node.graph.around())
+        found = [
+            (around.index(other.graph), other.place, other)
+            for other in few
+            if other is not node
+            and other.op_type == node.op_type
+            and other.graph in around
+            and not other.bodies
+            and self._key(other) == key
+        ]
+        for _, _, other in sorted(found, key=lambda each: each[:2]):
+            yield other
+
+    def _readers(self, node: Node) -> Mapping[Node, None] | None:
+        """Who reads the least read of the values that a node reads; None where it reads none."""
+        found: Mapping[Node, None] | None = None
+        for name in node.inputs:
+            home = node.graph.home(name) if name else None
+            if home is not None:
+                readers = home.readers[name]
+                if found is None or len(readers) < len(found):
+                    found = readers
+        return found
+
+    def _listed(self, node: Node) -> Iterator[Node]:
+        """The same by the table."""
         if not self._known:
             for each in self.draft.nodes:
                 self._note(each)
@@ -126,12 +183,15 @@ class Repeats:
     def _note(self, node: Node) -> tuple[object, ...]:
         if node.is_constant or node.bodies:
             return ()
+        known = self._known.get(node)
         key = self._key(node)
-        place = node.graph, key
-        if self._known.get(node) != place:
+        if known is not None and known[0] is node.graph and known[1] == key:
+            return known[1]
+        if known is not None:
             self._forget(node)
-            self._known[node] = place
-            self._alike.setdefault(place, {})[node] = None
+        place = node.graph, key
+        self._known[node] = place
+        self._alike.setdefault(place, {})[node] = None
         return key
 
     def _forget(self, node: Node) -> None:
@@ -142,9 +202,11 @@ class Repeats:
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)
         if attributes is None:
-            texts = sorted(a.SerializeToString(deterministic=True) for a in node.proto.attribute)
+            given = node.proto.attribute
+            texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
             attributes = self._attributes[node] = tuple(texts)
-        return node.domain, node.op_type, tuple(node.inputs), attributes
+        # An equal name can mean another value in another graph.
+        return node.domain, node.op_type, attributes, *((name, node.graph.home(name)) for name in node.inputs)
 
 
 def _in_order(graph: Graph) -> Iterator[str]:

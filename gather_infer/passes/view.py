@@ -19,7 +19,7 @@ from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.places import GraphPath, Root
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, element_bytes
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
 
 T = TypeVar("T")
 V = TypeVar("V", bound="View")
@@ -109,7 +109,8 @@ class View:
     @property
     def traits(self) -> Traits | None:
         """Those of the operator; None when the package has no rule for it."""
-        return _traits_of(self.domain, self.op_type, self.version)
+        node = self.node
+        return _traits_of(node.domain, node.op_type, node.version)
 
     def attribute(self, name: str) -> AttributeProto | None:
         """An attribute, None when it is not given."""
@@ -150,12 +151,13 @@ class View:
 
     def fact(self, at: int) -> SymbolicTensor:
         """What is known of an input; nothing of one that is left out or is no tensor."""
-        return self.known(self.input(at))
+        inputs = self.node.inputs
+        return self.known(inputs[at]) if at < len(inputs) else UNKNOWN
 
     def known(self, name: str) -> SymbolicTensor:
         """What is known of a value that the node could read."""
-        found = self.value(name)
-        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
+        found = self.node.graph.fact(name) if name else None
+        return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
     def value(self, name: str) -> Value | None:
         """As `known`, of sequences and optionals as well."""
@@ -205,7 +207,7 @@ class View:
 
     def is_constant(self, at: int) -> bool:
         """Whether an input holds the same elements in every run."""
-        return self.graph.held(self.input(at)) is not None
+        return self.node.graph.held(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:
         """The bits of a constant input, mapped from the file where they are large; None when it is none."""
@@ -253,14 +255,8 @@ class View:
         return len(readers) == 1 and self.node in readers
 
     def repeats(self: V) -> Iterator[V]:
-        """The nodes with the same operator and attributes, in its graph and around, that read values of these names."""
+        """The nodes with the same operator and attributes, in its graph and around, that read the same values."""
         return (self.at(node) for node in self.engine.repeats.of(self.node))
-
-    def reads_as(self, other: View) -> bool:
-        """Whether both nodes read the same values: equal names could mean others in another graph."""
-        return self.inputs == other.inputs and all(
-            self.graph.home(name) is other.graph.home(name) for name in self.inputs if name
-        )
 
     def twin(self, name: str) -> str | None:
         """Another constant that equals the constant `name` bit for bit, one that is to stay of the two."""
@@ -288,7 +284,8 @@ class View:
 
     def result(self, at: int = 0) -> SymbolicTensor:
         """What is known of an output."""
-        return self.known(self.output(at))
+        outputs = self.node.outputs
+        return self.known(outputs[at]) if at < len(outputs) else UNKNOWN
 
     def is_needed(self, at: int = 0) -> bool:
         """Whether somebody reads an output."""
@@ -307,7 +304,7 @@ class View:
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Whether two dims are equal in every run; False when that is not known."""
-        return known_eq(left, right, self.scope) is True
+        return left is right or known_eq(left, right, self.engine.scope) is True
 
     def at_most(self, left: Dim, right: Dim) -> bool:
         """Whether `left <= right` in every run; False when that is not known."""
@@ -359,17 +356,23 @@ class View:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node."""
-        return bool(self.engine.faulty) and self.node.source in self.engine.faulty
+        faulty = self.engine.faulty
+        return bool(faulty) and self.node.source in faulty
 
     @property
     def is_as_named(self) -> bool:
         """Whether the node is the operator that its name says, no function of the model, with attributes of its own."""
-        return self.engine.draft.subject.is_ours(self.node.proto) and not self.has_reference
+        node = self.node
+        if node.graph.is_in_function and self.has_reference:
+            return False
+        subject = self.engine.draft.subject
+        return not subject.has_functions or subject.is_ours(node.proto)
 
     @property
     def has_reference(self) -> bool:
         """Whether an attribute is that of the function around the node: it differs from call to call."""
-        return self.graph.path.root is Root.FUNCTION and any(a.ref_attr_name for a in self.node.proto.attribute)
+        node = self.node
+        return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 
     @property
     def rests_on_training(self) -> bool:

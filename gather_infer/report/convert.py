@@ -2,33 +2,136 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
-from gather_infer.report.forms import PLAIN, View
-from gather_infer.report.interface import interface_text
+from gather_infer.report.forms import PLAIN, ConversionReport, View
+from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import count
+from gather_infer.report.layout import Column, count, printable, table
 from gather_infer.report.text import findings_text
+from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
-    from gather_infer.openvino import ConversionResult
+    from gather_infer.openvino import ConversionResult, Converted, Refused
+
+SHOWN = 3
+"""Nodes that carry a guard, or need one, before they end in `and 9 more`."""
 
 
-def conversion_text(result: ConversionResult, view: View = PLAIN) -> list[str]:
-    """What `gather-infer convert` prints."""
-    total = count(len(result.converted), "OpenVINO-style Gather")
-    lines = [f"{result.source.name}   {total}" + (" -> ONNX Gather" if result.converted else "")]
-    casts = sum(c.cast for c in result.converted)
-    if casts:
-        lines.append(f"  {count(casts, 'Cast')} of the indices to int64 inserted")
-    assumed = [c for c in result.converted if c.indices == "assumed"]
-    if assumed:
-        lines.append(f"  indices assumed in bounds, where OpenVINO would have given zeros: {len(assumed)}")
-    for c in result.converted if view.verbose else assumed:
-        remarks = [f"indices {c.indices} in bounds", *(["Cast inserted"] if c.cast else [])] if view.verbose else []
-        lines.append("    " + ", ".join([str(c.node), f"axis {c.axis}", *remarks]))
-    return [*lines, *interface_text(result.interface, view), *findings_text(unmended(result), result.source.name)]
+def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer convert` prints; a verbose one has each node."""
+    result = report.result
+    if report.edits:
+        lines = [*(result.edits or ["nothing to do"]), *interface_text(result.interface, view)]
+    else:
+        lines = [_head(result), *_operators(result.converted, view), *_indices(result.converted, view)]
+        lines += [*_kept(result.kept, view), *_weights(result), *_state(result), *_interface(result, view)]
+    if report.verification is not None:
+        lines += [f"  {line}" for line in verification_text(report.verification, view)]
+    return [*lines, *findings_text(unmended(result), result.source.name)]
+
+
+def _head(result: ConversionResult) -> str:
+    """How large the model is before and after."""
+    opset = next((o.version for o in result.proto.opset_import if not o.domain), 0)
+    what = result.source.foreign or "ONNX"
+    before, after = result.before.nodes, result.after.nodes
+    if not result.converted:
+        return f"{result.source.name}   {what}, no nodes of OpenVINO"
+    return f"{result.source.name}   {what}, {count(before, 'node')} -> {count(after, 'node')}, opset {opset}"
+
+
+def _operators(converted: Sequence[Converted], view: View) -> list[str]:
+    """A row for each operator that was lowered: how often, to what, and what is known of its indices."""
+    rows = []
+    for (op_type, version), alike in sorted(_by_operator(converted).items()):
+        made = Counter(op for one in alike for op in one.made)
+        shown = ", ".join(op if n == 1 else f"{n} {op}" for op, n in made.most_common())
+        rows.append((f"{op_type}-{version}", str(len(alike)), shown or "constants", _bounds(alike)))
+    if not rows:
+        return []
+    columns = Column("operator"), Column("nodes", right=True), Column("in ONNX"), Column("indices")
+    lines = ["", *table(columns, rows, width=None if view.width is None else view.width)]
+    if view.verbose:
+        each = [
+            (printable(str(one.node)), f"{one.op_type}-{one.version}", ", ".join(one.made) or "constant", one.indices)
+            for one in converted
+        ]
+        columns = Column("node"), Column("operator"), Column("in ONNX"), Column("indices")
+        lines += ["", *table(columns, each, width=view.width)]
+    return [*lines, ""]
+
+
+def _by_operator(converted: Sequence[Converted]) -> dict[tuple[str, int], list[Converted]]:
+    found: dict[tuple[str, int], list[Converted]] = {}
+    for one in converted:
+        found.setdefault((one.op_type, one.version), []).append(one)
+    return found
+
+
+def _bounds(alike: Sequence[Converted]) -> str:
+    """`3 proved, 1 guarded`; nothing for operators that address nothing by index."""
+    kinds = Counter(one.indices for one in alike)
+    return ", ".join(f"{kinds[kind]} {kind}" for kind in ("proved", "guarded", "assumed") if kinds[kind])
+
+
+def _indices(converted: Sequence[Converted], view: View) -> list[str]:
+    """Where an index may be out of bounds, and what becomes of it."""
+    lines = []
+    for kind, what in (
+        ("guarded", "guards, which give zeros for an index out of bounds"),
+        ("assumed", "indices assumed in bounds, where OpenVINO would give zeros"),
+    ):
+        found = [printable(str(one.node)) for one in converted if one.indices == kind]
+        if found:
+            lines.append(f"  {what}: {len(found)} ({_some(found, view)})")
+    return lines
+
+
+def _some(names: Sequence[str], view: View) -> str:
+    shown = names if view.verbose or len(names) <= SHOWN + 1 else names[:SHOWN]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
+
+
+def _kept(kept: Sequence[Refused], view: View) -> list[str]:
+    """Nodes that stay in OpenVINO's domain."""
+    reasons: dict[tuple[str, int, str], list[str]] = {}
+    for one in kept:
+        reasons.setdefault((one.op_type, one.version, one.reason), []).append(printable(str(one.node)))
+    lines = [
+        f"    {op}-{version}: {printable(reason)} ({_some(found, view)})"
+        for (op, version, reason), found in reasons.items()
+    ]
+    return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
+
+
+def _weights(result: ConversionResult) -> list[str]:
+    if not result.weights:
+        return []
+    forms = Counter(one.form for one in result.weights)
+    return [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
+
+
+def _state(result: ConversionResult) -> list[str]:
+    if not result.variables:
+        return []
+    shown = [f"{printable(v.past)} -> {printable(v.present)}" for v in result.variables]
+    return [f"  state as inputs and outputs: {_some(shown, PLAIN)}"]
+
+
+def _interface(result: ConversionResult, view: View) -> list[str]:
+    """What is the same for callers: names and order, dims and their bounds."""
+    graph = result.source.proto.graph
+    lines = interface_text(result.interface, view)
+    if not result.interface.changed:
+        inputs, outputs = count(len(result.inference.inputs), "input"), count(len(graph.output), "output")
+        lines.insert(0, f"  names and order of {inputs} and {outputs} kept")
+    if result.inference.recorded and not result.interface.recorded:
+        lines.append(f"  bounds kept: {recorded_text(result.inference.recorded)}")
+    return lines
 
 
 def unmended(result: ConversionResult) -> list[Diagnostic]:
@@ -36,12 +139,30 @@ def unmended(result: ConversionResult) -> list[Diagnostic]:
     return [d for d in result.diagnostics if d.code != "GI309"]
 
 
-def conversion_json(result: ConversionResult) -> dict[str, Json]:
+def conversion_json(report: ConversionReport) -> dict[str, Json]:
+    result = report.result
     return {
         "schema": SCHEMA,
         "converted": [
-            {"node": str(c.node), "axis": c.axis, "indices": c.indices, "cast": c.cast} for c in result.converted
+            {
+                "node": str(c.node),
+                "op_type": c.op_type,
+                "version": c.version,
+                "made": list(c.made),
+                "indices": c.indices or None,
+            }
+            for c in result.converted
         ],
+        "kept": [
+            {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
+        ],
+        "weights": [{"name": w.name, "form": w.form} for w in result.weights],
+        "variables": [
+            {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}
+            for v in result.variables
+        ],
+        "edits": [*result.edits] if report.edits else None,
         "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+        "verification": None if report.verification is None else verification_members(report.verification),
     }

@@ -118,6 +118,18 @@ class RewriteReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversionReport:
+    """A conversion; `edits` tells what would be edited, in place of what became of each operator.
+
+    verification   of the new model, None when none was asked for
+    """
+
+    result: ConversionResult
+    edits: bool = False
+    verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ContractReport:
     """A contract, and what came up while it was made."""
 
@@ -185,7 +197,7 @@ FREEZE: ResultKind[FreezeResult] = ResultKind(
 CONTRACT: ResultKind[ContractReport] = ResultKind(
     {Form.TEXT: "contract:contract_text", Form.JSON: "contract:contract_json"},
 )
-CONVERSION: ResultKind[ConversionResult] = ResultKind(
+CONVERSION: ResultKind[ConversionReport] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
 )
 CHECK: ResultKind[FileReport] = ResultKind(

@@ -28,6 +28,8 @@ Size = Callable[[Sizes], int]
 End = Size | None
 '''
 
+# The module stands alone, so what `contract.checking` does is here once more, over numbers and plain functions; tests
+# hold what both of them find against each other.
 _BODY: Final = '''
 
 def check(feeds: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec
-from gather_infer.symbolic import Dim, DimTooLarge, Interval, Scope
+from gather_infer.symbolic import Dim, Interval, Scope
 
 _RANGES: Final = {
     f"{sign}int{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if not sign else (0, (1 << bits) - 1)
@@ -38,14 +38,7 @@ def _scope(contract: Contract) -> Scope:
     scope = Scope()
     for line in contract.demands:
         if isinstance(line, DimsLine) and len(line.relations) == 1:
-            (relation,) = line.relations
-            try:
-                if relation.relation != ">=":
-                    scope.require(relation.right - relation.left)
-                if relation.relation != "<=":
-                    scope.require(relation.left - relation.right)
-            except DimTooLarge:
-                continue
+            line.relations[0].teach(scope)
     return scope
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
+
+from gather_infer.processes import ending, last_words
 
 ENDING_SECONDS: Final = 10.0
 """Time for a process that has closed its output to be gone: one that crashes may write a core first."""
@@ -141,7 +142,7 @@ class Child:
         code = self._end()
         if expired.is_set():
             return Failure(f"it did not end within {self.timeout:g} s", is_late=True)
-        return Failure(f"the process ended {_ending(code)}{self._last_words()}")
+        return Failure(f"the process ended {ending(code)}{last_words(self._log.read_bytes())}")
 
     def _end(self) -> int:
         """End the process and leave nothing of it; its exit code."""
@@ -155,18 +156,3 @@ class Child:
             with suppress(OSError):  # a request that nobody read
                 stream.close()
         return code
-
-    def _last_words(self) -> str:
-        """The last line that the process wrote to standard error."""
-        text = self._log.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
-        words = [line.strip() for line in text if line.strip()]
-        return f": {words[-1][:300]}" if words else ""
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"with exit code {code}"
-    try:
-        return f"by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"by signal {-code}"

@@ -50,16 +50,16 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     indices = evidence.indices
     if isinstance(indices, SymbolicTensor) and indices.shape is not None and 0 in indices.shape:
         return Verdict(access, Kind.PROVED, reason="the index is empty", outside=outside)
-    inhabited = _where_nonempty(evidence)
-    may_be_empty = inhabited is not evidence
-    evidence = inhabited
+    given, evidence = evidence, _where_nonempty(evidence)
+    may_be_empty = given is not evidence
     if evidence.scope.is_contradictory:
         return Verdict(access, Kind.PROVED, reason="no legal run reaches the node with an index", outside=outside)
     if axis is None:
         return Verdict(access, Kind.UNDECIDED, reason=_why_nothing_is_addressed(access), outside=outside)
     try:
         used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
-        parts = (_swept(part, axis.size, evidence) for part in _parts(evidence, axis))
+        varies = may_be_empty and _is_filled_now_and_then(given)
+        parts = (_swept(part, axis.size, evidence, varies=varies) for part in _parts(evidence, axis))
         judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
         # where no element of any part is in bounds it does not matter which of them there are, if they are read
         is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
@@ -144,8 +144,20 @@ def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
             yield replace(part, exact=False, needs=() if is_certain else None)
 
 
-def _swept(part: Part, size: Dim, evidence: Evidence) -> Part:
-    """The part in all iterations of the loops around the node, where it is known which there are."""
+def _is_filled_now_and_then(evidence: Evidence) -> bool:
+    """Whether the index may have elements in some iterations of the loops around the node and none in others."""
+    indices = evidence.indices
+    assert isinstance(indices, SymbolicTensor) and indices.shape is not None, "of others nothing is required"
+    open_dims = [dim for dim in indices.shape if known_le(1, dim, evidence.scope) is not True]
+    return bool(evidence.iterations) and any(name in evidence.causes for dim in open_dims for name in free_symbols(dim))
+
+
+def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> Part:
+    """The part in all iterations of the loops around the node, where it is known which there are.
+
+    varies   some of the iterations may have no elements, those with the ends among them
+    """
+    is_exact = part.exact and not varies
     for name, trips in evidence.iterations:
         lo, hi = part.span.lo, part.span.hi
         if not part.exact or lo is None or hi is None or name in free_symbols(size):
@@ -154,7 +166,7 @@ def _swept(part: Part, size: Dim, evidence: Evidence) -> Part:
         if least is None or most is None:
             return part
         part = replace(part, span=Span(least[0], most[1]))
-    return part
+    return replace(part, exact=is_exact)
 
 
 def _ends(dim: Dim, name: str, trips: Dim, scope: Scope) -> tuple[Dim, Dim] | None:
@@ -339,6 +351,8 @@ class _Judge:
         return f"{shown}, {self.rows()}"
 
     def rows(self) -> str:
+        if self.axis.indexing.inserts:
+            return f"up to {self.axis.size - 1} is in bounds"
         return f"the axis has {self.axis.size} {'row' if self.axis.size == 1 else 'rows'}"
 
 

@@ -191,23 +191,12 @@ def _sides(relation: Relation) -> tuple[Dim, str, Dim]:
         return relation.left, relation.relation, relation.right
 
 
-def require(scope: Scope, relation: Relation) -> None:
-    """Learn a relation; one that is too large to be written is left out."""
-    try:
-        if relation.relation != ">=":
-            scope.require(relation.right - relation.left)
-        if relation.relation != "<=":
-            scope.require(relation.left - relation.right)
-    except DimTooLarge:
-        return
-
-
 def scope_with(scope: Scope, claims: Iterable[Claim]) -> Scope:
     """What is known where the claims hold as well; of those with more than one relation nothing is learnt."""
     where = scope.child()
     for claim in claims:
         if claim.only is not None:
-            require(where, claim.only)
+            claim.only.teach(where)
     return where
 
 
@@ -270,7 +259,7 @@ def _is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bo
         if other.only is None and not claim.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]
             for case, relation in zip(cases, other.relations, strict=True):
-                require(case, relation)
+                relation.teach(case)
             if all(case.is_contradictory or _is_true(claim, case) for case in cases):
                 return True
     return False

@@ -115,7 +115,8 @@ class _Making:
     def result(self) -> ContractResult:
         stated, spelt = self._compound()
         claims = minimal_claims([*claims_of(self.inference, self.found, self.symbols), *stated], self.declared)
-        elements = list(self._elements(scope_with(self.declared, claims)))
+        surely = scope_with(self.declared, [claim for claim in claims if claim.tight])
+        elements = list(self._elements(scope_with(self.declared, claims), surely))
         dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not is_emptiness(c)]
         nonempty = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if is_emptiness(c)]
         made = Contract(
@@ -130,7 +131,8 @@ class _Making:
 
     # elements
 
-    def _elements(self, scope: Scope) -> Iterator[ElementsLine]:
+    def _elements(self, scope: Scope, surely: Scope) -> Iterator[ElementsLine]:
+        """The lines on elements, where the dims are what other lines say; `surely` knows of those that are tight."""
         demands = [
             (replace(condition, tight=condition.tight and is_always_reached(verdict)), verdict)
             for verdict in self.found
@@ -138,7 +140,7 @@ class _Making:
             for condition in verdict.conditions
             if isinstance(condition.left, Elements)
         ]
-        kept = _without_following([condition for condition, _ in demands], scope)
+        kept = _without_following([condition for condition, _ in demands], scope, surely)
         groups: dict[tuple[Elements, bool], list[Condition]] = {}
         for condition in kept:
             assert isinstance(condition.left, Elements), "these were picked"
@@ -224,7 +226,7 @@ class _Making:
     # what is wrong
 
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
-        yield from self.inference.errors
+        yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
         for verdict in self.found:
             if verdict.kind is Kind.VIOLATED and (finding := verdict.diagnostic()) is not None:
                 yield finding
@@ -295,12 +297,15 @@ def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], wher
     return Claim((relation,), False, nodes, f"the file declares it; the nodes demand {least or 'nothing of it'}")
 
 
-def _without_following(conditions: Iterable[Condition], scope: Scope) -> list[Condition]:
-    """As `minimal`, where a condition on all elements is tight as well as enough."""
+def _without_following(conditions: Iterable[Condition], scope: Scope, surely: Scope) -> list[Condition]:
+    """As `minimal`, where a condition on all elements is tight as well as enough.
+
+    surely   what is known where tight claims hold: a tight condition goes only where it follows from these
+    """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):
         others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
-        if follows(condition, others, scope):
+        if follows(condition, others, surely if condition.tight else scope):
             left = [c for c in left if c is not condition]
     return left
 

@@ -87,8 +87,16 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
     None when it cannot be told, or when a number in bounds may have come from outside the type.
     """
     first, last = None if is_above else low, None if is_below else high
-    # Sizes do not reach 2^62, so that int64 numbers which pass an end by one are far out of bounds at the other end.
-    if part.wraps is None or (part.wraps is DType.INT64 and part.source is not DType.UINT64):
+    if part.wraps is None:
+        return Demand(first, last)
+    if part.wraps is DType.INT64 and part.source is not DType.UINT64:
+        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end. There
+        # a branch of Where that is used for numbers below the last row still has them.
+        least, most = INTEGER_RANGE[DType.INT64]
+        if is_above and known_le(0, part.offset, scope) is not True:
+            first = least
+        if is_below and known_le(part.offset, 0, scope) is not True:
+            last = most
         return Demand(first, last)
     if part.source is None or not isinstance(part.offset, int):
         return None

@@ -17,11 +17,12 @@ from onnx import NodeProto
 
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.run import infer_again
-from gather_infer.places import MAIN
+from gather_infer.model.paths import graph_at
+from gather_infer.places import GraphPath
 from gather_infer.record import Assumption
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import Span, SymbolicTensor, Value
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.condition import Condition, Elements, counterexample, minimal
 from gather_infer.validate.verdict import Kind, Verdict
@@ -55,6 +56,8 @@ FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"}
 """What integers become floats for, and integers again."""
 
 Ranges: TypeAlias = Mapping[str, Span]
+_Place: TypeAlias = tuple[GraphPath, str]
+"""A tensor by the graph that defines it and its name."""
 
 
 def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Verdict, ...]:
@@ -74,7 +77,9 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
 
 
 def _is_open(access: Access) -> bool:
-    return access.evidence is not None and access.addressing is not None and access.node.graph == MAIN
+    """Whether ranges are guessed: not in functions, whose inputs have other names than what they are called with."""
+    is_called = any(step.attribute is None for step in access.node.graph.steps)
+    return access.evidence is not None and access.addressing is not None and not is_called
 
 
 @dataclass(slots=True)
@@ -110,9 +115,7 @@ class _Trials:
     def __init__(self, inference: Inference, rules: Sequence[RuleSet]) -> None:
         self.inference = inference
         self.rules = rules
-        self.makers: dict[str, NodeProto] = {
-            name: node for node in inference.model.proto.graph.node for name in node.output if name
-        }
+        self.makers: dict[GraphPath, dict[str, NodeProto]] = {}
         self.declared = set(inference.given.ranges) if inference.given is not None else set()
         self.symbols = frozenset() if inference.given is None else inference.given.known
         self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
@@ -145,7 +148,7 @@ class _Trials:
 
     def guesses(self, access: Access) -> Iterator[Ranges]:
         """Ranges for the elements of the inputs that an index is made of."""
-        origin = self.origin_of(access.indices)
+        origin = self.origin_of(access.indices, access.node.graph)
         names = [name for name in origin.times if name not in self.declared]
         if not names or len(origin.times) > MAX_INPUTS:
             return
@@ -159,41 +162,63 @@ class _Trials:
         if found.keys() >= set(names):
             yield {name: found[name] for name in names}
 
-    def origin_of(self, indices: str) -> _Origin:
+    def origin_of(self, indices: str, graph: GraphPath) -> _Origin:
+        """What an index is made of that is read in a graph, there and in the graphs around it.
+
+        What a body is given anew in each iteration is not followed.
+        """
         origin = _Origin()
-        pending: list[tuple[str, Dim | None, bool]] = [(indices, 1, False)]
-        seen: set[tuple[str, Dim | None, bool]] = set()
+        pending: list[tuple[_Place, Dim | None, bool]] = [(self.place_of(indices, graph), 1, False)]
+        seen: set[tuple[_Place, Dim | None, bool]] = set()
         while pending and len(seen) < MAX_STEPS:
-            name, times, is_counted = pending.pop()
-            fact = self.inference.get(name)
-            if (name, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
+            place, times, is_counted = pending.pop()
+            (home, name), fact = place, self.fact(place)
+            if (place, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
                 continue
-            seen.add((name, times, is_counted))
-            if name in self.inference.inputs:
+            seen.add((place, times, is_counted))
+            if not home.steps and name in self.inference.inputs:
                 if fact.dtype.is_integer:
                     origin.times.setdefault(name, set()).add(times)
                     origin.counted |= {name} if is_counted else set()
                 continue
-            node = self.makers.get(name)
+            node = self.maker(place)
             if node is None or _number(fact) is not None or _is_known(fact):
                 continue
             if not fact.dtype.is_integer and (node.op_type not in FORMULA or not fact.dtype.is_float):
                 continue
-            more = list(self.operands(node, times))
+            more = [(self.place_of(operand, home), count) for operand, count in self.operands(node, times, home)]
             is_counted = is_counted or node.op_type in COUNTS
             pending += [(operand, count, is_counted) for operand, count in more]
             if not any(self.is_open(operand) for operand, _ in more) and times is not None:
                 origin.beside.add(times)
         return origin
 
-    def is_open(self, name: str) -> bool:
-        fact = self.inference.get(name)
+    def place_of(self, name: str, graph: GraphPath) -> _Place:
+        """A name that is read in a graph, with the graph that defines it."""
+        while graph.steps and name not in self.inference.scopes.get(graph, {}):
+            graph = graph.above
+        return graph, name
+
+    def fact(self, place: _Place) -> Value | None:
+        graph, name = place
+        return self.inference.scopes.get(graph, {}).get(name)
+
+    def maker(self, place: _Place) -> NodeProto | None:
+        """The node that makes a tensor; None for an input, and for a constant."""
+        graph, name = place
+        if graph not in self.makers:
+            nodes = graph_at(self.inference.model.proto, graph).node
+            self.makers[graph] = {output: node for node in nodes for output in node.output if output}
+        return self.makers[graph].get(name)
+
+    def is_open(self, place: _Place) -> bool:
+        fact = self.fact(place)
         return isinstance(fact, SymbolicTensor) and not _is_known(fact)
 
-    def operands(self, node: NodeProto, times: Dim | None) -> Iterator[tuple[str, Dim | None]]:
-        """The inputs of a node, each with how often it counts."""
+    def operands(self, node: NodeProto, times: Dim | None, graph: GraphPath) -> Iterator[tuple[str, Dim | None]]:
+        """The inputs of a node in a graph, each with how often it counts."""
         if node.op_type == "Mul" and len(node.input) == 2:
-            numbers = [_number(self.inference.get(name)) for name in node.input]
+            numbers = [_number(self.fact(self.place_of(name, graph))) for name in node.input]
             for name, other in zip(node.input, reversed(numbers), strict=True):
                 yield name, None if times is None or other is None else times * other
         elif node.op_type == "Sub" and len(node.input) == 2:

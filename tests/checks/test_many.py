@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,8 @@ def test_an_iteration_that_is_left_ends_its_processes(tmp_path: Path) -> None:
     next(results)
     before = children()
     assert before
-    results.close()  # type: ignore[attr-defined]
+    assert isinstance(results, Generator)
+    results.close()
     deadline = time.monotonic() + 30
     while before & children() and time.monotonic() < deadline:
         time.sleep(0.05)  # they have been told to end

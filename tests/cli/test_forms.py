@@ -16,6 +16,7 @@ from gather_infer.explanation import explain
 from gather_infer.openvino import convert
 from gather_infer.passes import fold
 from gather_infer.report import (
+    ConversionReport,
     ExplanationReport,
     Form,
     RewriteReport,
@@ -139,28 +140,57 @@ def test_a_fold_that_leaves_alone_what_it_may_not_fold() -> None:
 def test_a_conversion() -> None:
     model = openvino()
     model.graph.initializer[1].CopyFrom(helper.make_tensor("index", TensorProto.UINT8, [2], [0, 8]))
-    result = convert(model, gather_oob="assume-valid")
-    assert unmended(result) == []
-    assert conversion_text(result) == [
-        "<model>   2 OpenVINO-style Gathers -> ONNX Gather",
-        "  1 Cast of the indices to int64 inserted",
-        "  indices assumed in bounds, where OpenVINO would have given zeros: 1",
-        "    dynamic, axis 0",
+    report = ConversionReport(convert(model, gather_oob="assume-valid"))
+    assert unmended(report.result) == []
+    shown = conversion_text(report)
+    assert shown[0] == "<model>   ONNX, 2 nodes -> 3 nodes, opset 17"
+    assert shown[2:] == [
+        "  operator   nodes   in ONNX          indices",
+        "  Gather-8       2   2 Gather, Cast   1 proved, 1 assumed",
+        "",
+        "  indices assumed in bounds, where OpenVINO would give zeros: 1 (dynamic)",
+        "  names and order of 1 input and 1 output kept",
     ]
-    assert conversion_text(result, VERBOSE)[3:] == [
-        "    constant, axis 0, indices proved in bounds, Cast inserted",
-        "    dynamic, axis 0, indices assumed in bounds",
+    assert conversion_text(report, VERBOSE)[5:8] == [
+        "  node       operator   in ONNX        indices",
+        "  constant   Gather-8   Cast, Gather   proved",
+        "  dynamic    Gather-8   Gather         assumed",
     ]
-    assert conversion_json(result)["converted"] == [
-        {"node": "constant", "axis": 0, "indices": "proved", "cast": True},
-        {"node": "dynamic", "axis": 0, "indices": "assumed", "cast": False},
+    assert conversion_json(report)["converted"] == [
+        {"node": "constant", "op_type": "Gather", "version": 8, "made": ["Cast", "Gather"], "indices": "proved"},
+        {"node": "dynamic", "op_type": "Gather", "version": 8, "made": ["Gather"], "indices": "assumed"},
     ]
+
+
+def test_a_conversion_with_a_guard() -> None:
+    report = ConversionReport(convert(openvino()))
+    assert "  guards, which give zeros for an index out of bounds: 1 (dynamic)" in conversion_text(report)
+    assert [c["indices"] for c in _objects(conversion_json(report)["converted"])] == ["proved", "guarded"]
+
+
+def test_a_conversion_that_keeps_what_it_cannot() -> None:
+    model = openvino()
+    model.graph.node.append(helper.make_node("Unheard", ["index"], ["z"], "strange", domain="openvino.opset8"))
+    report = ConversionReport(convert(model, keep_unsupported=True))
+    shown = conversion_text(report)
+    at = shown.index("  not converted: 1 node")
+    assert shown[at + 1] == "    Unheard-8: it has no lowering (strange)"
+    assert conversion_json(report)["kept"] == [
+        {"node": "strange", "op_type": "Unheard", "version": 8, "reason": "it has no lowering"}
+    ]
+
+
+def test_the_edits_of_a_conversion() -> None:
+    report = ConversionReport(convert(openvino()), edits=True)
+    lines = conversion_text(report)
+    assert lines == conversion_json(report)["edits"]
+    assert "openvino: remove Gather constant: Gather-8, indices proved" in lines
 
 
 def test_a_conversion_of_nothing() -> None:
-    result = convert(embedding())
-    assert conversion_text(result)[0] == "<model>   0 OpenVINO-style Gathers"
-    assert conversion_json(result)["converted"] == []
+    report = ConversionReport(convert(embedding()))
+    assert conversion_text(report)[0] == "<model>   ONNX, no nodes of OpenVINO"
+    assert conversion_json(report)["converted"] == []
 
 
 def test_an_explanation() -> None:

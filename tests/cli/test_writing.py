@@ -86,13 +86,18 @@ def test_external_data(run: Run) -> None:
     assert "weights 3.12 KiB, 1 tensor" in text
     Path("weights").unlink()
     assert "weights missing, 1 tensor" in run("inspect", "out.onnx").stdout
-    assert run("fold", "out.onnx", "-o", "folded.onnx").exit_code == 3
-    assert not Path("folded.onnx").exists()
+    told = run("infer", "out.onnx")
+    assert told.exit_code == 0
+    assert "warning[GI112]: external data file " in told.stdout
+    assert run("infer", "out.onnx", "--strict").exit_code == 1
+    for command in (["fold"], ["optimize"], ["infer"], ["freeze", "--dim", "seq=2"], ["contract", "--embed"]):
+        assert run(*command[:1], "out.onnx", *command[1:], "-o", "folded.onnx").exit_code == 3, command
+        assert not Path("folded.onnx").exists()
 
 
 def test_a_refused_conversion_writes_nothing(run: Run) -> None:
     Path("out.onnx").write_bytes(b"precious")
-    assert run("convert", "exported.onnx", "-o", "out.onnx").exit_code == 1
+    assert run("convert", "exported.onnx", "-o", "out.onnx", "--gather-oob", "refuse").exit_code == 1
     assert Path("out.onnx").read_bytes() == b"precious"
 
 

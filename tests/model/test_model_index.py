@@ -58,7 +58,7 @@ def test_definitions_and_reads() -> None:
     index = GraphIndex(nested())
     assert index.main.producers == {"y": 0, "k": 1, "z": 2}
     assert index[BODY].captures == ("x",) and index[THEN].captures == ("n", "c", "x")
-    assert index.main.uses["x"] == (Use(0, None), Use(1, 0), Use(2, 0), Use(2, 1))
+    assert index.uses(MAIN)["x"] == [Use(0, None), Use(1, 0), Use(2, 0), Use(2, 1)]
     readers = set(index.readers(MAIN, "x"))
     assert readers == {(MAIN, Use(1, 0)), (MAIN, Use(2, 0)), (MAIN, Use(2, 1)), (THEN, Use(0, 2)), (BODY, Use(0, 0))}
     assert set(index.readers(BODY, "c")) == {(BODY, Use(1, 0))}  # its own `c`, not that of the main graph

@@ -71,7 +71,7 @@ class Call:
 
 
 def gathered(version: int, data: Array, indices: Array, axis: int, batch_dims: int) -> Array:
-    """gather-8: zeros for what is out of bounds; of gather-1 and -7 a negative index is that too, as OpenVINO has it."""
+    """gather-8: zeros for what is out of bounds; of gather-1 and -7 a negative index is that too, for OpenVINO."""
     axis %= data.ndim
     rows, at = data.shape[axis], indices.astype(object).astype(np.int64) if indices.size else indices.astype(np.int64)
     if version == 8 and indices.dtype.kind == "i":

@@ -42,13 +42,11 @@ def interpolate(
         floats = dtype[0] == "f"
         x = b.floats(*data, dtype=dtype) if floats else b.integers(*data, low=0, high=100, dtype=dtype)
         held = b.param if run_time else b.const
-        sizes, scales = held(np.array(target[0], np.int64)), held(np.array(target[1], np.float32))
+        sizes, scales = np.array(target[0], np.int64), np.array(target[1], np.float32)
         if opset < 11:
-            given = [b.param(x), sizes, scales]
+            given = [b.param(x), held(sizes), held(scales)]
         else:
-            given = [b.param(x), sizes if by == "sizes" else scales]
-            if run_time:
-                del b.parameters[1 if by == "scales" else 0], b.feeds[1 if by == "scales" else 0]
+            given = [b.param(x), held(sizes if by == "sizes" else scales)]
         given.append(b.const(np.array(axes, np.int64)))
         return b.op(opset, "Interpolate", given, **{**plain, **attributes})
 
@@ -90,13 +88,17 @@ for _coefficient, _opset in product((-0.5, -1.0), (4, 11)):
         _opset, "cubic", TARGETS["both"], cube_coeff=_coefficient
     )
 for (_name, _target), _opset, _coordinate in product(TARGETS.items(), (4, 11), ("half_pixel", "asymmetric")):
+    # the plugin does not filter
     CASES[f"Interpolate-{_opset} linear, {_name}, antialias, {_coordinate}"] = interpolate(
-        _opset, "linear", _target, antialias=True, coordinate_transformation_mode=_coordinate
+        _opset, "linear", _target, engine="evaluate", antialias=True, coordinate_transformation_mode=_coordinate
     )
 for (_name, _target), _mode, _by in product(
     TARGETS.items(), ("bilinear_pillow", "bicubic_pillow"), ("sizes", "scales")
 ):
     CASES[f"Interpolate-11 {_mode}, {_name} by {_by}"] = interpolate(11, _mode, _target, by=_by, cube_coeff=-0.5)
+    CASES[f"Interpolate-11 {_mode}, {_name} by {_by}, channels last"] = interpolate(
+        11, _mode, _target, by=_by, cube_coeff=-0.5, data=(1, 5, 6, 2), axes=[1, 2]
+    )
 for _dtype in ("u1", "i1", "i4"):
     CASES[f"Interpolate-4 nearest, {_dtype}"] = interpolate(4, "nearest", TARGETS["both"], dtype=_dtype)
 for _mode in ("linear_onnx", "linear", "cubic"):

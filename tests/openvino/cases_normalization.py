@@ -83,13 +83,13 @@ def lrn_of(axes: list[int], size: int, alpha: float, beta: float, bias: float) -
 
 
 for _axes, _size in product(([1], [2, 3], [1, 2, 3], [2], [-1], []), (1, 3, 4, 5)):
-    # of other axes than 1, and 2 and 3, OpenVINO crashes, says that it cannot, or takes [1, 2, 3] for [2, 3]; of unknown
-    # dims it cannot do any but 1
+    # of other axes than 1, and 2 and 3, OpenVINO crashes, says that it cannot, or takes [1, 2, 3] for [2, 3]; of
+    # unknown dims it cannot do any but 1
     CASES[f"LRN-1 axes {_axes}, size {_size}"] = replace(
         over(1, "LRN", (2, 6, 5, 4), _axes, engine="reshaped", size=_size, **_LRN),
         witness=None if _axes in ([1], [2, 3]) else lrn_of(_axes, _size, **_LRN),
     )
-_FRACTION = {"alpha": 0.3, "beta": 0.75, "bias": 1.5}
+_FRACTION: dict[str, Any] = {"alpha": 0.3, "beta": 0.75, "bias": 1.5}
 CASES |= {
     "LRN-1 of rank 3": over(1, "LRN", (2, 6, 5), [1], size=3, **_LRN),
     "LRN-1 of rank 2": over(1, "LRN", (2, 6), [1], size=3, **_LRN),

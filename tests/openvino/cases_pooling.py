@@ -31,7 +31,12 @@ def pool(
     **more: Any,
 ) -> Case:
     rank = len(data) - 2
-    plain = {"strides": [1] * rank, "pads_begin": [0] * rank, "pads_end": [0] * rank, "kernel": [3, 4, 2][:rank]}
+    plain: dict[str, Any] = {
+        "strides": [1] * rank,
+        "pads_begin": [0] * rank,
+        "pads_end": [0] * rank,
+        "kernel": [3, 4, 2][:rank],
+    }
     if type_name == "AvgPool":
         plain |= {"exclude-pad": True}
     if opset >= (16 if type_name == "AvgPool" else 8):
@@ -69,8 +74,9 @@ for (_size, _data), (_name, _given) in product(SIZES.items(), WINDOWS.items()):
         for _rounding in ROUNDINGS[_opset]:
             if (_name, _rounding, _exclude) == ("uneven pads", "ceil", True):
                 continue  # a window that has pads alone: OpenVINO gives 0 or NaN, depending on the sizes
+            _counting: dict[str, Any] = {"exclude-pad": _exclude}
             _id = f"AvgPool-{_opset} {_size}, {_name}, {_rounding}, pads {'excluded' if _exclude else 'counted'}"
-            CASES[_id] = pool("AvgPool", _opset, _data, _given, rounding_type=_rounding, **{"exclude-pad": _exclude})
+            CASES[_id] = pool("AvgPool", _opset, _data, _given, rounding_type=_rounding, **_counting)
 DILATED: dict[str, dict[str, Any]] = {
     "dilations": {"dilations": [2, 1]},
     "dilations, strides and pads": {"dilations": [2, 2], "strides": [2, 1], "pads_begin": [1, 2], "pads_end": [2, 1]},

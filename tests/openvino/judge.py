@@ -24,7 +24,7 @@ from gather_infer.tensor import SymbolicTensor
 from tests.openvino.cases import Case
 
 SECONDS = 300
-"""For all cases of a module; one that never ends costs the rest."""
+"""For all cases of a module, and a quarter more for each; one that never ends costs the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def recorded(module: str, folder: Path) -> list[Recorded]:
     while first < len(tasks):
         command = [sys.executable, "-m", "tests.openvino.judge_worker", module, str(folder), str(first)]
         with suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, check=False, capture_output=True, timeout=SECONDS, cwd=_root())
+            subprocess.run(command, check=False, capture_output=True, timeout=SECONDS + len(tasks) / 4, cwd=_root())
         entries = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         reached = entries[-1]["number"] if entries else -1
         if reached < first:

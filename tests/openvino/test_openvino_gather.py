@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, checker, helper
 
+from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.inference import infer
 from gather_infer.openvino import convert
+from gather_infer.validate import Kind, verdicts
 from tests.passes.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
 from tests.passes.test_fold import everything
 
@@ -45,20 +48,23 @@ def gather_model(
 
 @pytest.mark.parametrize("domain", ["openvino.opset8", "openvino.opset15", "openvino", "org.openvinotoolkit", ""])
 def test_a_constant_gather_of_every_domain(domain: str) -> None:
+    version = 15 if domain == "openvino.opset15" else 8 if domain else NEWEST_OPENVINO
     result = convert(gather_model(i64(0, 2), domain=domain, version=8))
     (node,) = result.proto.graph.node
     assert (node.domain, node.op_type, list(node.input)) == ("", "Gather", ["data", "indices"])
     assert [(a.name, a.i) for a in node.attribute] == [("axis", 1)]
     assert [o.domain for o in result.proto.opset_import] == [""]
     assert [t.name for t in result.proto.graph.initializer] == ["data", "indices"]
-    assert [(str(c.node), c.axis, c.indices, c.cast) for c in result.converted] == [("g", 1, "proved", False)]
+    assert [(str(c.node), c.version, c.made, c.indices) for c in result.converted] == [
+        ("g", version, ("Gather",), "proved")
+    ]
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
 
 
 @pytest.mark.parametrize("axis", [-1, [2], 2, [-1]])
 def test_forms_of_the_axis(axis: Any) -> None:
     result = convert(gather_model(i64(3, -4), axis))
-    assert result.converted[0].axis == 2
+    assert [(a.name, a.i) for a in result.proto.graph.node[0].attribute] == [("axis", 2)]
     assert (run(result.proto, {})[0] == DATA[..., [3, -4]]).all()
 
 
@@ -77,40 +83,39 @@ def test_the_axis_may_be_a_constant_node_that_others_read() -> None:
 def test_other_index_types_are_cast(dtype: type) -> None:
     result = convert(gather_model(np.array([0, 2], dtype)))
     assert ops(result.proto.graph) == ["Cast", "Gather"]
-    assert result.converted[0].cast
+    assert result.converted[0].made == ("Cast", "Gather")
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
 
 
 def test_a_model_without_onnx_opset_gets_one() -> None:
     result = convert(gather_model(i64(0, 2), opset=None))
-    assert [(o.domain, o.version) for o in result.proto.opset_import] == [("", 13)]
+    assert [(o.domain, o.version) for o in result.proto.opset_import] == [("", 21)]
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
 
 
 REFUSED: dict[str, Any] = {
-    # id: (arguments of gather_model, reason)
-    "batch_dims": ({"batch_dims": 1}, "batch_dims = 1, only 0 is converted"),
-    "axis out of range": ({"axis": 3}, r"axis = 3 is outside \[-3, 2\], data has rank 3"),
+    # id: (arguments of gather_model, reason under "refuse")
+    "axis out of range": ({"axis": 3}, r"axis = 3 is outside \[-3, 2\]"),
     "two axes": ({"axis": [0, 1]}, "axis must have one element, has 2"),
-    "out of bounds": ({"indices": i64(3)}, "index 3 is outside an axis of length 3: OpenVINO gives zeros, ONNX fails"),
-    "far negative": ({"indices": i64(-4)}, "index -4 is outside an axis of length 3"),
+    "out of bounds": ({"indices": i64(3)}, r"index 3 is outside \[-3, 2\]: OpenVINO gives zeros, ONNX fails"),
+    "far negative": ({"indices": i64(-4)}, r"index -4 is outside \[-3, 2\]"),
     "negative, Gather-1": (
         {"indices": i64(-1), "domain": "openvino.opset1"},
-        "index -1 is negative, which Gather-1 does not define",
+        "indices are not known to be in bounds: index -1 is negative, which Gather defines from version 8 on",
     ),
     "negative, Gather-7": (
         {"indices": i64(-1), "domain": "openvino.opset7"},
-        "index -1 is negative, which Gather-7 does not define",
+        "indices are not known to be in bounds: index -1 is negative, which Gather defines from version 8 on",
     ),
-    "not proved": ({"indices": I64}, "in bounds of an axis of length 3 only for -3 <= indices < 3"),
+    "not proved": ({"indices": I64}, "indices are in bounds only for -3 <= indices < 3"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str) -> None:
+def test_what_is_refused_on_request(case: str) -> None:
     arguments, reason = REFUSED[case]
-    with pytest.raises(ConversionRefused, match=rf"g \(.*Gather\): {reason}"):
-        convert(gather_model(**arguments))
+    with pytest.raises(ConversionRefused, match=rf"Gather-\d+, g: {reason}"):
+        convert(gather_model(**arguments), gather_oob="refuse")
 
 
 def test_declared_dims_prove() -> None:
@@ -119,8 +124,8 @@ def test_declared_dims_prove() -> None:
     made.graph.node.insert(0, helper.make_node("Shape", ["indices"], ["length"]))
     made.graph.node[-1].input[1] = "length"
     with pytest.raises(ConversionRefused, match="only for N <= 2: index N, the axis has 3 rows"):
-        convert(made)
-    (converted,) = convert(made, dims={"N": (0, 2)}).converted
+        convert(made, gather_oob="refuse")
+    (converted,) = convert(made, dims={"N": (0, 2)}, gather_oob="refuse").converted
     assert converted.indices == "proved"
 
 
@@ -128,54 +133,141 @@ def test_a_refusal_states_what_is_known() -> None:
     made = gather_model(I64)
     made.graph.node.insert(0, helper.make_node("NonZero", ["indices"], ["found"]))
     made.graph.node[-1].input[1] = "found"
-    with pytest.raises(ConversionRefused, match=r"in bounds of an axis of length 3 for N <= 3, else not known to be: "):
-        convert(made)
+    with pytest.raises(ConversionRefused, match="indices are in bounds for N <= 3: "):
+        convert(made, gather_oob="refuse")
 
 
-@pytest.mark.parametrize("case", ["out of bounds", "negative, Gather-1"])
+@pytest.mark.parametrize("case", ["out of bounds", "far negative"])
 def test_what_is_known_to_be_wrong_is_not_assumed_valid(case: str) -> None:
     with pytest.raises(ConversionRefused):
         convert(gather_model(**REFUSED[case][0]), gather_oob="assume-valid")
 
 
-def test_data_types_that_onnx_gather_lacks_are_refused() -> None:
-    made = gather_model(i64(0))
-    made.graph.initializer[0].CopyFrom(helper.make_tensor("data", TensorProto.FLOAT8E4M3FN, [2, 3, 1], [1.0] * 6))
-    with pytest.raises(ConversionRefused, match="does not take data of type float8e4m3fn"):
-        convert(made)
+GUARDED: dict[str, Any] = {
+    # id: (dims of data, of indices, axis, attributes)
+    "an axis with rows": ([10, 4], ["N"], 0, {}),
+    "an axis that may have none": (["V", 4], ["N"], 0, {}),
+    "the last axis": (["V", 4], ["N"], -1, {}),
+    "batch dims": ([2, 5, 4], [2, "N"], 1, {"batch_dims": 1}),
+    "batch dims, no rows": ([2, "V", 4], [2, "N"], 1, {"batch_dims": -1}),
+    "an axis behind the batch dims": (["B", 3, 5, 4], ["B", "N"], 2, {"batch_dims": 1}),
+}
+
+
+@pytest.mark.parametrize("case", GUARDED)
+def test_a_guard_is_proved_to_hold(case: str) -> None:
+    """The gathers that stand for a guarded one are in bounds for whatever indices."""
+    dims, picked, axis, attributes = GUARDED[case]
+    node = helper.make_node("Gather", ["data", "indices", "axis"], ["y"], "g", domain="openvino.opset8", **attributes)
+    types = {"data": (F, dims), "indices": (I64, picked)}
+    made = model([node], types, {"y": (F, None)}, {"axis": np.array(axis)}, domains={"openvino.opset8": 8})
+    result = convert(made)
+    assert [c.indices for c in result.converted] == ["guarded"]
+    assert {verdict.kind for verdict in verdicts(infer(result.proto))} == {Kind.PROVED}
+
+
+OLD = [(opset, domain) for opset in (9, 10, 11, 12, 13, 15, 17) for domain in ("openvino.opset1", "openvino.opset8")]
+
+
+@pytest.mark.parametrize(("opset", "domain"), OLD)
+def test_a_guard_at_every_opset(opset: int, domain: str) -> None:
+    """Zeros for an index out of bounds; a negative one counts from the end in Gather-8 and is out of bounds before."""
+    indices = i64(0, 2, 3, -1, -3, -4)
+    expected = DATA[:, [0, 2, 0, 2, 0, 0]]
+    expected[:, [2, 5] if domain.endswith("8") else [2, 3, 4, 5]] = 0
+    made = gather_model(I64, domain=domain, opset=opset)
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("out", F, [2, None, 4]))
+    result = convert(made)
+    assert [c.indices for c in result.converted] == ["guarded"]
+    assert [o.version for o in result.proto.opset_import] == [opset]
+    checker.check_model(result.proto, full_check=True)
+    assert (run(result.proto, {"indices": indices})[0] == expected).all()
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11, 13])
+def test_negative_indices_that_are_in_bounds_at_every_opset(opset: int) -> None:
+    result = convert(gather_model(i64(0, -1, -3), opset=opset))
+    assert [c.indices for c in result.converted] == ["proved"]
+    assert (run(result.proto, {})[0] == DATA[:, [0, -1, -3]]).all()
+
+
+@pytest.mark.parametrize("opset", [12, 13, 17])
+def test_batch_dims(opset: int) -> None:
+    indices = np.array([[0, 2, 5], [-1, 1, -9]])
+    made = gather_model(indices, batch_dims=1, opset=opset)
+    expected = np.stack([DATA[0][[0, 2, 0]], DATA[1][[-1, 1, 0]]])
+    expected[[0, 1], [2, 2]] = 0
+    assert (run(convert(made).proto, {})[0] == expected).all()
+
+
+NEEDS: dict[str, Any] = {
+    # id: (arguments of gather_model, what is needed)
+    "a guard": ({"indices": I64, "opset": 8}, "an index that may be out of bounds needs opset 9, the result has 8"),
+    "batch dims": ({"batch_dims": 1, "opset": 11, "indices": np.array([[0], [1]])}, "batch_dims = 1 needs opset 12"),
+}
+
+
+@pytest.mark.parametrize("case", NEEDS)
+def test_what_an_old_opset_cannot_say(case: str) -> None:
+    arguments, reason = NEEDS[case]
+    with pytest.raises(ConversionRefused, match=reason):
+        convert(gather_model(**arguments))
+
+
+def test_an_onnx_file_keeps_its_opset() -> None:
+    with pytest.raises(UsageError, match="opset = 21: <model> is ONNX of opset 17, and stays so"):
+        convert(gather_model(), opset=21)
 
 
 def test_bfloat16_needs_its_opset() -> None:
     made = gather_model(i64(0), opset=12)
     made.graph.initializer[0].CopyFrom(helper.make_tensor("data", TensorProto.BFLOAT16, [2, 3, 1], [1.0] * 6))
-    with pytest.raises(ConversionRefused, match="bfloat16 needs opset 13, the model imports 12"):
+    with pytest.raises(ConversionRefused, match="bfloat16 needs opset 13, the result has 12"):
         convert(made)
 
 
-def test_an_axis_that_is_an_input_is_refused() -> None:
-    made = gather_model(i64(0))
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_an_axis_that_is_an_input(axis: int) -> None:
+    made = gather_model(I64)
+    del made.graph.initializer[1]
     made.graph.input.append(helper.make_tensor_value_info("axis", I64, []))
-    with pytest.raises(ConversionRefused, match="axis axis is not constant"):
-        convert(made)
+    found = run(convert(made).proto, {"indices": i64(0, -1, 9), "axis": np.array(axis)})[0]
+    expected = np.take(DATA, [0, -1, 0], axis)
+    np.moveaxis(expected, axis, 0)[2] = 0
+    assert (found == expected).all()
 
 
 def test_everything_refused_is_named_at_once() -> None:
     made = gather_model(I64)
-    made.graph.node.append(helper.make_node("ShapeOf", ["data"], ["s"], "shape", domain="openvino.opset8"))
+    for name in ("first", "second"):
+        made.graph.node.append(helper.make_node("Unheard", ["data"], [name], name, domain="openvino.opset8"))
     made.graph.node.append(
-        helper.make_node("Gather", ["data", "indices", "axis"], ["t"], "h", domain="openvino.opset8", batch_dims=1)
+        helper.make_node("Gather", ["data", "indices", "axis"], ["t"], "h", domain="openvino.opset8", batch_dims=3)
     )
     with pytest.raises(ConversionRefused) as error:
-        convert(made)
+        convert(made, gather_oob="refuse")
     lines = str(error.value).split("\n")
-    assert "3 nodes cannot be converted; --gather-oob assume-valid converts 1 of them" in lines[0]
-    assert [line.split()[0] for line in lines[1:]] == ["g", "shape", "h"]
-    assert "only Gather is converted" in lines[2]
+    assert "4 nodes cannot be converted; --gather-oob guard converts 1 of them" in lines[0]
+    assert [line.split(": ")[0].strip() for line in lines[1:]] == [
+        "Gather-8, g", "Unheard-8, 2 nodes, first first", "Gather-8, h"
+    ]  # fmt: skip
+
+
+def test_what_has_no_counterpart_is_kept_on_request() -> None:
+    made = gather_model(i64(0))
+    made.graph.node.append(helper.make_node("Unheard", ["data"], ["s"], "strange", domain="openvino.opset8"))
+    result = convert(made, keep_unsupported=True)
+    assert ops(result.proto.graph) == ["Gather", "Unheard"]
+    assert [(str(k.node), k.op_type, k.version, k.reason) for k in result.kept] == [
+        ("strange", "Unheard", 8, "it has no lowering")
+    ]
+    assert {o.domain for o in result.proto.opset_import} == {"", "openvino.opset8"}
 
 
 def test_assume_valid_lists_what_it_assumed() -> None:
     result = convert(gather_model(I64), gather_oob="assume-valid")
     assert [c.indices for c in result.converted] == ["assumed"]
+    assert ops(result.proto.graph) == ["Gather"]
     indices = i64(2, -3)
     assert (run(result.proto, {"indices": indices})[0] == DATA[:, indices]).all()
 
@@ -212,7 +304,7 @@ def test_a_node_in_a_function_is_refused() -> None:
     made.functions.append(
         helper.make_function("local", "F", ["a", "b", "c"], ["d"], [node], [helper.make_opsetid("openvino.opset8", 1)])
     )
-    with pytest.raises(ConversionRefused, match=r"F/inside \(openvino.opset8.Gather\): it is in a function"):
+    with pytest.raises(ConversionRefused, match=r"Gather-8, F/inside: it is in a function"):
         convert(made)
 
 
@@ -251,5 +343,5 @@ def test_a_model_without_openvino_nodes_stays_as_it_is() -> None:
 
 
 def test_an_unknown_choice_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="gather_oob is 'refuse' or 'assume-valid'"):
-        convert(gather_model(), gather_oob="guard")  # type: ignore[arg-type]  # what callers without types may say
+    with pytest.raises(UsageError, match="gather_oob is one of guard, assume-valid, refuse, not 'maybe'"):
+        convert(gather_model(), gather_oob="maybe")  # type: ignore[arg-type]  # what callers without types may say

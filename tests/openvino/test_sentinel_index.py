@@ -1,15 +1,17 @@
-"""An index past the end on purpose: OpenVINO's Gather gives 0 there, ONNX's fails, so that it is not converted."""
+"""An index past the end on purpose: OpenVINO's Gather gives 0 there, ONNX's fails, so that it needs a guard."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import numpy as np
 import onnx
 import pytest
 
 from gather_infer.errors import ConversionRefused
 from gather_infer.openvino import convert
+from tests.passes.folding_models import run
 
 RANGE = "n = Shape (x) rows = Squeeze (n) r = Range (zero, rows, one)"
 MODELS = {
@@ -39,14 +41,20 @@ print(list(request.infer([np.array([5, 6], np.float32), np.array([0, 2, -3])]).v
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_a_sentinel_is_refused(case: str) -> None:
+def test_a_sentinel_is_guarded(case: str) -> None:
     inputs, body = MODELS[case]
     model = onnx.parser.parse_model(
         f'<ir_version: 8, opset_import: ["": 17, "openvino.opset8": 1]> g ({inputs}) => (y) '
         f"<int64 zero = {{0}}, int64 one = {{1}}, int64 past = {{100}}> {{ {body} }}"
     )
     with pytest.raises(ConversionRefused, match="Gather"):
-        convert(model)
+        convert(model, gather_oob="refuse")
+    result = convert(model)
+    assert [c.indices for c in result.converted] == ["guarded"]
+    x, chosen = np.arange(1, 7, dtype=np.float32), np.array([True, False, True, True, False, False])
+    feeds = {"x": x, "p": chosen} | ({"j": np.zeros(6, np.int64)} if case == "a number" else {})
+    expected = np.where(chosen, 0, x[0]) if case == "a number" else np.where(chosen, x, 0)
+    assert (run(result.proto, feeds)[0] == expected).all()
 
 
 def test_openvino_gives_0_there() -> None:

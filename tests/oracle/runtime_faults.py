@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -113,7 +114,16 @@ def _backwards_to_the_largest(node: NodeProto, inputs: Arrays, outputs: Arrays) 
     return bool(((inputs[4] < 0) & np.isin(inputs[2], (2**31 - 1, 2**63 - 1))).any())
 
 
+def _low_halves(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """Clip, Max and Min compare int64 numbers of equal high halves by the low ones, which they take for signed."""
+    given = [np.asarray(a) for a in inputs if a is not None]
+    return given[0].dtype == np.int64 and any(
+        bool(((a >> 32 == b >> 32) & ((a ^ b) >> 31 & 1 == 1)).any()) for a, b in itertools.combinations(given, 2)
+    )
+
+
 FAULTS: dict[str, Fault] = {
+    **dict.fromkeys(("Clip", "Max", "Min"), _low_halves),
     **{
         f"Reduce{kind}": _empty_reduction
         for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")

@@ -19,6 +19,7 @@ from gather_infer.passes.rewrite import Arrangement, Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
 from gather_infer.passes.view import Surroundings
+from gather_infer.tensor import Shape
 from tests.passes.folding_models import assert_same_outputs, model, ops
 
 F, X = TensorProto.FLOAT, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
@@ -147,7 +148,11 @@ def nothing(site: Site) -> Rewrite | None:
     return site.keeps("law", "")
 
 
-@pytest.mark.parametrize("rule", [no_such_operator, domain_without_import, nothing])
+def itself(site: Site) -> Rewrite | None:
+    return site.keeps("law", site.output())
+
+
+@pytest.mark.parametrize("rule", [no_such_operator, domain_without_import, nothing, itself])
 def test_what_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
     rules = RewriteSet()
     rules.rewrites("Neg")(rule)
@@ -220,6 +225,86 @@ def test_of_some_outputs_only() -> None:
     text = "g (float[1,3] x) => (float[1,3] y, float[a,b] z) { s, t = Split<num_outputs=2>(x) y = Neg(s) z = Neg(t) }"
     result = optimize(parsed(text), rewrites=[rules])
     assert [list(n.input) for n in result.proto.graph.node] == [["x"], ["x"], ["t"]]
+
+
+def test_what_a_rule_builds_and_does_not_use_is_not_there_for_the_next_one() -> None:
+    rules = RewriteSet()
+
+    @rules.rewrites("Neg")
+    def builds(site: Site) -> Rewrite | None:
+        site.new("Exp", [site.vector([1, 2, 3])])
+        return None
+
+    @rules.rewrites("Neg")
+    def positive(site: Site) -> Rewrite | None:
+        return site.keeps("law", site.new("Abs", [site.input(0)]))
+
+    made = parsed("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
+    result = optimize(made, rewrites=[rules])
+    assert [done.rule for done in result.done] == ["positive"]
+    assert ops(result.proto.graph) == ["Abs"] and not result.proto.graph.initializer
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "own"), ("own", "")])
+def test_what_is_known_of_a_value_is_known_of_the_one_in_its_place(old: str, new: str) -> None:
+    """Nothing is known of an operator of another domain."""
+    rules, others = RewriteSet(), RewriteSet(old)
+
+    @others.rewrites("Neg")
+    def elsewhere(site: Site) -> Rewrite | None:
+        return site.keeps("law", site.new("Neg", [site.input(0)], domain=new))
+
+    @rules.rewrites("Abs")
+    def behind(site: Site) -> Rewrite | None:
+        writer = site.producer(0)
+        if writer is not None and writer.domain == new:
+            seen.append(site.shape(0))
+        return None
+
+    seen: list[Shape | None] = []
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21, "own": 1]>
+        g (float[2,3] x) => (float[2,3] y) {{ a = {old + "." if old else ""}Neg(x) y = Abs(a) }}"""
+    )
+    assert optimize(made, rewrites=[rules, others]).done
+    assert seen[0] == (2, 3)
+
+
+def test_a_constant_that_others_may_give_is_not_merged() -> None:
+    rules = RewriteSet()
+
+    @rules.rewrites("Add")
+    def other(site: Site) -> Rewrite | None:
+        return Rewrite(law="law", merged={site.input(1): "v"})
+
+    made = parsed(
+        "g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {1, 2}> "
+        "{ a = Mul(x, v) y = Add(a, w) }"
+    )
+    assert optimize(made, rewrites=[rules]).proto == made
+
+
+def test_a_gather_may_take_the_place_of_another_operator_once_one_has_gone() -> None:
+    made = parsed(
+        """g (float[5,3] x, int64[M] i, int64[M] j) => (float[M,3] y, float[M,3] z, float[M,3] v)
+        <int64[1] axes = {1}> {
+            k = Unsqueeze(i, axes)
+            y = GatherND(x, k)
+            a = Gather(x, j)
+            b = Gather(x, j)
+            z = Add(a, b)
+            l = Unsqueeze(j, axes)
+            c = GatherND(x, l)
+            v = Neg(c)
+        }"""
+    )
+    result = optimize(made)
+    assert ops(result.proto.graph).count("Gather") == 2
+    assert_same_outputs(
+        made,
+        result.proto,
+        {"x": np.arange(15, dtype="f4").reshape(5, 3), "i": np.array([4, 0]), "j": np.array([1, -1])},
+    )
 
 
 def _fan(width: int) -> ModelProto:

@@ -13,6 +13,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from gather_infer.passes import optimize
 from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten
 
+_MANY = " ".join(f"n{i} = LeakyRelu<alpha = 0.{i + 1}>(x)" for i in range(8, 32))
+_MANY_NAMES = ", ".join(f"n{i}" for i in range(8, 32))
+
 CASES = {
     "two nodes": Case(
         "common-subexpressions",
@@ -30,6 +33,9 @@ CASES = {
                 a = Dropout(x, r, t) b = Dropout(x, r, t) y = Add(a, b) }""",
             "an input left out": """g (float[N] x, float lo) => (float[N] y) {
                 a = Clip(x, lo) b = Clip(x, "", lo) y = Add(a, b) }""",
+            "another domain": "g (float[N] x) => (float[N] y) { a = Gelu(x) b = com.microsoft.Gelu(x) y = Add(a, b) }",
+            "an output that only one of them has": """g (float[1, 1, N] x) => (float[1, 1, M] y, int64[1, 1, M] i) {
+                a, i = MaxPool<kernel_shape = [1]>(x) b = MaxPool<kernel_shape = [1]>(x) y = Add(a, b) }""",
             "one of the other": "g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }",
             "quantization": """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}> {
                 q = QuantizeLinear(x, s, z) a = DequantizeLinear(q, s, z) b = DequantizeLinear(q, s, z) y = Add(a, b) }""",
@@ -40,6 +46,17 @@ CASES = {
         """g (float[N] x) => (float[N] y) {
              a = Relu(x) b = Relu(x) c = Neg(a) d = Neg(b) e = Abs(c) f = Abs(d) y = Add(e, f) }""",
         "g (float[N] x) => (float[N] y) { a = Relu(x) c = Neg(a) e = Abs(c) y = Add(e, e) }",
+    ),
+    "of a value that many read": Case(
+        "common-subexpressions",
+        f"g (float[N] x) => (float[N] y) {{ {_MANY} a = Relu(x) b = Relu(x) y = Sum(a, b, {_MANY_NAMES}) }}",
+        f"g (float[N] x) => (float[N] y) {{ {_MANY} a = Relu(x) y = Sum(a, a, {_MANY_NAMES}) }}",
+    ),
+    "attributes in another order": Case(
+        "common-subexpressions",
+        """g (float[N, 3] x, float[3, 2] w) => (float[N, 2] y) {
+             a = Gemm<alpha = 0.5, beta = 2.0>(x, w) b = Gemm<beta = 2.0, alpha = 0.5>(x, w) y = Add(a, b) }""",
+        """g (float[N, 3] x, float[3, 2] w) => (float[N, 2] y) { a = Gemm<alpha = 0.5, beta = 2.0>(x, w) y = Add(a, a) }""",
     ),
     "one of them is an output": Case(
         "common-subexpressions",
@@ -88,6 +105,10 @@ CASES = {
             "an output": "g (float[N] x) => (float[N] y, float d) <float c = {1}, float d = {1}> { e = Add(x, c) y = Mul(e, d) }",
             "quantization": """g (float[N] x) => (float[N] y) <float s = {0.5}, float t = {0.5}, uint8 z = {0}> {
                 q = QuantizeLinear(x, s, z) r = DequantizeLinear(q, t, z) y = Relu(r) }""",
+            "the first of a quantization": """g (float[N] x) => (uint8[N] y) <float s = {0.5}, float t = {0.5}, uint8 z = {0}> {
+                a = Mul(x, t) y = QuantizeLinear(a, s, z) }""",
+            "the second of a quantization": """g (float[N] x) => (uint8[N] y) <float t = {0.5}, float s = {0.5}, uint8 z = {0}> {
+                a = Mul(x, t) y = QuantizeLinear(a, s, z) }""",
         },
     ),
     "nodes of constants": Case(
@@ -190,3 +211,40 @@ def test_calls_of_functions_are_not_merged() -> None:
         <domain: "own", opset_import: ["": 21]> f (x) => (y) { y = RandomUniformLike(x) }"""
     made = onnx.parser.parse_model(text)
     assert optimize(made).proto == made
+
+
+def test_weights_are_compared_to_their_ends() -> None:
+    one = np.zeros((1200, 1000), "f4")
+    other = one.copy()
+    other[1150, 0] = 1  # past the first million, and not at the ends
+    after = rewritten(_weights(one, other), "common-constants")
+    assert [t.name for t in after.graph.initializer] == ["w0", "w1"]
+
+
+def test_the_first_of_two_nodes_stays_and_nothing_moves() -> None:
+    before = model("g (float[N] x) => (float[N] y) { a = Relu(x) b = Neg(a) c = Relu(x) y = Add(b, c) }")
+    for node in before.graph.node:
+        node.name = f"of {node.output[0]}"
+    after = optimize(before).proto
+    assert [node.name for node in after.graph.node] == ["of a", "of b", "of y"]
+
+
+def test_constants_of_a_model_that_is_trained_stay_apart() -> None:
+    """A training graph names those that it changes; the model after training is not known."""
+    made = _weights(np.ones(3, "f4"), np.ones(3, "f4"))
+    made.graph.initializer.append(numpy_helper.from_array(np.ones(2, "f4"), "trained"))
+    info = made.training_info.add()
+    info.algorithm.name = "a"
+    info.update_binding.add(key="trained", value="new")
+    assert optimize(made).proto == made
+
+
+def test_constants_that_folding_has_made_are_compared_in_the_same_round() -> None:
+    ones = ", ".join("1" * 70)
+    made = model(
+        f"""g (float[70] x) => (float[70] y) <float[70] a = {{{ones}}}, float[70] b = {{{ones.replace("1", "-1")}}}> {{
+            c = Neg(a) d = Sub(b, a) e = Add(d, a) f = Mul(x, c) y = Add(f, e) }}"""
+    )
+    result = optimize(made)
+    assert len(result.proto.graph.initializer) == 1
+    assert not any(len(each.journal) for each in result.rounds[1:])

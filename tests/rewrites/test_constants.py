@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto
 
-from gather_infer.passes import optimize
-from tests.rewrites.table import Case, judge, model
+from gather_infer.passes import fold, optimize
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
+from tests.rewrites.table import Case, judge, model, run
 
 TEXT = "g (int64[N] x) => (int64[N] y) { c = Constant<value_int = 3>() y = Add(x, c) }"
 
@@ -83,3 +87,46 @@ def test_those_of_functions_stay() -> None:
         g (int64[N] x) => (int64[N] y) { y = f.three(x) }
         <domain: "f", opset_import: ["": 17]> three (a) => (b) { c = Constant<value_int = 3>() b = Add(a, c) }""")
     assert optimize(made).proto == made
+
+
+AXES = RewriteSet()
+
+
+@AXES.rewrites("Neg")
+def there_and_back(site: Site) -> Rewrite | None:
+    """Neg(Neg(x)) as an axis more and less again, each by a constant."""
+    inner = site.producer(0, "Neg")
+    return None if inner is None else site.keeps("law", site.squeeze(site.unsqueeze(inner.input(0), [0]), [0]))
+
+
+HAD = {
+    # what the graph has: the graph, and the constants afterwards
+    "nothing": ("g (float[N] x) => (float[N] y) {", 1),
+    "the same": ("g (float[N] x) => (float[N] y, int64[1] z) <int64[1] a = {0}> { z = Neg(a)", 1),
+    "the same bits, another type": ("g (float[N] x) => (float[N] y, double[1] z) <double[1] a = {0}> { z = Neg(a)", 2),
+    "the same bits, another shape": ("g (float[N] x) => (float[N] y, int64 z) <int64 a = {0}> { z = Neg(a)", 2),
+    "the same, which a caller may give": (
+        "g (float[N] x, int64[1] a) => (float[N] y, int64[1] z) <int64[1] a = {0}> { z = Neg(a)", 2
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HAD)
+def test_a_new_constant_is_one_that_is_there_or_new_once(what: str) -> None:
+    text, constants = HAD[what]
+    after = optimize(model(f"{text} b = Neg(x) y = Neg(b) }}"), rewrites=[AXES], passes=["there-and-back"]).proto
+    squeezed = [node for node in after.graph.node if node.op_type in ("Unsqueeze", "Squeeze")]
+    assert len(squeezed) == 2 and len({node.input[1] for node in squeezed}) == 1
+    assert len(after.graph.initializer) == constants
+    x = np.array([1, -0.0], "f4")
+    found = run(after, {"x": x, **({"a": np.array([7])} if len(after.graph.input) > 1 else {})})
+    assert found is not None and found[0].tobytes() == x.tobytes()
+
+
+def test_a_new_constant_of_texts_is_one_that_is_there() -> None:
+    made = model(
+        """g (string[N] x) => (string[M] y, string[K] z) <string[1] a = {"alpha"}, string[1] b = {"beta"}, string[2] w = {"alpha", "beta"}> {
+           c = Concat<axis = 0>(a, b) d = Concat<axis = 0>(x, c) y = Concat<axis = 0>(d, d) z = Concat<axis = 0>(x, w) }"""
+    )
+    after = fold(made, passes=["fold-constants"]).proto
+    assert [tensor.name for tensor in after.graph.initializer] == ["w"]

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
+from onnx import ModelProto, helper, numpy_helper
 
 from gather_infer.passes import optimize
+from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.site import Site
+from gather_infer.passes.table import RewriteSet
 from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten, run
 
 _ELSE = "else_branch = e () => (float[N] b) { b = Neg(x) }"
@@ -25,7 +30,33 @@ CASES = {
             "a condition of an unknown dim": """g (float[N] x) => (float[N] y) <int64 four = {4}> {
                 s = Shape(x) n = Squeeze(s) c = Less(n, four)
                 y = If (c) <then_branch = t () => (float[N] a) { a = Relu(x) }, """ + _ELSE + "> }",
+            "an Identity for each result, and no node less": """g (float[N] x) => (float[N] y, float[2] z, float[2] w) <bool c = {1}> {
+                y = Relu(x)
+                z, w = If (c) <then_branch = t () => (float[2] k, float[2] l) <float[2] k = {1, 2}, float[2] l = {3, 4}> {},
+                               else_branch = e () => (float[2] m, float[2] n) {
+                                   m = Constant<value_floats = [5.0, 6.0]>() n = Constant<value_floats = [7.0, 8.0]>() }> }""",
         },
+    ),
+    "results that are constants, and as many nodes less": Case(
+        "if-decided",
+        """g (float[N] x, bool d) => (float[N] y, float[2] z, float[2] w, float[2] v) <bool c = {1}> {
+             y = Relu(x)
+             z, w, v = If (c) <
+                 then_branch = t () => (float[2] k, float[2] l, float[2] m) <float[2] k = {1, 2}, float[2] l = {3, 4}, float[2] m = {5, 6}> {},
+                 else_branch = e () => (float[2] n, float[2] o, float[2] p) <float[2] q = {1, 2}> {
+                     n, o, p = If (d) <
+                         then_branch = tt () => (float[2] n1, float[2] o1, float[2] p1) { n1 = Neg(q) o1 = Abs(q) p1 = Exp(q) },
+                         else_branch = te () => (float[2] n2, float[2] o2, float[2] p2) { n2 = Abs(q) o2 = Exp(q) p2 = Neg(q) }> }> }""",
+        """g (float[N] x, bool d) => (float[N] y, float[2] z, float[2] w, float[2] v)
+             <float[2] k = {1, 2}, float[2] l = {3, 4}, float[2] m = {5, 6}> {
+             y = Relu(x) z = Identity(k) w = Identity(l) v = Identity(m) }""",
+    ),
+    "a state that is an output": Case(
+        "loop-once",
+        """g (float[N] x) => (float[N] y, float[N] z) <int64 m = {1}> {
+             y = Relu(x)
+             z = Loop (m, "", y) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] p) { e = Identity(d) }> }""",
+        "g (float[N] x) => (float[N] y, float[N] z) { y = Relu(x) z = Identity(y) }",
     ),
     "if of false": Case(
         "if-decided",
@@ -115,6 +146,10 @@ CASES = {
             "trips that are an input": """g (float[N] x, bool c, int64 m) => (float[N] y) {
                 y = Loop (m, c, x) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) {
                     e = Identity(d) q = Neg(p) }> }""",
+            "one value for two outputs": """g (float[N] x, bool c) => (float[N] y, float[N] z) <int64 m = {0}> {
+                s = Relu(x)
+                y, z = Loop (m, c, s, s) <body = b (int64 i, bool d, float[N] p, float[N] u) => (bool e, float[N] q, float[N] v) {
+                    e = Identity(d) q = Neg(p) v = Abs(u) }> }""",
             "a scan output": """g (float[N] x, bool c) => (float[N] y, float[K, N] z) <int64 m = {0}> {
                 s = Relu(x)
                 t, z = Loop (m, c, s) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q, float[N] r) {
@@ -165,6 +200,9 @@ CASES = {
             "no bound but a condition that may go on": """g (float[N] x, bool g2) => (float[N] y) <bool c = {1}> {
                 y = Loop ("", c, x) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) {
                     e = And(d, g2) q = Neg(p) }> }""",
+            "a node for each scan output": """g (float[N] x) => (float[1, N] y, float[1, N] z) <int64 m = {1}> {
+                y, z = Loop (m, "") <body = b (int64 i, bool d) => (bool e, float[N] q, float[N] r) {
+                    e = Identity(d) q = Neg(x) r = Abs(x) }> }""",
             "a counter of a rank that the body does not say": """g (int64[N] x) => (int64[N] y) <int64 m = {1}> {
                 y = Loop (m, "", x) <body = b (int64[] i, bool d, int64[N] p) => (bool e, int64[N] q) {
                     e = Identity(d) q = Add(p, i) }> }""",
@@ -277,3 +315,67 @@ def test_an_index_out_of_range_in_the_branch_that_is_taken_is_still_reported_and
     assert "GI301" in {d.code for d in result.diagnostics}
     assert [node.op_type for node in result.proto.graph.node] == ["Gather"]
     assert run(result.proto, {"x": __import__("numpy").zeros(3, "f4")}) is None
+
+
+BRANCH = "g (float[2] x) => (float[2] y) <bool c = {1}> { y = If (c) <then_branch = t () => (float[2] a) <float[2] w = {1, 2}> { a = Add(x, w) }, else_branch = e () => (float[2] b) { b = Neg(x) }> }"
+
+
+def _sparse() -> ModelProto:
+    """The constant of the branch as a sparse one."""
+    made = model(BRANCH)
+    branch = made.graph.node[0].attribute[0].g
+    values = numpy_helper.from_array(np.array([3], "f4"), "w")
+    indices = numpy_helper.from_array(np.array([1]), "w_indices")
+    branch.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2]))
+    del branch.initializer[:]
+    return made
+
+
+def _mentioned(where: str, name: str) -> ModelProto:
+    """A quantization annotation of the graph, or of the branch, mentions a value; both branches have one called w."""
+    made = model(BRANCH.replace("{ b = Neg(x) }", "{ w = Neg(x) b = Relu(w) }"))
+    graph = made.graph if where == "graph" else made.graph.node[0].attribute[0].g
+    graph.quantization_annotation.add(tensor_name=name)
+    return made
+
+
+@pytest.mark.parametrize(
+    "made",
+    [_sparse(), _mentioned("graph", "y"), _mentioned("branch", "w")],
+    ids=["a sparse constant", "a result that has to keep its name", "a value that cannot keep its name"],
+)
+def test_a_branch_that_has_to_stay_one(made: ModelProto) -> None:
+    assert optimize(made, passes=["if-decided"]).proto == made
+    assert run(made, {"x": np.ones(2, "f4")}) is not None
+
+
+def test_constants_of_a_branch_are_read_up_to_the_budget() -> None:
+    made = model(BRANCH)
+    assert optimize(made, max_growth=7).proto == made
+    assert [node.op_type for node in optimize(made, max_growth=8).proto.graph.node] == ["Add"]
+
+
+def test_a_constant_of_a_branch_that_no_constant_node_can_be() -> None:
+    """Where initializers have to be inputs a constant is a node, and before version 9 all of those are floats."""
+    text = """<ir_version: 3, opset_import: ["": 8]>
+        g (float[2] x, bool c) => ({dtype}[2] y) <bool c = {{1}}> {{
+            y = If (c) <then_branch = t () => ({dtype}[2] w) <{dtype}[2] w = {{1, 2}}> {{}},
+                        else_branch = e () => ({dtype}[2] v) <{dtype}[2] v = {{3, 4}}> {{}}> }}"""
+    before = onnx.parser.parse_model(text.format(dtype="int64"))
+    assert optimize(before).proto == before
+    after = optimize(onnx.parser.parse_model(text.format(dtype="float"))).proto
+    assert [node.op_type for node in after.graph.node] == ["Constant"]
+
+
+def test_an_input_of_a_body_that_is_read_needs_a_value() -> None:
+    rules = RewriteSet()
+
+    @rules.rewrites("Loop")
+    def unbound(site: Site) -> Rewrite | None:
+        body = site.body("body")
+        assert body is not None
+        return site.inlined("law", body, body.outputs[1:], {body.inputs[2]: site.input(2)})
+
+    text = """g (float[N] x) => (float[N] y) <int64 m = {1}> {
+        y = Loop (m, "", x) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) { e = Identity(d) q = Neg(p) }> }"""
+    assert not optimize(model(text), rewrites=[rules], passes=["unbound"]).done

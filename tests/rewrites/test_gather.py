@@ -139,6 +139,8 @@ CASES = {
         {
             "other step": "g (float[N, M] x) => (int64[N] y) <int64 z = {0}, int64 o = {2}, int64 k = {1}> {"
             " s = Shape(x) n = Gather(s, k) r = Range(z, n, o) i = ArgMax<axis: int = 1, keepdims: int = 0>(x) y = Gather(r, i) }",
+            "the second index counts from the end": "g (float[N, M] x) => (int64[2] y) <int64 z = {0}, int64 o = {1}, int64 k = {1}, int64[2] i = {0, -1}> {"
+            " s = Shape(x) n = Gather(s, k) r = Range(z, n, o) y = Gather(r, i) }",
         },
         sizes={"M": (1, 2, 3)},
     ),
@@ -193,6 +195,8 @@ CASES = {
         " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = Less(i, z) j = Add(i, n) y = Where(c, j, i) }",
         "g (float[N, 3] x) => (int64[N] y) { y = ArgMax<axis: int = 1, keepdims: int = 0>(x) }",
         {
+            "negative, and not": "g (int64[N] x) => (int64[N] y) <int64[2] i = {-1, 2}, int64 z = {0}, int64 n = {3}> {"
+            " c = Less(i, z) j = Add(i, n) k = Where(c, j, i) l = ReduceMax<keepdims: int = 0>(k) y = Add(x, l) }",
             "may be negative": "g (int64[N] i) => (int64[N] y) <int64 z = {0}, int64 n = {3}> { c = Less(i, z) j = Add(i, n) y = Where(c, j, i) }",
             "another number": "g (float[N, 3] x) => (int64[N] y) <int64 z = {1}, int64 n = {3}> {"
             " i = ArgMax<axis: int = 1, keepdims: int = 0>(x) c = Less(i, z) j = Add(i, n) y = Where(c, j, i) }",

@@ -80,6 +80,8 @@ CASES = {
             "two axes": "g (float[2, 2] x) => (float[2, 1] y, float[1, 2] z) <int64[1] i = {0}, int64[1] j = {1}> { y = Gather<axis: int = 1>(x, i) z = Gather<axis: int = 0>(x, j) }",
             "two tensors": "g (float[N, 2] x, float[N, 2] w) => (float[N, 1] y, float[N, 1] z) <int64[1] i = {0}, int64[1] j = {1}> { y = Gather<axis: int = 1>(x, i) z = Gather<axis: int = 1>(w, j) }",
             "symbolic dim": "g (float[N, M] x) => (float[N, 1] y, float[N, 1] z) <int64[1] i = {0}, int64[1] j = {1}> { y = Gather<axis: int = 1>(x, i) z = Gather<axis: int = 1>(x, j) }",
+            "one in a branch": "g (float[N, 2] x, bool c) => (float[N, 1] y, float[N, 1] z) <int64[1] i = {0}, int64[1] j = {1}> { y = Gather<axis: int = 1>(x, i)"
+            " z = If (c) <then_branch = t () => (float[N, 1] a) { a = Gather<axis: int = 1>(x, j) }, else_branch = e () => (float[N, 1] b) { b = Neg(y) }> }",
         },
     ),
     "halves, opset 11": Case(

@@ -145,6 +145,28 @@ def test_an_operator_of_another_domain_is_another_operator() -> None:
     assert optimize(made).proto == made
 
 
+@pytest.mark.parametrize(
+    "name", ("Transpose", "Not", "Squeeze", "Unsqueeze", "Reshape", "Cast", "Gather", "Slice", "Concat", "Shape")
+)
+def test_an_operator_of_another_domain_is_another_operator_beside_one_of_its_name(name: str) -> None:
+    made = _message(f"""g (bool[2, 3] x, int64[2] s) => (y, z, w, v, u) <int64[1] o = {{0}}, int64[1] e = {{1}}> {{
+        a = own.{name}(x) y = Transpose(a) c = Not(a) z = Xor(c, x) b = own.{name}(s) w = Gather(b, o) v = Squeeze(a, o) u = Slice(b, o, e) }}""")
+    assert optimize(made).proto == made
+
+
+def test_a_function_that_is_told_by_its_overload() -> None:
+    made = _message("""g (float[N, M] x) => (float[N, M] y) { a = Transpose(x) y = Transpose(a) }
+        <domain: "", opset_import: ["": 21], overload: "own"> Transpose (p) => (q) { q = Neg(p) }""")
+    made.graph.node[0].overload = "own"
+    assert optimize(made).proto == made
+
+
+def test_a_node_of_a_function_whose_attribute_the_call_gives() -> None:
+    made = _message("""g (float[N, M] x) => (float[A, B] y) { y = own.F<order = [0, 1]>(x) }
+        <domain: "own", opset_import: ["": 21]> F <order> (p) => (q) { a = Transpose<perm: ints = @order>(p) q = Transpose<perm = [1, 0]>(a) }""")
+    assert optimize(made).proto == made
+
+
 def test_a_node_of_another_domain_that_nobody_reads_stays() -> None:
     made = _message("g (float[N] x, bool c) => (float[N] y) { a = own.Print(x) y = Relu(x) }")
     assert optimize(made).proto == made

@@ -78,7 +78,16 @@ CASES = {
              r = Relu(x) s = Transpose<perm = [1, 2, 0]>(r) t = Transpose<perm = [2, 0, 1]>(s) y = Neg(t) }""",
         "g (float[A, B, C] x) => (float[A, B, C] y) { r = Relu(x) y = Neg(r) }",
         near={"something between": """g (float[A, B, C] x) => (float[A, B, C] y) {
-            s = Transpose<perm = [1, 2, 0]>(x) r = Relu(s) y = Transpose<perm = [2, 0, 1]>(r) }"""},
+            s = Transpose<perm = [1, 2, 0]>(x) r = Relu(s) y = Transpose<perm = [2, 0, 1]>(r) }""",
+            "the first outside of the branch": """g (float[A, B, C] x, bool d) => (float[A, B, C] y) {
+            s = Transpose<perm = [1, 2, 0]>(x)
+            y = If (d) <then_branch = t () => (float[A, B, C] p) { p = Transpose<perm = [2, 0, 1]>(s) },
+                        else_branch = e () => (float[A, B, C] q) { q = Neg(x) }> }"""},
+    ),
+    "transposes around an output": Case(
+        "transpose-of-transpose",
+        "g (float[A, B] x) => (float[A, B] y, float[A, B] z) { y = Relu(x) s = Transpose(y) z = Transpose(s) }",
+        "g (float[A, B] x) => (float[A, B] y, float[A, B] z) { y = Relu(x) z = Identity(y) }",
     ),
     "transposes that turn": Case(
         "transpose-of-transpose",

@@ -54,6 +54,19 @@ class Builder:
         """The first dim of a tensor, a scalar."""
         return self.node("Squeeze", self.node("Shape", tensor, start=0, end=1))
 
+    def model(self, name: str, result: str, versions: Mapping[str, int], ir_version: int) -> ModelProto:
+        """The model whose output is `result`, a float tensor."""
+        graph = helper.make_graph(
+            self.nodes,
+            name,
+            [helper.make_tensor_value_info(n, t, s) for n, (t, s) in self.inputs.items()],
+            [onnx.ValueInfoProto(name=result)],
+            [numpy_helper.from_array(v, n) for n, v in self.constants.items()],
+        )
+        graph.output[0].type.tensor_type.elem_type = F
+        opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
+
 
 Source = Callable[[Builder], str]
 
@@ -300,16 +313,7 @@ def sample(seed: int) -> Sample:
     operators = 4 if b.added and kind == "conditional" else 5
     result, shape = _access(b, index, operators)
     b.inputs["table"] = (F, shape)
-    graph = helper.make_graph(
-        b.nodes,
-        f"seed_{seed}",
-        [helper.make_tensor_value_info(n, t, s) for n, (t, s) in b.inputs.items()],
-        [onnx.ValueInfoProto(name=result)],
-        [numpy_helper.from_array(v, n) for n, v in b.constants.items()],
-    )
-    graph.output[0].type.tensor_type.elem_type = F
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return Sample(model, kind, source.__name__.lstrip("_"))
+    return Sample(b.model(f"seed_{seed}", result, {"": 17}, 8), kind, source.__name__.lstrip("_"))
 
 
 class Runner:

@@ -99,6 +99,29 @@ CASES = {
         (*CACHED, np.array([5], S), np.array([6], S), floats(7, 8), floats(7, 8), np.zeros((1, 1), L)), 9, 0, 6,
         domain="com.microsoft", attributes={**HEADS, "do_rotary": 1}, outputs=3,
     ),
+    "lengths that are reversed": Case("ReverseSequence", (floats(4, 2), np.zeros(2, L)), 1, 0, 4),
+    "lengths that are reversed, batch first": Case(
+        "ReverseSequence", (floats(2, 4, 3), np.zeros(2, L)), 1, 0, 4, attributes={"batch_axis": 0, "time_axis": 1}
+    ),
+    "lengths for an RNN": Case(
+        "RNN", (floats(4, 2, 3), floats(1, 5, 3), floats(1, 5, 5), None, np.zeros(2, S)), 4, 0, 4,
+        attributes={"hidden_size": 5},
+    ),
+    "lengths for a GRU backwards": Case(
+        "GRU", (floats(4, 2, 3), floats(1, 15, 3), floats(1, 15, 5), None, np.zeros(2, S)), 4, 0, 4,
+        attributes={"hidden_size": 5, "direction": "reverse"},
+    ),
+    "lengths for an LSTM both ways": Case(
+        "LSTM", (floats(4, 2, 3), floats(2, 20, 3), floats(2, 20, 5), None, np.zeros(2, S)), 4, 0, 4, 7,
+        attributes={"hidden_size": 5, "direction": "bidirectional"},
+    ),
+    "lengths for a quantized LSTM": Case(
+        "DynamicQuantizeLSTM",
+        (
+            floats(4, 2, 3), np.ones((1, 3, 20), np.int8), np.ones((1, 5, 20), np.int8), None, np.zeros(2, S),
+            None, None, None, floats(1), np.zeros(1, np.int8), floats(1), np.zeros(1, np.int8),
+        ), 4, 0, 4, domain="com.microsoft", attributes={"hidden_size": 5},
+    ),
     "tokens behind a repeated one": Case(
         "NGramRepeatBlock", (np.zeros((1, 4), L), floats(1, 5)), 0, 0, 4,
         domain="com.microsoft", attributes={"ngram_size": 2},

@@ -108,6 +108,20 @@ PATTERNS = {
         "seq >= 2 and seq <= 16777219 and 0 <= mask < 2", False,
         (("batch", (1, 2)), ("seq", (1, 2, 3, 4, 7))), (0, 1, 40),
     ),
+    "two inputs as one flat index, in a branch": Pattern(
+        "float[a, b, 2] h, int64[n] i, int64[n] j",
+        "f = Reshape (h, rows) s = Shape (h) q = Gather (s, one) p = Greater (q, zero) m = Mul (i, q) "
+        "y = If (p) <then_branch = t () => (u) { k = Add (m, j) u = Gather (f, k) }, "
+        "else_branch = e () => (v) { v = Identity (f) }>",
+        "0 <= j < b and 0 <= i < a", False, (("a", (1, 3)), ("b", (1, 2, 4)), ("n", (1, 2))), (-1, 0, 1, 2, 3, 4),
+    ),
+    "the row before the sum of a mask, in a loop": Pattern(
+        "int64[batch, seq] mask, float[seq, 2] x, float[2] w",
+        "n = Constant <value_int = 2> () y = Loop (n, , w) <body = g (int64 i, bool c, float[2] v) => (d, u) "
+        "{ d = Identity (c) s = CumSum (mask, one) k = Sub (s, one) r = Gather (x, k) t = ReduceMax <axes = [0, 1], "
+        "keepdims = 0> (r) u = Add (v, t) }>",
+        "0 <= mask < 2", False, (("batch", (1, 2)), ("seq", (1, 2, 5))), (0, 1, 2, -1, 9),
+    ),
     "hashed buckets": Pattern(
         "int64[batch, seq] ids, float[5, 2] table",
         "p = Constant <value_int = 31> () k = Constant <value_int = 5> () a = Add (ids, one) m = Mul (a, p) "

@@ -15,7 +15,7 @@ from gather_infer.symbolic import evaluate
 from gather_infer.validate import Kind, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.access_models import by_node
-from tests.validate.test_exact_bounds import passes, session
+from tests.validate.bound_runs import passes, session
 
 onnxruntime.set_default_logger_severity(4)
 MODELS = 120

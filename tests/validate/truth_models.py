@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import onnx
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto
 
 from tests.validate.access_models import I32, I64, Builder, F
 
@@ -372,15 +371,5 @@ def truth(seed: int) -> Truth:
     index = _move(b, source.name, make is not _wrapped)
     result, shape = access(b, index, rows)
     b.inputs["table"] = (F, shape)
-    graph = helper.make_graph(
-        b.nodes,
-        f"seed_{seed}",
-        [helper.make_tensor_value_info(n, t, s) for n, (t, s) in b.inputs.items()],
-        [onnx.ValueInfoProto(name=result)],
-        [numpy_helper.from_array(v, n) for n, v in b.constants.items()],
-    )
-    graph.output[0].type.tensor_type.elem_type = F
-    versions = {"": OPSETS[access is _rotation], "ai.onnx.ml": 3, "com.microsoft": 1}
-    opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    model = b.model(f"seed_{seed}", result, {"": OPSETS[access is _rotation], "ai.onnx.ml": 3, "com.microsoft": 1}, 10)
     return Truth(model, source, make.__name__.strip("_"), access.__name__.strip("_"))

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from onnx import ValueInfoProto
 
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.induction import is_invariant
 from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.inference.result import Access
 from gather_infer.inference.state import State
@@ -54,7 +55,8 @@ def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | Non
         assert evidence is not None, "it is there while a pass walks"
         if not evidence.is_always_reached:
             return access
-        if trips is None or any(iteration.name in free_symbols(inner) for _, inner in evidence.iterations):
+        # a loop in this one runs equally often each time only where its trip count was made outside
+        if trips is None or not all(is_invariant(n, walker.context, iteration) for _, n in evidence.iterations):
             return _not_always(access)
         return replace(access, evidence=replace(evidence, iterations=(*evidence.iterations, (iteration.name, trips))))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
+from gather_infer.diagnostic import Location
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.declared import declared_fact
 from gather_infer.inference.dispatch import Entry
@@ -89,4 +90,6 @@ def _tensor(state: State, name: str, tensor: TensorProto) -> SymbolicTensor:
     fault = payload_fault(tensor, state.model)
     if fault is not None:
         raise SpecViolation(f"attribute {name}: {fault}", "GI204")
+    if state.is_missing(tensor, Location(state.context.node, state.context.op_type, value=f"attribute {name}")):
+        return SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
     return from_tensor(tensor, state.model)

@@ -5,7 +5,7 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from math import ceil, floor, inf
+from math import ceil, floor, inf, pi, sqrt
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ def same(op: Layer, g: Fragment) -> str:
     return carried(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=SINGLE)
 
 
-@lowers("ReLU", "Relu", alike=True)
+@lowers("ReLU", alike=True)
 def relu(op: Layer, g: Fragment) -> str:
     """relu-1."""
     dtype, x = op.dtype(0), op.x(0)
@@ -101,7 +101,7 @@ def selu(op: Layer, g: Fragment) -> str:
     return carried(g, dtype, scaled, op.x(0), single(op, g, 1), single(op, g, 2), by=HALF)
 
 
-@lowers("PReLU", "PRelu")
+@lowers("PReLU")
 def prelu(op: Layer, g: Fragment) -> str:
     """prelu-1: x, or slope * x for what is negative.
 
@@ -138,10 +138,21 @@ def _slope(op: Layer, g: Fragment) -> str:
 
 @lowers("Gelu", since=2, alike=True)
 def gelu(op: Layer, g: Fragment) -> str:
-    """gelu-2, and gelu-7, which has `approximation_mode`."""
-    mode = op.text("approximation_mode", "erf", among=("erf", "tanh")) if op.opset >= 7 else "erf"
-    approximate = "tanh" if mode == "tanh" else "none"
-    return carried(g, op.dtype(0), lambda x: g.Gelu(x, approximate=approximate), op.x(0), by=SINGLE)
+    """gelu-2, and gelu-7, which has `approximation_mode`; ONNX has it from opset 20 on."""
+    by_tanh = op.opset >= 7 and op.text("approximation_mode", "erf", among=("erf", "tanh")) == "tanh"
+
+    def curve(x: str) -> str:
+        if g.opset >= 20:
+            return g.Gelu(x, approximate="tanh" if by_tanh else "none")
+        half, one = g.scalar(0.5, DType.FLOAT32), g.scalar(1, DType.FLOAT32)
+        if by_tanh:
+            cube = g.Mul(g.Mul(g.Mul(x, x), x), g.scalar(0.044715, DType.FLOAT32))
+            share = g.Tanh(g.Mul(g.Add(x, cube), g.scalar(sqrt(2 / pi), DType.FLOAT32)))
+        else:
+            share = g.Erf(g.Mul(x, g.scalar(sqrt(0.5), DType.FLOAT32)))
+        return g.Mul(g.Mul(x, half), g.Add(share, one))
+
+    return carried(g, op.dtype(0), curve, op.x(0), by=SINGLE)
 
 
 @lowers("Swish", since=4, alike=True)
@@ -154,7 +165,7 @@ def swish(op: Layer, g: Fragment) -> str:
     )  # fmt: skip
 
 
-@lowers("SoftMax", "Softmax", alike=True)
+@lowers("SoftMax", alike=True)
 def softmax(op: Layer, g: Fragment) -> str:
     """softmax-1, and softmax-8, whose axis may be negative: always along one axis."""
     return carried(g, op.dtype(0), lambda x: g.Softmax(x, axis=op.integer("axis", 1)), op.x(0), by=HALF)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import CHOSEN, EXTREMES, HALF, SIGNED, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -34,16 +35,16 @@ def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
     """An input as the rules of ONNX broadcast it onto another one.
 
     `auto_broadcast="pdpd"` puts the first dim of the input at an axis of the other one, -1 for where the last ones
-    meet; dims of 1 at its end may reach beyond the last axis. `none` and `numpy` need nothing.
+    meet. `none` and `numpy` need nothing.
     """
     x = op.x(index)
     if op.text("auto_broadcast", "numpy", among=("numpy", "none", "explicit", "pdpd")) != "pdpd":
         return x
     target, rank = op.rank(onto), op.rank(index)
-    axis = op.integer("auto_broadcast_axis", op.integer("axis", -1))
+    axis = op.integer("auto_broadcast.auto_broadcast_axis", -1)
     behind = 0 if axis == -1 else target - axis - rank
     if behind < 0:
-        return g.squeeze(x, *range(rank + behind, rank))
+        raise SpecViolation(f"{rank} dims from axis {axis} on are beyond the {target} of the other input", "GI301")
     return g.unsqueeze(x, *range(rank, rank + behind))
 
 

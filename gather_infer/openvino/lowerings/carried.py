@@ -50,17 +50,17 @@ ORDERED: Final[Carriers] = {
 }  # fmt: skip
 """For TopK, ReduceMax, ReduceMin, ArgMax."""
 
-WIDE_FLOATS: Final[Mapping[DType, DType]] = {DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32}
+WIDE_FLOATS: Final[Carriers] = {DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32}
 """What OpenVINO computes in float32 and rounds once at the end."""
 
-SINGLE: Final[Mapping[DType, DType]] = {
-    dtype: DType.FLOAT32
-    for dtype in (
+AS_FLOAT: Final[Carriers] = dict.fromkeys(
+    (
         DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
         DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64,
-    )
-}  # fmt: skip
-"""For operators that onnxruntime has of float32 alone."""
+    ),
+    DType.FLOAT32,
+)  # fmt: skip
+"""For operators that have kernels of float32 alone."""
 
 
 def carried(g: Fragment, dtype: DType, compute: Callable[..., str], *inputs: str, by: Carriers = WIDER) -> str:

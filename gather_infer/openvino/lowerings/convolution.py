@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.carried import SINGLE, carried
+from gather_infer.openvino.lowerings.carried import AS_FLOAT, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -60,7 +60,7 @@ def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows)
             pads=slide.pads, auto_pad=slide.onnx_auto_pad,
         )  # fmt: skip
 
-    return carried(g, op.dtype(0), conv, data, weights, by=SINGLE)
+    return carried(g, op.dtype(0), conv, data, weights, by=AS_FLOAT)
 
 
 def _kernel(op: Layer, rank: int) -> list[int]:
@@ -128,7 +128,7 @@ def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Window
             pads=[*begin, *end], output_padding=list(extra) if any(extra) else None,
         )  # fmt: skip
 
-    made = carried(g, op.dtype(0), conv, op.x(0), weights, by=SINGLE)
+    made = carried(g, op.dtype(0), conv, op.x(0), weights, by=AS_FLOAT)
     return _cropped(op, g, made, slide) if crop else made
 
 

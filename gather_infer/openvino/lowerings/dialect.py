@@ -20,12 +20,15 @@ BODY_OPSET: Final = 21
 
 MODULES: Final = (
     "activation",
+    "adaptive",
     "arithmetic",
+    "attention",
     "blocks",
     "colours",
     "constants",
     "convolution",
     "ctc",
+    "deformable",
     "detection_output",
     "embedding",
     "fourier",
@@ -42,6 +45,7 @@ MODULES: Final = (
     "quantization",
     "recurrence",
     "reduction",
+    "regions",
     "roi",
     "scatter",
     "selection",

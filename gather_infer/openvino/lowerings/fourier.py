@@ -86,9 +86,9 @@ def irdft(op: Layer, g: Fragment) -> str:
     size = _real_size(op, g, last)
     count = g.Add(g.Div(size, two), one)
     lacking = g.Max(g.Sub(count, g.dim(x, last)), g.i64(0))
-    axis = g.i64(last)
-    half = g.Slice(g.Pad(x, g.concat(g.i64(0), lacking), None, axis), g.i64(0), count, axis)
-    rest = g.Slice(half, g.Sub(size, count), g.i64(0), axis, g.i64(-1))
+    along = g.i64(last)
+    half = g.Slice(g.Pad(x, g.concat(g.i64(0), lacking), None, along), g.i64(0), count, along)
+    rest = g.Slice(half, g.Sub(size, count), g.i64(0), along, g.i64(-1))
     whole = g.Concat(half, g.Mul(rest, g.const(np.array([1, -1], NUMPY[wide]))), axis=last)
     real = g.Slice(_transform(g, whole, last, inverse=True), g.i64(0), one, g.i64(rank))
     return g.cast(g.squeeze(real, rank), wide, op.dtype(0))
@@ -187,7 +187,7 @@ def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:
 
 
 def _cut(op: Layer, g: Fragment, signal: str, size: int) -> str:
-    """The signal [batch, n] without half a frame at both ends where it is centred, and of the length that is asked for."""
+    """The signal [batch, n] without half a frame at both ends where it is centred, of the length that is asked for."""
     axis, start = g.i64(1), size // 2 if op.flag("center", False) else 0
     if not op.has(4):
         return g.Slice(signal, g.i64(start), g.i64(-start), axis) if start else signal

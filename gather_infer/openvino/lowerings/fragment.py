@@ -62,7 +62,7 @@ class Fragment:
         while given and not given[-1]:
             given.pop()
         names = tuple(f"{op_type}_{next(self._names)}" for _ in range(outputs))
-        node = NodeProto(op_type=op_type, domain=domain, input=given, output=names)
+        node = NodeProto(op_type=op_type, domain=domain or None, input=given, output=names)
         for name, value in attributes.items():
             if value is not None:
                 node.attribute.append(_attribute(name, value))
@@ -120,7 +120,7 @@ class Fragment:
     def zero(self, dtype: DType) -> str:
         """A scalar 0 of any element type, an empty string of strings."""
         if dtype is DType.STRING:
-            return self.tensor(helper.make_tensor("", TensorProto.STRING, [], [b""]))
+            return self.tensor(TensorProto(data_type=TensorProto.STRING, string_data=[b""]))
         return self.scalar(0, dtype)
 
     def scalar(self, value: float | bool, dtype: DType) -> str:

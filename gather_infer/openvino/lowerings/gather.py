@@ -32,7 +32,8 @@ SELECTED: Final[Mapping[DType, DType]] = {
 """What onnxruntime has a Where of, for what it has none of."""
 
 _UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
-_FROM_END_SINCE, _WHERE_SINCE, _BATCHED_SINCE, _ALLOWZERO_SINCE, _BFLOAT16_SINCE = 11, 9, 12, 14, 13
+_WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _ALLOWZERO_SINCE = 9, 11, 12, 12, 13, 14
+"""Opsets of ai.onnx: Where, negative indices, integers in Clip, batch_dims of GatherND, bfloat16, allowzero of Reshape."""
 
 
 @lowers("Gather", since=1, opset=1)
@@ -112,9 +113,8 @@ class _Gather:
         op, g = self.op, self.g
         if not op.guard:
             return g.Gather(self.data, self.index(axis), axis=axis)
-        rows = self.rows(axis)
         if op.has_rank(0) and op.is_positive(0, axis):
-            index, inside = self.inside(rows)
+            index, inside = self.inside(axis)
             return self.zeroed(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
         after = None if axis == -1 else axis + 1
         row = [g.i64(1)]
@@ -123,7 +123,7 @@ class _Gather:
         if after is not None:
             row.append(g.dims(self.data, after))
         table = self.with_zeros(self.data, g.concat(*row), axis)
-        return g.Gather(table, self.past_end(rows), axis=axis)
+        return g.Gather(table, self.past_end(self.counted(axis, 1, 0)), axis=axis)
 
     def index(self, axis: int) -> str:
         """Indices that are in bounds, in a type that ONNX takes; from the front where it takes no others."""
@@ -131,7 +131,7 @@ class _Gather:
         if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
             return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)
         g.needs(_WHERE_SINCE, "an index that may be negative")
-        return self.from_front(self.wide(), self.rows(axis))
+        return self.from_front(self.wide(), self.counted(axis, 1, 0))
 
     def may_be_negative(self) -> bool:
         """Whether an index may be; for opsets whose Gather takes no negative ones."""
@@ -144,35 +144,46 @@ class _Gather:
     def wide(self) -> str:
         return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
 
-    def rows(self, axis: int) -> str:
-        """The length of the axis, a scalar."""
-        size = self.op.size(0, axis) if self.op.has_rank(0) else None
-        g = self.g
-        return g.as_scalar(g.dim(self.data, axis)) if size is None else g.scalar(size, DType.INT64)
+    def counted(self, axis: int, factor: int, more: int) -> str:
+        """factor * rows + more, a scalar; the rows are those of the table."""
+        g, size = self.g, self.op.size(0, axis) if self.op.has_rank(0) else None
+        if size is not None:
+            return g.scalar(factor * size + more, DType.INT64)
+        rows = g.as_scalar(g.dim(self.data, axis))
+        rows = rows if factor == 1 else g.Neg(rows)
+        return rows if more == 0 else g.Add(rows, g.scalar(more, DType.INT64))
 
     def from_front(self, index: str, rows: str) -> str:
         """Negative indices counted from the front; those far below stay negative."""
         g = self.g
         return g.Where(g.Less(index, g.scalar(0, DType.INT64)), g.Add(index, rows), index)
 
-    def inside(self, rows: str) -> tuple[str, str]:
-        """Indices with 0 for those out of bounds, and which of them are in bounds; the axis is not empty."""
-        g, index = self.g, self.wide()
-        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
-        if self.from_end and g.opset < _FROM_END_SINCE:
-            index = self.from_front(index, rows)
-        counted = g.Add(index, rows) if self.from_end and g.opset >= _FROM_END_SINCE else index
-        found = g.And(g.Greater(counted, g.scalar(-1, DType.INT64)), g.Less(index, rows))
-        return g.Where(found, index, g.scalar(0, DType.INT64)), found
+    def inside(self, axis: int) -> tuple[str, str]:
+        """Indices held in bounds, and which of them have been there; the axis is not empty."""
+        g, index, low = self.g, self.wide(), self.g.scalar(0, DType.INT64)
+        if self.from_end and g.opset >= _FROM_END_SINCE:
+            low = self.counted(axis, -1, 0)
+        elif self.from_end:
+            index = self.from_front(index, self.counted(axis, 1, 0))
+        held = self.clipped(index, low, self.counted(axis, 1, -1))
+        return held, g.Equal(held, index)
 
     def past_end(self, rows: str) -> str:
-        """Indices from the front, with the number of rows for those out of bounds."""
-        g, index = self.g, self.wide()
-        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
+        """Indices into a table with a row of zeros behind the others: those out of bounds are those of that row."""
+        g, index, before = self.g, self.wide(), self.g.scalar(-1, DType.INT64)
         if self.from_end:
             index = self.from_front(index, rows)
-        found = g.And(g.Greater(index, g.scalar(-1, DType.INT64)), g.Less(index, rows))
-        return g.Where(found, index, rows)
+        held = self.clipped(index, before, rows)
+        return held if g.opset >= _FROM_END_SINCE else g.Where(g.Equal(held, before), rows, held)
+
+    def clipped(self, index: str, low: str, high: str) -> str:
+        """Indices in [low, high]."""
+        g = self.g
+        if g.opset >= _CLIP_SINCE:
+            return g.Clip(index, low, high)
+        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
+        above = g.Where(g.Less(index, low), low, index)
+        return g.Where(g.Greater(above, high), high, above)
 
     def zeroed(self, gathered: str, inside: str, trailing: int) -> str:
         """Zeros for what is not inside; `inside` has the leading dims, `trailing` more follow."""
@@ -208,9 +219,9 @@ class _Gather:
         if not op.guard:
             index = self.wide()
         elif op.is_positive(0, axis):
-            index, inside = self.inside(self.rows(axis))
+            index, inside = self.inside(axis)
         else:
-            index = self.past_end(self.rows(axis))
+            index = self.past_end(self.counted(axis, 1, 0))
             data = self.with_zeros(data, g.concat(g.dims(data, 0, b), g.i64(1), g.dims(data, b + 1)), b)
         found = g.GatherND(data, g.unsqueeze(index, -1), batch_dims=b)
         if inside is not None:
@@ -252,7 +263,7 @@ def gather_elements(op: Layer, g: Fragment) -> str:
 @lowers("GatherND", since=5, opset=11)
 def gather_nd_5(op: Layer, g: Fragment) -> str:
     """gather-nd-5: that of ONNX, but of more than one batch dim the product."""
-    found, b = gather_nd_8(op, g), op.integer("batch_dims", 0)
+    found, b = _gather_nd(op, g), op.integer("batch_dims", 0)
     if b <= 1:
         return found
     g.needs(_ALLOWZERO_SINCE, f"batch_dims = {b}")
@@ -262,6 +273,10 @@ def gather_nd_5(op: Layer, g: Fragment) -> str:
 @lowers("GatherND", since=8, opset=11)
 def gather_nd_8(op: Layer, g: Fragment) -> str:
     """gather-nd-8: that of ONNX; an index out of bounds has no defined result."""
+    return _gather_nd(op, g)
+
+
+def _gather_nd(op: Layer, g: Fragment) -> str:
     b = op.integer("batch_dims", 0)
     if b < 0:
         raise SpecViolation(f"batch_dims = {b} is outside [0, ...]", "GI306")

@@ -2,8 +2,8 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/image/
 
-Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other, which
-comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
+Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other,
+which comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Resizing:
     coordinates     where an element of the result lies in the data
     rounding        of that place, for nearest; "simple" rounds up to make an axis shorter, else down
     coefficient     of cubic
-    is_filtered     to make an axis shorter the weights reach further, by as much
-    is_pillow       the same, and elements outside of the data have no weight; places are those of half_pixel
+    is_filtered     where any axis is made shorter the weights of linear reach 1 / scale elements
+    is_pillow       where an axis is made shorter its weights reach further by as much; none are outside of the data
     sizes, scales   one of them, an element for each axis
     """
 
@@ -59,11 +59,20 @@ class Resizing:
 
 @lowers("Interpolate")
 def interpolate_1(op: Layer, g: Fragment) -> str:
-    """interpolate-1: data, sizes of the `axes`"""
-    axes = tuple(op.axis(axis, op.rank(0)) for axis in op.integers("axes"))
+    """interpolate-1: data, sizes of the `axes`
+
+    The page does not tell where elements lie without align_corners. OpenVINO makes a version 4 of it: with half_pixel
+    for linear without pads, unless it is of the axes 2 and 3 of rank 4, and else with asymmetric.
+    """
+    rank = op.rank(0)
+    axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
     kind = op.text("mode", among=("nearest", "linear", "cubic"))
-    coordinates = "align_corners" if op.flag("align_corners", True) else "asymmetric"
-    how = Resizing(kind, coordinates, "simple", -0.75, False, False, axes, g.cast(op.x(1), op.dtype(1), _INT64))
+    padded = any(op.integers("pads_begin", ()) + op.integers("pads_end", ()))
+    plane = rank == 4 and sorted(axes) == [2, 3]
+    coordinates = "half_pixel" if kind == "linear" and not padded and not plane else "asymmetric"
+    if op.flag("align_corners", True):
+        coordinates = "align_corners"
+    how = Resizing(kind, coordinates, "simple", -0.75, False, False, axes, _wanted(op, g, 1, _INT64, len(axes)))
     return _resized(op, g, how)
 
 
@@ -84,8 +93,10 @@ def interpolate_11(op: Layer, g: Fragment) -> str:
 def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) -> Resizing:
     mode = op.text("mode", among=_MODES)
     pillow = mode.endswith("pillow")
-    to = _INT64 if by_sizes else _FLOAT
-    wanted = g.cast(op.x(target), op.dtype(target), to)
+    which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
+    wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
+    if pillow and not by_sizes:
+        wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights are those of the sizes that come out
     return Resizing(
         _KINDS[mode],
         "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", among=_COORDINATES),
@@ -93,10 +104,21 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
         op.number("cube_coeff", -0.75),
         mode == "linear" and op.flag("antialias", False),
         pillow,
-        tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0))),
+        which,
         wanted if by_sizes else None,
         None if by_sizes else wanted,
     )
+
+
+def _wanted(op: Layer, g: Fragment, index: int, dtype: DType, count: int) -> str:
+    """Sizes or scales, a vector of known length, which a Resize has to have."""
+    wanted = g.cast(op.x(index), op.dtype(index), dtype)
+    return wanted if op.shape(index) == (count,) else g.Reshape(wanted, g.i64(count))
+
+
+def _sizes(op: Layer, g: Fragment, axes: tuple[int, ...], scales: str) -> str:
+    length = g.Cast(g.concat(*(g.dim(op.x(0), axis) for axis in axes)), to=_FLOAT)
+    return g.Cast(g.Floor(g.Mul(length, scales)), to=_INT64)
 
 
 def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
@@ -108,13 +130,12 @@ def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
     attributes = _attributes(how, rank)
     if attributes is None:
         resized = g.cast(x, dtype, wide)
+        is_shorter = _is_shorter(g, x, how) if how.is_filtered else ""
         for position in range(len(how.axes)):
-            resized = _along(g, resized, rank, how, position)
+            resized = _along(g, resized, rank, how, position, is_shorter)
         return _back(g, resized, wide, dtype)
     if how.kind == "nearest" and dtype not in (DType.INT32, DType.UINT8, DType.INT8):
-        wide = _FLOAT if dtype not in (DType.FLOAT64, DType.INT64, DType.UINT32, DType.UINT64) else dtype
-        if wide is not _FLOAT:
-            wide = DType.INT32 if dtype.is_integer else _FLOAT
+        wide = DType.INT32 if dtype.is_integer else _FLOAT
     made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
     return _back(g, made, wide, dtype)
 
@@ -138,17 +159,26 @@ def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
         if how.rounding == "simple":
             return None
         attributes["nearest_mode"] = how.rounding
+    if (how.kind == "cubic" or how.is_pillow) and (rank != 4 or sorted(how.axes) != [2, 3]):
+        return None
     if how.kind == "cubic":
-        if rank != 4 or sorted(how.axes) != [2, 3]:
-            return None
         attributes["cubic_coeff_a"] = how.coefficient
     if how.is_pillow:
         attributes |= {"antialias": 1, "exclude_outside": 1}
     return attributes
 
 
-def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int) -> str:
-    """Data resized along one of the axes."""
+def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
+    """Whether any of the axes is made shorter, a scalar."""
+    scales = how.scales
+    if how.sizes is not None:
+        length = g.Cast(g.concat(*(g.dim(x, axis) for axis in how.axes)), to=_FLOAT)
+        scales = g.Div(g.Cast(how.sizes, to=_FLOAT), length)
+    return g.Less(g.ReduceMin(scales, keepdims=0), g.scalar(1, _FLOAT))
+
+
+def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
+    """Data resized along one of the axes; `is_shorter` is for weights that are filtered."""
     axis = how.axes[position]
     size = g.squeeze(g.dim(x, axis), 0)
     length, at = g.Cast(size, to=_FLOAT), g.scalar(position, _INT64)
@@ -162,7 +192,13 @@ def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int) -> str:
     if how.kind == "nearest":
         last = g.Sub(size, g.scalar(1, _INT64))
         return g.Gather(x, g.Clip(_rounded(g, how.rounding, place, scale), g.scalar(0, _INT64), last), axis=axis)
-    weights = _linear(g, how, place, size, scale) if how.kind == "linear" else _cubic(g, how, place, size, scale)
+    one = g.scalar(1, _FLOAT)
+    if how.is_filtered:
+        weights = _filtered(g, how, place, size, g.Where(is_shorter, scale, one))
+    elif how.is_pillow:
+        weights = _filtered(g, how, place, size, g.Min(scale, one))
+    else:
+        weights = _linear(g, place, size) if how.kind == "linear" else _cubic(g, how.coefficient, place, size)
     order = [a for a in range(rank) if a != axis] + [axis]
     moved = g.MatMul(g.transpose(x, order), weights)
     return g.transpose(moved, [order.index(a) for a in range(rank)])
@@ -206,39 +242,34 @@ def _elements(g: Fragment, size: str) -> str:
     return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
 
 
-def _linear(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
-    """The weights [size, wanted] of a triangle over each place; those of elements in the data sum to 1."""
+def _linear(g: Fragment, place: str, size: str) -> str:
+    """The weights [size, wanted] of the two elements around each place; the first and the last go on outside."""
     one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     last = g.Sub(g.Cast(size, to=_FLOAT), one)
-    if not how.is_filtered:
-        distance = g.Abs(g.Sub(g.Clip(place, zero, last), _elements(g, size)))
-        return g.Max(g.Sub(one, distance), zero)
-    narrow = g.Min(scale, one)
-    distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), narrow)
-    weights = g.Max(g.Sub(one, distance), zero)
+    distance = g.Abs(g.Sub(g.Clip(place, zero, last), _elements(g, size)))
+    return g.Max(g.Sub(one, distance), zero)
+
+
+def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
+    """The weights [size, wanted] of a kernel over each place that reaches by 1 / scale further; they sum to 1."""
+    distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), scale)
+    if how.kind == "cubic":
+        weights = _cubic_weight(g, how.coefficient, distance)
+    else:
+        weights = g.Max(g.Sub(g.scalar(1, _FLOAT), distance), g.scalar(0, _FLOAT))
     return g.Div(weights, g.ReduceSum(weights, g.i64(0), keepdims=1))
 
 
-def _cubic(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
+def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
     """The weights [size, wanted] of the four elements around each place; the first and the last go on outside."""
-    if how.is_pillow:
-        return _pillow_cubic(g, how.coefficient, place, size, scale)
-    one = g.scalar(1, _FLOAT)
     below, elements = g.Floor(place), _elements(g, size)
-    zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), one)
+    zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
     terms = []
     for offset in (-1.0, 0.0, 1.0, 2.0):
         at = g.Add(below, g.scalar(offset, _FLOAT))
-        weight = _cubic_weight(g, how.coefficient, g.Abs(g.Sub(place, at)))
+        weight = _cubic_weight(g, coefficient, g.Abs(g.Sub(place, at)))
         terms.append(g.Mul(g.Cast(g.Equal(g.Clip(at, zero, last), elements), to=_FLOAT), weight))
     return g.Sum(*terms)
-
-
-def _pillow_cubic(g: Fragment, coefficient: float, place: str, size: str, scale: str) -> str:
-    narrow = g.Min(scale, g.scalar(1, _FLOAT))
-    distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), narrow)
-    weights = _cubic_weight(g, coefficient, distance)
-    return g.Div(weights, g.ReduceSum(weights, g.i64(0), keepdims=1))
 
 
 def _cubic_weight(g: Fragment, a: float, t: str) -> str:

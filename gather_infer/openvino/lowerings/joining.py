@@ -54,8 +54,8 @@ def concat_parts(op: Layer, g: Fragment) -> str:
 def split(op: Layer, g: Fragment) -> Sequence[str]:
     """split-1: `num_splits` parts of the same length."""
     count = op.integer("num_splits")
-    axis = known_axis(op, 1, op.rank(0))
-    size = op.size(0, axis)
+    axis = known_axis(op, 1)
+    size = op.size(0, axis) if op.has_rank(0) else None
     if size is not None and (count < 1 or size % count):
         raise SpecViolation(f"{size} elements along axis {axis} do not make {count} equal parts", "GI301")
     if count == 1:
@@ -68,7 +68,7 @@ def split(op: Layer, g: Fragment) -> Sequence[str]:
 @lowers("VariadicSplit")
 def variadic_split(op: Layer, g: Fragment) -> Sequence[str]:
     """variadic-split-1: parts of the lengths that the third input lists; -1 for what the others leave."""
-    axis = known_axis(op, 1, op.rank(0))
+    axis = known_axis(op, 1)
     return g.node("Split", (op.x(0), _lengths(op, g, axis)), op.outputs, axis=axis)
 
 
@@ -84,7 +84,7 @@ def _lengths(op: Layer, g: Fragment, axis: int) -> str:
         raise SpecViolation(f"split_lengths = {lengths} have to be 0 or more, and -1 at most once", "GI106")
     if -1 not in lengths:
         return g.i64(*lengths)
-    size, given_length = op.size(0, axis), sum(lengths) + 1
+    size, given_length = op.size(0, axis) if op.has_rank(0) else None, sum(lengths) + 1
     if size is not None:
         return g.i64(*(size - given_length if length == -1 else length for length in lengths))
     rest = g.Sub(whole, g.i64(given_length)) if given_length else whole
@@ -126,4 +126,4 @@ def string_tensor_pack(op: Layer, g: Fragment) -> str:
     loop = g.graph("append", inputs, append)
     first = g.Expand(empty, g.Shape(begins))
     (texts,) = g.node("Loop", (longest, g.scalar(True, DType.BOOL), first), body=loop)
-    return texts
+    return g.Reshape(texts, g.Shape(begins), allowzero=1)

@@ -128,7 +128,7 @@ def grn(op: Layer, g: Fragment) -> str:
 @lowers("LRN")
 def lrn(op: Layer, g: Fragment) -> str:
     """lrn-1: data, axes [k]: x / (bias + alpha * s / size^k)^beta, s the sum of the squares of those elements that are
-    at most (size - 1) / 2, rounded down, away along each axis. ONNX has it along axis 1, with one more for an even size.
+    at most (size - 1) / 2, rounded down, away along each axis. ONNX has it along axis 1, with one more of an even size.
     """
     rank, size = op.rank(0), op.integer("size")
     axes = sorted(op.axes(1, rank))
@@ -146,7 +146,7 @@ def lrn(op: Layer, g: Fragment) -> str:
 
 
 def _window_mean(g: Fragment, x: str, rank: int, axes: list[int], width: int) -> str:
-    """The mean of `width` elements around each one along axes, zeros beyond the ends: the axes become those of a pool."""
+    """The mean of `width` elements around each one along axes, zeros beyond the ends; they become axes of a pool."""
     rest = [axis for axis in range(rank) if axis not in axes]
     order = rest + axes
     turned = g.transpose(x, order)

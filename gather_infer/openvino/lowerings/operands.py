@@ -36,9 +36,13 @@ def single(op: Layer, g: Fragment, index: int) -> str:
     return x if op.has_rank(index) and op.rank(index) == 0 else g.as_scalar(x)
 
 
-def known_axis(op: Layer, index: int, rank: int) -> int:
-    """The axis that an input says, counted from the front. Raises LoweringRefused when it is not known."""
-    return op.axis(op.known_ints(index)[0], rank)
+def known_axis(op: Layer, index: int) -> int:
+    """The axis of the first input that another one says, counted from the front where the rank is known.
+
+    Raises LoweringRefused when it is not known, and SpecViolation out of range.
+    """
+    axis = op.known_ints(index)[0]
+    return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
 def counted(g: Fragment, length: str) -> str:

@@ -2,9 +2,9 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-What a layer calls `ceil_torch` is ONNX's ceil_mode: a window that begins behind the data and the pads before them is left
-out; `ceil` keeps it. Where the two may differ the data are padded so far that no window is cut. The same is done where
-pads count: OpenVINO divides by the size of the whole window, ONNX by what of it lies in data and pads.
+What a layer calls `ceil_torch` is ONNX's ceil_mode: a window that begins behind the data and the pads before them is
+left out; `ceil` keeps it. Where the two may differ the data are padded so far that no window is cut. The same is done
+where pads count: OpenVINO divides by the size of the whole window, ONNX by what of it lies in data and pads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.carried import SINGLE
+from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -180,7 +180,7 @@ def _lowest(g: Fragment, dtype: DType) -> str:
 def average_pool(op: Layer, g: Fragment) -> str:
     """avg-pool-1, avg-pool-14, avg-pool-16, of data [N, C, d1, ..., dk]"""
     dtype = op.dtype(0)
-    wide = SINGLE.get(dtype, dtype)
+    wide = AS_FLOAT.get(dtype, dtype)
     data = g.cast(op.x(0), dtype, wide)
     slide = windows(op, len(_kernel(op)))
     counts = not op.flag("exclude-pad", op.flag("exclude_pad", True))

@@ -23,7 +23,7 @@ _LARGEST: Final = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 def fake_quantize(op: Layer, g: Fragment) -> str:
     """fake-quantize-1: data, input_low, input_high, output_low, output_high, which broadcast to it
 
-    One of `levels` numbers from output_low to output_high: that at the place where data are from input_low to input_high.
+    One of `levels` numbers from output_low to output_high: that where data are between input_low and input_high.
     """
     dtype = op.dtype(0)
     wide = WIDE_FLOATS.get(dtype, dtype)

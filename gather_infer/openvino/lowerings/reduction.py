@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import HALF, ORDERED, SIGNED, carried
+from gather_infer.openvino.lowerings.carried import ORDERED, SIGNED, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.operands import scalar, vector
@@ -26,7 +26,7 @@ _EXTREMES: Final = ("ReduceMax", "ReduceMin")
 def reduced(op: Layer, g: Fragment) -> str:
     """reduce-{sum,prod,mean,max,min}-1: over no axes at all nothing is reduced. An axis may be listed twice."""
     dtype = op.dtype(0)
-    by = SIGNED if op.type in _SUMS else HALF if dtype is DType.BOOL else ORDERED
+    by = SIGNED if op.type in _SUMS else ORDERED
     if op.type == "ReduceMean" and not dtype.is_float:
         by = {dtype: DType.FLOAT64 if dtype in (DType.INT64, DType.UINT64) else DType.FLOAT32}
     return carried(g, dtype, lambda x: _over_axes(op, g, op.type, x), op.x(0), by=by)
@@ -46,7 +46,9 @@ def norm(op: Layer, g: Fragment) -> str:
 def logical(op: Layer, g: Fragment) -> str:
     """reduce-logical-and-1, reduce-logical-or-1: the least and the largest of booleans."""
     kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
-    return _over_axes(op, g, kind, g.cast(op.x(0), op.dtype(0), DType.BOOL))
+    # onnxruntime has no ReduceMin of no booleans; of no bytes it is 255
+    byte = g.cast(g.cast(op.x(0), op.dtype(0), DType.BOOL), DType.BOOL, DType.UINT8)
+    return g.cast(_over_axes(op, g, kind, byte), DType.UINT8, DType.BOOL)
 
 
 def _over_axes(op: Layer, g: Fragment, kind: str, x: str) -> str:

@@ -32,19 +32,24 @@ def _places(op: Layer, g: Fragment, index: int) -> str:
 @lowers("ScatterElementsUpdate", since=3)
 def scatter_elements(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-3."""
-    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3, op.rank(0)))
+    return _elements(op, g)
+
+
+def _elements(op: Layer, g: Fragment) -> str:
+    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3))
 
 
 @lowers("ScatterElementsUpdate", since=12)
 def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-12: `reduction`, with or without the element that is there (`use_init_val`).
 
-    ONNX has no `mean`, and always counts the element that is there: what does not count is the neutral element first.
+    ONNX has no `mean`, which of integers is cut off, and always counts the element that is there: what does not count
+    is the neutral element first.
     """
     reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
     if reduction == "none":
-        return scatter_elements(op, g)
-    dtype, axis, places = op.dtype(0), known_axis(op, 3, op.rank(0)), _places(op, g, 1)
+        return _elements(op, g)
+    dtype, axis, places = op.dtype(0), known_axis(op, 3), _places(op, g, 1)
     wide, counts = _REDUCED.get(dtype, dtype), op.flag("use_init_val", True)
 
     def combined(x: str, updates: str) -> str:
@@ -58,14 +63,9 @@ def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
         start = g.Expand(g.scalar(counts, wide), g.Shape(x))
         ones = g.Expand(g.scalar(1, wide), shape)
         number = g.ScatterElements(start, places, ones, axis=axis, reduction="add")
-        return _quotient(g, made, g.Max(number, g.scalar(1, wide)), wide)
+        return g.Div(made, g.Max(number, g.scalar(1, wide)))
 
     return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
-
-
-def _quotient(g: Fragment, a: str, b: str, dtype: DType) -> str:
-    """a / b; of integers rounded down."""
-    return g.Div(a, b) if dtype.is_float else g.Div(g.Sub(a, g.Mod(a, b)), b)
 
 
 def _neutral(reduction: str, dtype: DType) -> float:
@@ -90,7 +90,7 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
     reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
     if reduction == "none":
-        return scatter_nd(op, g)
+        return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
     dtype = op.dtype(0)
     places, wide = as_int64(op, g, 1), _REDUCED.get(dtype, dtype)
 
@@ -110,7 +110,7 @@ def scatter_update(op: Layer, g: Fragment) -> str:
     updates  [d0, ..., d(axis-1), i0, ..., iq-1, d(axis+1), ..., dr-1]
     """
     rank, q = op.rank(0), op.rank(1)
-    axis = known_axis(op, 3, rank)
+    axis = known_axis(op, 3)
     order = [axis, *range(axis), *range(axis + 1, rank)]
     updates = g.transpose(op.x(2), [*range(axis, axis + q), *range(axis), *range(axis + q, q + rank - 1)])
     places = g.unsqueeze(as_int64(op, g, 1), -1)

@@ -34,7 +34,7 @@ def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
     Elements that are equal come in the order of their indices, as `stable` has it. `sort="index"` puts what was found
     into the order of indices; "none" leaves the order open.
     """
-    dtype, axis = op.dtype(0), op.axis(op.integer("axis"), op.rank(0))
+    dtype, axis = op.dtype(0), op.integer("axis")
     wide = ORDERED.get(dtype, dtype)
     to = op.type_of("index_element_type", "i32") if op.opset >= 3 else DType.INT32
     largest = op.text("mode", among=("max", "min")) == "max"
@@ -78,7 +78,7 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
     """movement/unique-10: of all elements, or slices along an axis; indices and counts in types that are asked for."""
     dtype = op.dtype(0)
     wide = _UNIQUE.get(dtype, dtype)
-    axis = known_axis(op, 1, op.rank(0)) if op.has(1) else None
+    axis = known_axis(op, 1) if op.has(1) else None
     x = g.cast(op.x(0), dtype, wide)
     found = g.node("Unique", (x,), 4, axis=axis, sorted=op.flag("sorted", True))
     place, count = op.type_of("index_element_type", "i64"), op.type_of("count_element_type", "i64")
@@ -91,11 +91,11 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
 
 @lowers("Bucketize", since=3)
 def bucketize(op: Layer, g: Fragment) -> str:
-    """condition/bucketize-3: how many of the buckets' ends are below each element, or equal without `with_right_bound`."""
+    """condition/bucketize-3: how many ends of buckets are below each element, or equal without `with_right_bound`."""
     wide = _comparable(op.dtype(0), op.dtype(1))
     data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
-    return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0])
+    return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0], op.rank(0))
 
 
 @lowers("SearchSorted", since=15)
@@ -110,7 +110,7 @@ def search_sorted(op: Layer, g: Fragment) -> str:
     ordered, values = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "LessOrEqual" if op.flag("right_mode", False) else "Less"
     ordered = ordered if op.rank(0) == 1 else g.unsqueeze(ordered, -2)
-    return _counted_true(op, g, g.node(kind, (ordered, g.unsqueeze(values, -1)))[0])
+    return _counted_true(op, g, g.node(kind, (ordered, g.unsqueeze(values, -1)))[0], op.rank(1))
 
 
 def _comparable(first: DType, second: DType) -> DType:
@@ -120,9 +120,9 @@ def _comparable(first: DType, second: DType) -> DType:
     return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
 
 
-def _counted_true(op: Layer, g: Fragment, flags: str) -> str:
-    """How many are true along the last axis."""
-    count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(-1), keepdims=0)
+def _counted_true(op: Layer, g: Fragment, flags: str, axis: int) -> str:
+    """How many are true along an axis."""
+    count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 
 

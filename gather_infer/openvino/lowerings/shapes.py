@@ -16,6 +16,7 @@ from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
 from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.symbolic import Dim, floordiv, known_eq, product
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
@@ -51,23 +52,39 @@ def reshape(op: Layer, g: Fragment) -> str:
         # beside a dim of 0 there is nothing for -1 to count: OpenVINO has 1 there
         sizes = [1 if size == -1 and 0 in pattern else size for size in pattern]
         return g.Reshape(op.x(0), g.i64(*sizes), allowzero=0 in sizes)
-    copied = [i for i, size in enumerate(pattern) if size == 0]
-    if -1 not in pattern or not copied or all(op.size(0, i) for i in copied):
+    return g.Reshape(op.x(0), g.i64(*pattern)) if not op.has_rank(0) else _copying(op, g, pattern)
+
+
+def _copying(op: Layer, g: Fragment, pattern: Sequence[int]) -> str:
+    """A Reshape by a pattern in which 0 is a dim of the input; -1 does without where that may be 0."""
+    copied = [axis for axis, size in enumerate(pattern) if size == 0]
+    if any(axis >= op.rank(0) for axis in copied):
+        raise SpecViolation(
+            f"pattern = {pattern} copies a dim that an input of rank {op.rank(0)} does not have", "GI301"
+        )
+    if -1 not in pattern or all(op.is_positive(0, axis) for axis in copied):
         return g.Reshape(op.x(0), g.i64(*pattern))
+    place = pattern.index(-1)
+    rest = _rest(op, pattern, copied)
+    if place < op.rank(0) and known_eq(rest, op.shape(0)[place]):
+        return g.Reshape(op.x(0), g.i64(*(0 if size == -1 else size for size in pattern)))
+    if isinstance(rest, int) and rest > 0:
+        return g.Reshape(op.x(0), g.i64(*(rest if size == -1 else size for size in pattern)))
     return g.Reshape(op.x(0), _resolved(op, g, pattern, copied), allowzero=1)
 
 
+def _rest(op: Layer, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
+    """The dim for -1 in a pattern: what the dims that are not copied leave."""
+    left = product(dim for axis, dim in enumerate(op.shape(0)) if axis not in copied)
+    return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
+
+
 def _resolved(op: Layer, g: Fragment, pattern: Sequence[int], copied: Sequence[int]) -> str:
-    """The dims that a pattern with 0 and -1 says: -1 is what the dims that are not copied leave."""
+    """The dims that a pattern with 0 and -1 says, computed."""
     x = op.x(0)
     divisor = prod(size for size in pattern if size > 0)
-    left = [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied]
-    known = op.sizes(0)
-    if known is not None:
-        rest = g.i64(prod(size for axis, size in enumerate(known) if axis not in copied) // divisor)
-    else:
-        rest = _product(g, left)
-        rest = rest if divisor == 1 else g.Div(rest, g.i64(divisor))
+    rest = _product(g, [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied])
+    rest = rest if divisor == 1 else g.Div(rest, g.i64(divisor))
     parts = [rest if size == -1 else g.dim(x, i) if size == 0 else g.i64(size) for i, size in enumerate(pattern)]
     return g.concat(*parts)
 
@@ -165,7 +182,7 @@ def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
     if mode == "explicit":
         axes = op.axes(2, rank)
         return g.unsqueeze(x, *(axis for axis in range(rank) if axis not in axes))
-    axis = op.integer("auto_broadcast_axis", op.integer("axis", -1))
+    axis = op.integer("mode.auto_broadcast_axis", op.integer("broadcast_spec.auto_broadcast_axis", -1))
     first = rank - op.rank(0) if axis == -1 else axis
     return g.unsqueeze(x, *range(op.rank(0), rank - first))
 

@@ -43,7 +43,7 @@ def strided_slice(op: Layer, g: Fragment) -> str:
 
     begin, end, strides   vectors, an entry each for an axis of the data, unless a mask says otherwise
     masks                 1 at an entry: begin_mask and end_mask, it does not count; new_axis_mask, it makes a dim of 1;
-                          shrink_axis_mask, it takes one index, whose dim goes; ellipsis_mask, it is for all axes between
+                          shrink_axis_mask, it takes one index, whose dim goes; ellipsis_mask, all axes between
     """
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
@@ -100,7 +100,8 @@ def _bounds(op: Layer, g: Fragment, entry: int) -> tuple[str, str, str]:
     begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry)
     if _mask(op, "shrink_axis", count)[entry]:
         return begin, _after(op, g, begin, entry), g.i64(1)
-    step, known = g.i64(1), 1
+    step = g.i64(1)
+    known: int | None = 1
     if op.has(3):
         strides = op.ints(3)
         step, known = _entry(op, g, 3, entry), None if strides is None else strides[entry]
@@ -173,15 +174,15 @@ def roll(op: Layer, g: Fragment) -> str:
         total: dict[int, int] = {}
         for axis, amount in zip(op.axes(2, rank), amounts, strict=True):
             total[axis] = total.get(axis, 0) + amount
-        for axis, amount in total.items():
-            x = _rolled(g, x, axis, g.i64(-amount)) if amount else x
+        for axis, whole in total.items():
+            x = _rolled(g, x, axis, g.i64(-whole)) if whole else x
         return x
     listed, amount_of = vector(op, g, 2), vector(op, g, 1)
     listed = g.Where(g.Less(listed, g.i64(0)), g.Add(listed, g.i64(rank)), listed)
     for axis in range(rank):
         if axes is None or axis in op.axes(2, rank):
-            amount = g.ReduceSum(g.Where(g.Equal(listed, g.i64(axis)), amount_of, g.i64(0)), g.i64(0), keepdims=1)
-            x = _rolled(g, x, axis, g.Neg(amount))
+            computed = g.ReduceSum(g.Where(g.Equal(listed, g.i64(axis)), amount_of, g.i64(0)), g.i64(0), keepdims=1)
+            x = _rolled(g, x, axis, g.Neg(computed))
     return x
 
 
@@ -197,13 +198,14 @@ def pad(op: Layer, g: Fragment) -> str:
     """pad-1, and pad-12, where negative pads crop. ONNX has no `symmetric`, and crops before it reflects."""
     mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
     begins, ends = op.ints(1), op.ints(2)
-    rank = op.rank(0)
     if mode == "constant":
         pads = g.concat(vector(op, g, 1), vector(op, g, 2))
         value = [single(op, g, 3)] if op.has(3) else []
         return carried(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=EXTREMES)
     x = op.x(0)
-    for axis in range(rank):
+    if mode != "symmetric" and begins is not None and ends is not None and min(begins + ends, default=0) >= 0:
+        return carried(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends), mode=mode), x, by=EXTREMES)
+    for axis in range(op.rank(0)):
         if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
             continue
         low, high = (_entry(op, g, index, axis) for index in (1, 2))

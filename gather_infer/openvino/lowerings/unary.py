@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import HALF, SINGLE, Carriers, carried
+from gather_infer.openvino.lowerings.carried import HALF, SINGLE, WIDE_FLOATS, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.tensor import DType
+from gather_infer.tensor import INTEGER_RANGE, DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
@@ -25,6 +25,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, Carriers]]] = {
     "Tan": ("Tan", SINGLE),
 }  # fmt: skip
 _WIDE: Final = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
+_NARROW: Final = (DType.INT8, DType.UINT8)
 _LOW: Final = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
     0.246640727, 1.50140941,
@@ -37,14 +38,17 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, alike=True)
 def function(op: Layer, g: Fragment) -> str:
-    """arithmetic/cos-1 and the like; of integers the result in floating point, rounded to the nearest integer."""
+    """arithmetic/cos-1 and the like; of integers the result in floating point, rounded to the nearest one there is."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return carried(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
     wide = DType.FLOAT64 if dtype in _WIDE and carriers is HALF else DType.FLOAT32
     (result,) = g.node(kind, (g.cast(x, dtype, wide),))
-    return g.cast(g.Round(result), wide, dtype)
+    nearest = g.Round(result)
+    if dtype in _NARROW:  # a Cast would wrap around
+        nearest = g.Clip(nearest, *(g.scalar(end, wide) for end in INTEGER_RANGE[dtype]))
+    return g.cast(nearest, wide, dtype)
 
 
 @lowers("Abs", alike=True)
@@ -105,15 +109,19 @@ def is_nan(op: Layer, g: Fragment) -> str:
 @lowers("IsInf", since=10, alike=True)
 def is_inf(op: Layer, g: Fragment) -> str:
     """comparison/isinf-10."""
+    dtype = op.dtype(0)
+    x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.IsInf(
-        op.x(0), detect_negative=op.flag("detect_negative", True), detect_positive=op.flag("detect_positive", True)
+        x, detect_negative=op.flag("detect_negative", True), detect_positive=op.flag("detect_positive", True)
     )
 
 
 @lowers("IsFinite", since=10, alike=True)
 def is_finite(op: Layer, g: Fragment) -> str:
     """comparison/isfinite-10."""
-    return g.Not(g.Or(g.IsNaN(op.x(0)), g.IsInf(op.x(0))))
+    dtype = op.dtype(0)
+    x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
+    return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
 
 
 @lowers("Identity", since=16, alike=True)

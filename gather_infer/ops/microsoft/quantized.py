@@ -139,7 +139,7 @@ def _reduced(op: OpCall) -> Shape | None:
     "X:T W:T2 R:T2 B?:T sequence_lens?:int32 initial_h?:T initial_c?:T P?:T W_scale:T W_zero_point:T2 R_scale:T "
     "R_zero_point:T2 -> Y?:T Y_h?:T Y_c?:T",
     "activation_alpha:floats activation_beta:floats activations:strings clip:float direction:string hidden_size:int "
-    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES,
+    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0},
 )  # fmt: skip
 def dynamic_quantize_lstm(op: OpCall) -> Inferred:
     """LSTM of ai.onnx with quantized weights, which are transposed: W [D, I, 4*H], R [D, H, 4*H]."""
@@ -149,7 +149,7 @@ def dynamic_quantize_lstm(op: OpCall) -> Inferred:
         shape = require_rank(weights.shape, 3, name)
         turned.append(SymbolicTensor(DType.FLOAT32, shape and (shape[0], shape[2], shape[1])))
     inputs = [op.tensor(0), *turned, *(op.input(index) for index in range(3, 8))]
-    lstm = OpCall(op.op_type, inputs, op.attributes, (True,) * 3, op.version, op.domain, op.context)
+    lstm = OpCall(op.op_type, inputs, op.attributes, (True,) * 3, op.version, op.domain, op.context, op.load)
     return recurrent(lstm, 4)
 
 

@@ -23,7 +23,7 @@ from gather_infer.ops.vocabulary.windows import (
     windows,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, minimum, product
+from gather_infer.symbolic import Dim, known_le, minimum, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
@@ -112,6 +112,8 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     W       [C, M/group, k1, ..., kn]
     B       [M]
     result  [N, M, o1, ..., on]
+
+    Runtimes reject an empty kernel, which is demanded and not relied on: the operator's page gives it a result.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -130,9 +132,17 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     m = _bias(op, None if b is None else b.shape, None if w.shape is None else w.shape[1] * group)
     n = None if x.shape is None else x.shape[0]
     head = (_or_unknown(op, n, "the shape of X is not known"), _or_unknown(op, m, "the shape of W is not known"))
+    for size in kernel or ():
+        _demand_at_least(op, size, 1)
     given = op.attr("output_shape", ())
     if given:
-        return [SymbolicTensor(dtype, head + spatial_attribute(op, "output_shape", rank - 2, 0, least=0))]
+        stated = spatial_attribute(op, "output_shape", rank - 2, 0, least=0)
+        if x.shape is not None and kernel is not None:
+            for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), stated, strict=True):
+                _demand_at_least(op, size, 1)
+                # Pads that are found from the length are not negative; the last stride - 1 elements may be any.
+                _demand_at_least(op, window.stride * size + window.extent - 1, length)
+        return [SymbolicTensor(dtype, head + stated)]
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
     extra = spatial_attribute(op, "output_padding", rank - 2, 0, least=0)
@@ -141,6 +151,12 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
         for size, window, more in zip(x.shape[2:], windows(op, kernel, mode), extra, strict=True)
     )
     return [SymbolicTensor(dtype, head + spatial)]
+
+
+def _demand_at_least(op: OpCall, dim: Dim, least: int) -> None:
+    """Demand that `dim >= least`, without relying on it."""
+    if known_le(least, dim, op.scope) is None:
+        op.demand((least, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:

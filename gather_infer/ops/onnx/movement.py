@@ -14,6 +14,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_min_rank,
     require_rank,
 )
+from gather_infer.ops.vocabulary.indices import check_lengths, describe
 from gather_infer.ops.vocabulary.operands import Values, kept_span, moved, replaced, useful, values_or_unknown, zero_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull
@@ -96,12 +97,12 @@ def _unknown_image(op: OpCall) -> Shape:
     return tuple(op.fresh("the input has no known rank") for _ in range(4))
 
 
-@rules.rule("ReverseSequence", since=10, moves=0, permutes=True)
+@rules.rule("ReverseSequence", since=10, moves=0, permutes=True, addresses={1: 0})
 def onnx_reverse_sequence(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ReverseSequence.html
 
     data           [d0, d1, ..., dr-1], r >= 2: time_axis and batch_axis are 0 and 1, or 1 and 0
-    sequence_lens  [d(batch_axis)]
+    sequence_lens  [d(batch_axis)], each from 0 to d(time_axis)
     result         [d0, d1, ..., dr-1]
     """
     data, lengths = op.tensor(0), op.tensor(1)
@@ -110,6 +111,8 @@ def onnx_reverse_sequence(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"batch_axis and time_axis must be 0 and 1 or 1 and 0, are {batch} and {time}")
     shape = require_min_rank(data.shape, 2, "the input")
     require_rank(lengths.shape, 1, "sequence_lens")
+    if shape is not None:
+        check_lengths(op, 1, shape[time], axis=time, data=describe(data, "data"))
     if shape is not None and lengths.shape is not None:
         size = op.require_equal(shape[batch], lengths.shape[0], "the batch dim and the length of sequence_lens")
         shape = replaced(shape, batch, size)

@@ -16,6 +16,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_same_dtype,
     require_shape,
 )
+from gather_infer.ops.vocabulary.indices import check_lengths, describe
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv
 from gather_infer.tensor import Shape, SymbolicTensor
@@ -32,7 +33,7 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
     W              [D, g*H, I]
     R              [D, g*H, H]
     B              [D, 2*g*H]
-    sequence_lens  [N]
+    sequence_lens  [N], each from 0 to L
     initial_h, _c  [D, N, H]          layout 1: [N, D, H]
     P              [D, 3*H]
     Y              [L, D, N, H]       layout 1: [N, L, D, H]
@@ -64,6 +65,8 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
         require_shape(op, p.shape, (d, 3 * h), "P")
     if lens is not None:
         (n,) = merge_shape(op, lens.shape, (n,), "sequence_lens")
+        if length is not None:
+            check_lengths(op, 4, length, axis=layout, data=describe(x, "X"))
     state: PartialShape = (n, d, h) if layout else (d, n, h)
     for name, initial in zip(("initial_h", "initial_c"), states, strict=False):
         if initial is not None:
@@ -96,19 +99,19 @@ def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b:
     return op.fresh("no input tells the hidden size")
 
 
-@rules.rule("RNN", since=1)
+@rules.rule("RNN", since=1, addresses={4: 0})
 def rnn(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__RNN.html (14 adds layout)"""
     return recurrent(op, 1)
 
 
-@rules.rule("GRU", since=1)
+@rules.rule("GRU", since=1, addresses={4: 0})
 def gru(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GRU.html (14 adds layout)"""
     return recurrent(op, 3)
 
 
-@rules.rule("LSTM", since=1)
+@rules.rule("LSTM", since=1, addresses={4: 0})
 def lstm(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__LSTM.html (14 adds layout)"""
     return recurrent(op, 4)

@@ -94,7 +94,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ScatterElements.html (called Scatter in 9; 11: negative indices)
 
     data     [d0, ..., dr-1], r >= 1
-    indices  rank r, int32 or int64
+    indices  rank r, int32 or int64; no dim but that of the axis is larger than that of data
     updates  the shape of indices
     result   the shape of data
     """
@@ -122,8 +122,11 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
                 f"data and indices must have equal ranks, have {len(data.shape)} and {len(indices.shape)}", "GI305"
             )
         for other, (dim, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
-            if other != axis and known_le(dim, size, op.scope) is False:
+            fits = True if other == axis else known_le(dim, size, op.scope)
+            if fits is False:
                 raise SpecViolation(f"dim {other} of indices is {dim}, more than {size}, that of data", "GI212")
+            if fits is None:
+                op.constrain(dim, "<=", size)
     indexing = Indexing(negative_note="" if op.version >= 11 else _NO_NEGATIVE, from_end=op.version >= 11)
     check_bounds(op, indices, known_numbers(op, 1), data.shape[axis], indexing, axis=axis, data=f"data {data}")
     values = _scattered_elements(op, data, updates, axis) if indices.values is not None else None

@@ -12,8 +12,9 @@ rules = RuleSet("openvino")
 
 @rules.rule("Const", since=1, checks_types=True)
 def const(op: OpCall) -> list[SymbolicTensor]:
-    """A constant whose packed bytes are input 0: of type `element_type`, of dims `shape`.
+    """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/constant-1.html
 
+    packed   the bytes of a constant of type `element_type`, whose dims are `shape`
     result   uint8, the code of an element in each; nothing is read
     """
     element = str(op.attr("element_type", ""))

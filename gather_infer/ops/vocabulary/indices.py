@@ -149,6 +149,16 @@ def check_bounds(
                   _element(first, column))  # fmt: skip
 
 
+COUNT = Indexing(from_end=False, inserts=True)
+"""What is no index but how many elements are meant, from none of them to all."""
+
+
+def check_lengths(op: OpCall, position: int, size: Dim, *, axis: int, data: str) -> None:
+    """As `check_bounds`, for the lengths of sequences along an axis of `size` elements: each uses the first ones."""
+    lengths, numbers = op.tensor(position), known_numbers(op, position)
+    check_bounds(op, lengths, numbers, size + 1, COUNT, axis=axis, data=data, position=position)
+
+
 def address_nothing(op: OpCall, position: int) -> None:
     """Say that the numbers of an index input are not read here, or may be any."""
     op.address(Addressing(position, None, 0, Indexing(), None, 1, (), complete=True))

@@ -14,21 +14,23 @@ rewrites = RewriteSet()
 QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
 """Operators in whose patterns runtimes expect nodes and constants of their own."""
 
+_LAW: Final = "a == b, constants of the same type, shape and bits"
+
 
 @rewrites.rewrites(name="common-constants")
 def common_constants(site: Site) -> Rewrite | None:
     """a == b, constants of the same type, shape and bits; a graph sees those of the graphs around it"""
     if site.rests_on_training:
         return None
-    law = "a == b, constants of the same type, shape and bits"
-    if site.node.is_constant:
+    node = site.node
+    if node.is_constant:
         twin = _twin(site, site.output())
-        return None if twin is None else site.keeps(law, twin)
-    for name in dict.fromkeys(site.inputs):
-        if name and site.is_droppable(name):
+        return None if twin is None else site.keeps(_LAW, twin)
+    for name in dict.fromkeys(node.inputs):
+        if name and name not in node.graph.producers and site.is_droppable(name):
             twin = _twin(site, name)
             if twin is not None:
-                return Rewrite(law=law, merged={name: twin})
+                return Rewrite(law=_LAW, merged={name: twin})
     return None
 
 
@@ -49,20 +51,16 @@ def _is_apart(site: Site, name: str) -> bool:
 @rewrites.rewrites(name="common-subexpressions")
 def common_subexpressions(site: Site) -> Rewrite | None:
     """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
-    node, traits = site.node, site.traits
-    if node.is_constant or node.bodies or node.op_type in QUANTIZATION or traits is None or not traits.deterministic:
+    if site.op_type in QUANTIZATION or site.traits is None or not site.traits.deterministic:
         return None
     for other in site.repeats():
-        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)) and site.reads_as(other):
-            if _stays(other.node, node):
+        if list(map(bool, other.outputs)) == list(map(bool, site.outputs)):
+            if _stays(other.node, site.node):
                 return site.keeps("op(x) == op(x), both read the same", *other.outputs)
-            if _stays(node, other.node):
-                other.ask_again()
+            other.ask_again()
     return None
 
 
 def _stays(other: Node, node: Node) -> bool:
-    """Whether of two nodes that are the same it is the other one that stays: it comes first, or stands further out."""
-    if other.graph is node.graph:
-        return other.place < node.place
-    return other.graph in node.graph.around()
+    """Whether of two nodes that are the same it is the other one that stays: it stands further out, or comes first."""
+    return other.graph is not node.graph or other.place < node.place

@@ -26,10 +26,11 @@ def evaluated(site: Site) -> Rewrite | None:
     node = site.node
     if node.is_constant or not node.inputs or site.is_faulty or site.has_reference:
         return None
+    for name in node.inputs:  # of most nodes the first one settles it
+        if name and node.graph.held(name) is None:
+            return None
     evaluator = site.evaluator()
-    if evaluator is None or not all(site.is_constant(at) for at, name in enumerate(node.inputs) if name):
-        return None
-    if not _is_affordable(site):
+    if evaluator is None or not _is_affordable(site):
         return None
     inputs: list[Constant | None] = []
     for at, name in enumerate(node.inputs):
@@ -52,7 +53,7 @@ def evaluated(site: Site) -> Rewrite | None:
 def known(site: Site) -> Rewrite | None:
     """A node whose results are known number by number is the constants that it computes, whatever it reads."""
     node = site.node
-    if node.is_constant or not any(site.result(at).values is not None for at in range(len(node.outputs))):
+    if node.is_constant or not [True for name in node.outputs if site.known(name).values is not None]:
         return None
     if site.is_faulty or site.rests_on_training:
         return None

@@ -1,0 +1,143 @@
+"""Traces through nodes that move elements: all of an input, some of them, or those of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gather_infer import spans
+from gather_infer.inference.lineage.positions import progression
+from gather_infer.inference.lineage.trace import Part, Trace
+from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, astray, is_point, sharpen
+from gather_infer.symbolic import Scope, known_le
+from gather_infer.tensor import SymbolicTensor
+
+
+def moved(visit: Visit, index: int = 0) -> Trace | None:
+    """Every element of an input, elsewhere."""
+    trace = visit.trace(index)
+    return None if trace is None else Trace(astray(trace))
+
+
+def repeated(visit: Visit) -> Trace | None:
+    """Every element of the input, any number of times; none of them where the result alone is empty."""
+    trace, given, shape = moved(visit), visit.tensor(0).shape, visit.result.shape
+    if trace is None or (
+        given is not None
+        and shape is not None
+        and all(dim in given or known_le(1, dim, visit.scope) is True for dim in shape)
+    ):
+        return trace
+    return Trace(tuple(replace(p, whole=False) for p in trace.parts))
+
+
+def same(visit: Visit) -> Trace | None:
+    return visit.trace(0)
+
+
+def transposed(visit: Visit) -> Trace | None:
+    trace, rank = visit.trace(0), visit.tensor(0).rank
+    if trace is None or trace.axis is None or rank is None:
+        return moved(visit)
+    order = next((list(a.ints) for a in visit.node.attribute if a.name == "perm"), list(range(rank))[::-1])
+    return Trace(astray(trace), order.index(trace.axis))
+
+
+def some(trace: Trace | None) -> Trace | None:
+    """Some elements of a tensor, nobody knows which."""
+    if trace is None:
+        return None
+    alone = len(trace.parts) == 1
+    return Trace(
+        tuple(
+            replace(p, whole=False, direct=False, exact=is_point(p), needs=() if alone else None) for p in trace.parts
+        )
+    )
+
+
+def picked(visit: Visit) -> Trace | None:
+    trace = visit.trace(0)
+    index = visit.number(1)
+    if (
+        trace is not None
+        and trace.axis is not None
+        and trace.axis == visit.axis(visit.tensor(0).rank)
+        and isinstance(index, int)
+        and -len(trace.parts) <= index < len(trace.parts)
+    ):
+        return Trace((trace.parts[index],))
+    return some(trace)
+
+
+def sliced(visit: Visit) -> Trace | None:
+    trace = visit.trace(0)
+    if visit.tensor(0).shape is not None and visit.tensor(0).shape == visit.result.shape:
+        return moved(visit)  # all of it, in whatever order
+    if trace is None:
+        return progression(visit)
+    if trace.axis is None:
+        return some(trace)
+    start, end, axis = visit.number(1), visit.number(2), visit.number(3)
+    stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
+    rank = visit.tensor(0).rank
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
+        return some(trace)
+    if axis % rank != trace.axis:
+        rows = (replace(p, whole=False, direct=False, exact=is_point(p)) for p in trace.parts)
+        return replace(trace, parts=tuple(rows))
+    parts = trace.parts[start:end]
+    return Trace(parts, trace.axis) if parts else None
+
+
+def split(visit: Visit, outputs: Sequence[str]) -> None:
+    trace, rank = visit.trace(0), visit.tensor(0).rank
+    if trace is None:
+        return
+    axis, at = visit.axis(rank), 0
+    for name in outputs:
+        value = visit.frame.values.get(name) if name else None
+        found = some(trace)
+        if trace.axis is not None and trace.axis == axis:
+            length = value.shape[axis] if isinstance(value, SymbolicTensor) and value.shape is not None else None
+            if not isinstance(length, int):
+                return
+            found = Trace(trace.parts[at : at + length], trace.axis)
+            at += length
+        if name and found is not None and found.parts:
+            visit.frame.traces[name] = found
+            if len(found.parts) == 1:
+                sharpen(name, found.parts[0].span, visit.frame)
+
+
+def concat(visit: Visit) -> Trace | None:
+    count = len(visit.node.input)
+    if count > MAX_PARTS:
+        return None
+    axis = visit.axis(visit.result.rank)
+    stacked = axis is not None
+    parts: list[Part] = []
+    for i in range(count):
+        shape = visit.tensor(i).shape
+        if shape is not None and 0 in shape:
+            continue
+        own = visit.parts(i)
+        open_dims = None if shape is None else tuple(d for d in shape if known_le(1, d, visit.scope) is not True)
+        # Stacked single rows are empty together; else one part may be empty where another is not.
+        is_row = shape is not None and axis is not None and shape[axis] == 1
+        stacked &= is_row
+        if is_row and len(own) > 1:
+            own = (_merged(own, visit.scope),)
+        for p in own:
+            needs = None if p.needs is None or open_dims is None else (*p.needs, *open_dims)
+            parts.append(replace(p, direct=False, needs=p.needs if is_row else needs))
+    if len(parts) == 1:
+        parts = [replace(parts[0], needs=())]
+    return Trace(tuple(parts), axis if stacked else None) if parts else None
+
+
+def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
+    """One part for the elements of several, of which only the bounds are left."""
+    return Part(
+        spans.hull(*(part.span for part in parts), scope=scope),
+        needs=() if any(part.is_certain for part in parts) else None,
+    )

@@ -1,0 +1,220 @@
+"""Pooling of regions of interest.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/detection/
+
+A region is a row of batch, x1, y1, x2, y2. What a region takes of each row and column of the data are weights, and the
+pools are products of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+_FLOAT, _INT64 = DType.FLOAT32, DType.INT64
+_ROWS, _COLUMNS = 2, 3
+"""The spatial axes of data [N, C, H, W]."""
+
+
+def _column(op: Layer, g: Fragment, index: int) -> str:
+    """A column [regions, 1] of the regions."""
+    regions = g.cast(op.x(1), op.dtype(1), _FLOAT)
+    return g.Slice(regions, g.i64(index), g.i64(index + 1), g.i64(1))
+
+
+def _batch(op: Layer, g: Fragment, data: str) -> str:
+    """The data of the image that each region is of: [regions, ...]."""
+    return g.Gather(data, g.Cast(g.squeeze(_column(op, g, 0), 1), to=_INT64), axis=0)
+
+
+def _number(g: Fragment, value: float) -> str:
+    return g.scalar(value, _FLOAT)
+
+
+def _size(op: Layer, g: Fragment, axis: int) -> str:
+    """A dim of the data, a float."""
+    return g.Cast(g.squeeze(g.dim(op.x(0), axis), 0), to=_FLOAT)
+
+
+def _elements(op: Layer, g: Fragment, axis: int) -> str:
+    """0, 1, ... along an axis of the data, floats."""
+    stop = g.squeeze(g.dim(op.x(0), axis), 0)
+    return g.Cast(g.Range(g.scalar(0, _INT64), stop, g.scalar(1, _INT64)), to=_FLOAT)
+
+
+def _bilinear(op: Layer, g: Fragment, place: str, axis: int) -> str:
+    """The weights [..., d] of the elements of an axis for places [...] in it; outside there are none."""
+    last = g.Sub(_size(op, g, axis), _number(g, 1))
+    distance = g.Abs(g.Sub(g.unsqueeze(place, -1), _elements(op, g, axis)))
+    inside = g.And(g.GreaterOrEqual(place, _number(g, 0)), g.LessOrEqual(place, last))
+    near = g.Max(g.Sub(_number(g, 1), distance), _number(g, 0))
+    return g.Mul(near, g.unsqueeze(g.Cast(inside, to=_FLOAT), -1))
+
+
+@lowers("ROIPooling")
+def roi_pooling(op: Layer, g: Fragment) -> str:
+    """roi-pooling-1: data [N, C, H, W], regions [R, 5]; the largest elements, or samples between elements
+
+    The corners are elements times spatial_scale for max; for bilinear they are parts of the height and width.
+    """
+    pooled = [*op.integers("output_size", ())] or [op.integer("pooled_h"), op.integer("pooled_w")]
+    x = g.cast(op.x(0), op.dtype(0), _FLOAT)
+    if op.text("method", "max", among=("max", "bilinear")) == "max":
+        regions = g.cast(op.x(1), op.dtype(1), _FLOAT)
+        made = g.MaxRoiPool(x, regions, pooled_shape=pooled, spatial_scale=op.number("spatial_scale"))
+        return g.cast(made, _FLOAT, op.dtype(0))
+    rows = _bilinear(op, g, _spread(op, g, 2, 4, pooled[0], _ROWS), _ROWS)
+    columns = _bilinear(op, g, _spread(op, g, 1, 3, pooled[1], _COLUMNS), _COLUMNS)
+    made = g.Einsum(_batch(op, g, x), rows, columns, equation="rchw,rph,rqw->rcpq")
+    return g.cast(made, _FLOAT, op.dtype(0))
+
+
+def _spread(op: Layer, g: Fragment, first: int, last: int, count: int, axis: int) -> str:
+    """The places [R, count] from one corner to the other; one is in the middle."""
+    start, stop = _column(op, g, first), _column(op, g, last)
+    reach = g.Sub(_size(op, g, axis), _number(g, 1))
+    if count == 1:
+        return g.Mul(g.Mul(g.Add(start, stop), _number(g, 0.5)), reach)
+    step = g.Div(g.Mul(g.Sub(stop, start), reach), _number(g, count - 1))
+    return g.Add(g.Mul(g.const(np.arange(count, dtype=np.float32)), step), g.Mul(start, reach))
+
+
+@lowers("PSROIPooling")
+def psroi_pooling(op: Layer, g: Fragment) -> str:
+    """psroi-pooling-1: data [N, C, H, W], regions [R, 5]; each bin has channels of its own
+
+    average    C is output_dim * group_size^2: the mean of the elements of a bin
+    bilinear   C is spatial_bins_y * spatial_bins_x * output_dim: a sample of each part of the region, and their mean
+    """
+    x = g.cast(op.x(0), op.dtype(0), _FLOAT)
+    is_mean = op.text("mode", "average", among=("average", "bilinear")) == "average"
+    return g.cast(_bins_mean(op, g, x) if is_mean else _bins_bilinear(op, g, x), _FLOAT, op.dtype(0))
+
+
+def _bins_mean(op: Layer, g: Fragment, x: str) -> str:
+    bins, depth = op.integer("group_size"), op.integer("output_dim")
+    rows, columns = _members(op, g, 2, 4, _ROWS), _members(op, g, 1, 3, _COLUMNS)
+    split = g.concat(g.dim(x, 0), g.i64(depth, bins, bins), g.dims(x, 2))
+    data = _batch(op, g, g.Reshape(x, split, allowzero=1))
+    total = g.Einsum(data, rows, columns, equation="rdijhw,rih,rjw->rdij")
+    high, wide = (g.ReduceSum(one, g.i64(2), keepdims=0) for one in (rows, columns))
+    count = g.unsqueeze(g.Mul(g.unsqueeze(high, 2), g.unsqueeze(wide, 1)), 1)
+    mean = g.Div(total, g.Max(count, _number(g, 1)))
+    return g.Where(g.Greater(count, _number(g, 0)), mean, _number(g, 0))
+
+
+def _members(op: Layer, g: Fragment, first: int, last: int, axis: int) -> str:
+    """1 for each element [R, bins, d] of an axis that is in a bin, 0 for others."""
+    bins, scale, one = op.integer("group_size"), op.number("spatial_scale"), _number(g, 1)
+    start = g.Mul(_rounded(g, _column(op, g, first)), _number(g, scale))
+    stop = g.Mul(g.Add(_rounded(g, _column(op, g, last)), one), _number(g, scale))
+    size = g.Div(g.Max(g.Sub(stop, start), _number(g, 0.1)), _number(g, bins))
+    number = g.const(np.arange(bins, dtype=np.float32))
+    begin = g.Floor(g.Add(g.Mul(number, size), start))
+    end = g.Ceil(g.Add(g.Mul(g.Add(number, one), size), start))
+    element = _elements(op, g, axis)
+    inside = g.And(g.GreaterOrEqual(element, g.unsqueeze(begin, 2)), g.Less(element, g.unsqueeze(end, 2)))
+    return g.Cast(inside, to=_FLOAT)
+
+
+def _rounded(g: Fragment, x: str) -> str:
+    """The nearest integers, halves away from 0."""
+    return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), _number(g, 0.5))))
+
+
+def _bins_bilinear(op: Layer, g: Fragment, x: str) -> str:
+    across, down, depth = (op.integer(name) for name in ("spatial_bins_x", "spatial_bins_y", "output_dim"))
+    rows = _bilinear(op, g, _samples(op, g, 2, 4, down, _ROWS), _ROWS)
+    columns = _bilinear(op, g, _samples(op, g, 1, 3, across, _COLUMNS), _COLUMNS)
+    split = g.concat(g.dim(x, 0), g.i64(down, across, depth), g.dims(x, 2))
+    data = _batch(op, g, g.Reshape(x, split, allowzero=1))
+    total = g.Einsum(data, rows, columns, equation="ryxdhw,ryph,rxqw->rdpq")
+    return g.Div(total, _number(g, across * down))
+
+
+def _samples(op: Layer, g: Fragment, first: int, last: int, parts: int, axis: int) -> str:
+    """Places [R, parts, group_size] in each part of a region."""
+    count, scale = op.integer("group_size"), op.number("spatial_scale")
+    start = g.Mul(_column(op, g, first), _number(g, scale))
+    size = g.Div(g.Sub(g.Mul(_column(op, g, last), _number(g, scale)), start), _number(g, parts))
+    reach = g.Sub(_size(op, g, axis), _number(g, 1))
+    begin = g.Add(start, g.Mul(g.const(np.arange(parts, dtype=np.float32)), size))
+    if count == 1:
+        return g.unsqueeze(g.Mul(g.Add(begin, g.Mul(size, _number(g, 0.5))), reach), 2)
+    step = g.Div(g.Mul(g.unsqueeze(size, 2), reach), _number(g, count - 1))
+    inner = g.Mul(g.const(np.arange(count, dtype=np.float32)), step)
+    return g.Add(inner, g.Mul(g.unsqueeze(begin, 2), reach))
+
+
+@lowers("DeformablePSROIPooling")
+def deformable_psroi_pooling(op: Layer, g: Fragment) -> str:
+    """deformable-psroi-pooling-1: data [N, D*G*G, H, W], regions [R, 5], offsets [R, 2*K, P, P] (optional)
+
+    The mean of spatial_bins_y * spatial_bins_x samples in each of G*G bins, which are moved by the offsets of one of K
+    classes; samples further outside of the data than half an element do not count. A region of a negative image is 0.
+    """
+    bins, depth = op.integer("group_size", 1), op.integer("output_dim")
+    classes = _classes(op)
+    x = g.cast(op.x(0), op.dtype(0), _FLOAT)
+    split = g.concat(g.dim(x, 0), g.i64(classes, depth // classes, bins, bins), g.dims(x, 2))
+    image = _column(op, g, 0)
+    of = g.Cast(g.squeeze(g.Max(image, _number(g, 0)), 1), to=_INT64)
+    data = g.Gather(g.Reshape(x, split, allowzero=1), of, axis=0)
+    columns, across = _moved(op, g, 0, classes)
+    rows, down = _moved(op, g, 1, classes)
+    total = g.Einsum(data, rows, columns, equation="rkcijhw,rkijh,rkijw->rkcij")
+    count = g.unsqueeze(g.Mul(across, down), 2)
+    mean = g.Div(total, g.Max(count, _number(g, 1)))
+    whole = g.Reshape(mean, g.concat(g.dim(image, 0), g.i64(depth, bins, bins)), allowzero=1)
+    is_image = g.unsqueeze(g.GreaterOrEqual(image, _number(g, 0)), 2, 3)
+    return g.cast(g.Where(is_image, whole, _number(g, 0)), _FLOAT, op.dtype(0))
+
+
+def _classes(op: Layer) -> int:
+    if not op.has(2):
+        return 1
+    offsets = op.size(2, 1)
+    if offsets is None:
+        raise LoweringRefused("the number of classes, half of dim 1 of the offsets, is not known")
+    return offsets // 2
+
+
+def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
+    """Of columns (part 0) or rows (1): the weights [R, K, G, G, d] of their elements, and how many samples count."""
+    bins, scale = op.integer("group_size", 1), _number(g, op.number("spatial_scale"))
+    samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1)
+    half, one = _number(g, 0.5), _number(g, 1)
+    start = g.Sub(g.Mul(_rounded(g, _column(op, g, 1 + part)), scale), half)
+    stop = g.Sub(g.Mul(g.Add(_rounded(g, _column(op, g, 3 + part)), one), scale), half)
+    start, length = (g.unsqueeze(v, 2, 3, 4) for v in (start, g.Max(g.Sub(stop, start), _number(g, 0.1))))
+    bin_of = np.indices((classes, bins, bins))[1 if part else 2][..., None]
+    steps = (bin_of + np.arange(samples) / samples) / bins
+    place = g.Add(start, g.Mul(length, g.const(steps.astype(np.float32))))
+    if op.has(2):
+        place = g.Add(place, g.Mul(_offsets(op, g, part, classes), length))
+    axis = _ROWS if part else _COLUMNS
+    size, zero = _size(op, g, axis), _number(g, 0)
+    inside = g.And(g.GreaterOrEqual(place, _number(g, -0.5)), g.LessOrEqual(place, g.Sub(size, half)))
+    counts = g.Cast(inside, to=_FLOAT)
+    kept = g.Min(g.Max(place, zero), g.Sub(size, one))
+    distance = g.Abs(g.Sub(g.unsqueeze(kept, -1), _elements(op, g, axis)))
+    weights = g.Mul(g.Max(g.Sub(one, distance), zero), g.unsqueeze(counts, -1))
+    return g.ReduceSum(weights, g.i64(4), keepdims=0), g.ReduceSum(counts, g.i64(4), keepdims=0)
+
+
+def _offsets(op: Layer, g: Fragment, part: int, classes: int) -> str:
+    """By how much of its region each bin is moved: [R, K, G, G, 1]."""
+    bins, parts = op.integer("group_size", 1), op.integer("part_size", 1)
+    offsets = g.Mul(g.cast(op.x(2), op.dtype(2), _FLOAT), _number(g, op.number("trans_std", 1.0)))
+    split = g.concat(g.dim(offsets, 0), g.i64(classes, 2), g.dims(offsets, 2))
+    of_axis = g.Gather(g.Reshape(offsets, split, allowzero=1), g.scalar(part, _INT64), axis=2)
+    which = g.const(np.arange(bins) * parts // bins)
+    return g.unsqueeze(g.Gather(g.Gather(of_axis, which, axis=2), which, axis=3), -1)
