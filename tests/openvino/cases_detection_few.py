@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.openvino import cases_bags, cases_detection, cases_regions
+from tests.openvino import cases_bags, cases_detection, cases_regions, cases_suppression
 from tests.openvino.cases import Case
 
 
@@ -23,4 +23,8 @@ def few(cases: dict[str, Case]) -> dict[str, Case]:
     }
 
 
-CASES = few(cases_detection.CASES) | few(cases_regions.CASES) | few(cases_bags.CASES)
+CASES = {
+    name: case
+    for module in (cases_detection, cases_suppression, cases_regions, cases_bags)
+    for name, case in few(module.CASES).items()
+}

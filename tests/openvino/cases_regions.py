@@ -140,7 +140,7 @@ for opset in (3, 9):
     CASES[f"ROIAlign opset {opset}: no rois"] = Case(partial(roi_align, opset=opset, rois=[], **plain))
 
 
-def roi_rotated(b: Build, *, index: str = "i4", rois: int = 5, **attributes: Any) -> Any:
+def roi_rotated(b: Build, *, index: str = "i4", rois: int = 5, dtype: str = "f4", **attributes: Any) -> Any:
     boxes = [
         [4, 3, 5, 6, 0.0],
         [5.3, 2.6, 4.7, 9.2, 0.7],
@@ -149,8 +149,8 @@ def roi_rotated(b: Build, *, index: str = "i4", rois: int = 5, **attributes: Any
         [2, 3, 0.2, 0.3, 1.0],
     ]
     given = [
-        b.param(b.floats(2, 3, 8, 10)),
-        b.param(np.array(boxes, "f4")[:rois]),
+        b.param(b.floats(2, 3, 8, 10, dtype=dtype)),
+        b.param(np.array(boxes, dtype)[:rois]),
         b.param(np.array([0, 1, 0, 1, 1], index)[:rois]),
     ]
     return b.op(15, "ROIAlignRotated", given, **attributes)
@@ -182,6 +182,9 @@ for levels in (1, 3, 4):
                 partial(roi_features, levels=levels, output_size=3, sampling_ratio=samples, aligned=is_aligned)
             )
 
+CASES["ROIAlignRotated: f16"] = Case(
+    partial(roi_rotated, dtype="f2", pooled_h=2, pooled_w=2, sampling_ratio=2, spatial_scale=1.0), rtol=2e-2
+)
 CASES["ROIAlignRotated: no rois"] = Case(
     partial(roi_rotated, rois=0, pooled_h=2, pooled_w=2, sampling_ratio=0, spatial_scale=1.0)
 )

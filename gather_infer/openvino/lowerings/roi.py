@@ -35,36 +35,56 @@ def roi_align(op: Layer, g: Fragment) -> str:
     features, batch = as_float(op, g, 0), as_int64(op, g, 2)
     samples, scale = op.integer("sampling_ratio"), op.number("spatial_scale")
     pooled = op.integer("pooled_h"), op.integer("pooled_w")
-    is_max = op.text("mode", among=("max", "avg")) == "max"
-    if is_max and samples <= 0:
-        box = _scaled(g, rois, scale, aligned=aligned != "asymmetric")
-        return g.cast(_pooled(g, features, batch, box, pooled, samples, None, is_max=True), _FLOAT, op.dtype(0))
-    fine = samples if is_max else 1
-    made = g.RoiAlign(
-        features,
-        rois,
-        batch,
-        coordinate_transformation_mode="output_half_pixel" if aligned == "asymmetric" else "half_pixel",
-        mode="avg",
-        output_height=pooled[0] * fine,
-        output_width=pooled[1] * fine,
-        sampling_ratio=1 if is_max else samples,
-        spatial_scale=scale,
-    )
-    if is_max:  # of bins with one sample each
-        made = g.MaxPool(made, kernel_shape=[fine, fine], strides=[fine, fine])
-        made = g.Max(made, g.scalar(0, _FLOAT))
+    shifted = aligned != "asymmetric"
+    if op.text("mode", among=("max", "avg")) == "avg":
+        made = _means(g, features, batch, rois, pooled, samples, scale, shifted=shifted)
+    elif samples <= 0:
+        made = _pooled(g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=True)
+    else:  # of bins with one sample each
+        fine = pooled[0] * samples, pooled[1] * samples
+        each = _means(g, features, batch, rois, fine, 1, scale, shifted=shifted)
+        most = g.MaxPool(each, kernel_shape=[samples, samples], strides=[samples, samples])
+        made = g.Max(most, g.scalar(0, _FLOAT))
     return g.cast(made, _FLOAT, op.dtype(0))
 
 
-def _scaled(g: Fragment, rois: str, scale: float, *, aligned: bool) -> list[str]:
+def _means(
+    g: Fragment,
+    features: str,
+    batch: str,
+    rois: str,
+    pooled: tuple[int, int],
+    samples: int,
+    scale: float,
+    *,
+    shifted: bool,
+) -> str:
+    """Means of samples in the bins of boxes [r, 4], that are shifted by half an element or are one element at least."""
+    if g.opset >= 22:  # onnxruntime has no kernel of RoiAlign-22
+        return _pooled(
+            g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=False
+        )
+    return g.RoiAlign(
+        features,
+        rois,
+        batch,
+        coordinate_transformation_mode="half_pixel" if shifted else "output_half_pixel",
+        mode="avg",
+        output_height=pooled[0],
+        output_width=pooled[1],
+        sampling_ratio=max(samples, 0),
+        spatial_scale=scale,
+    )
+
+
+def _scaled(g: Fragment, rois: str, scale: float, *, shifted: bool) -> list[str]:
     """Of boxes [r, 4], x0 y0 x1 y1: first x and y, width and height in the feature map, each [r, 1]."""
     box = g.Mul(rois, g.scalar(scale, _FLOAT))
-    if aligned:
+    if shifted:
         box = g.Sub(box, g.scalar(0.5, _FLOAT))
     x0, y0, x1, y1 = (part(g, box, k, k + 1, 1) for k in range(4))
     extent = [g.Sub(x1, x0), g.Sub(y1, y0)]
-    if not aligned:
+    if not shifted:
         extent = [g.Max(one, g.scalar(1, _FLOAT)) for one in extent]
     return [x0, y0, *extent]
 
@@ -191,7 +211,7 @@ def roi_features(op: Layer, g: Fragment) -> tuple[str, str]:
     A box without area belongs to none and gives zeros.
     """
     rois, size, levels = as_float(op, g, 0), op.integer("output_size"), op.inputs - 1
-    aligned, one = op.flag("aligned", False), g.scalar(1, _FLOAT)
+    one = g.scalar(1, _FLOAT)
     x0, y0, x1, y1 = (at(g, rois, k, 1) for k in range(4))
     area = g.Mul(g.Sub(x1, x0), g.Sub(y1, y0))
     has_area = g.Greater(area, g.scalar(0, _FLOAT))
@@ -207,16 +227,8 @@ def roi_features(op: Layer, g: Fragment) -> tuple[str, str]:
         boxes = g.GatherND(rois, where)
         starts = part(g, boxes, 0, 2, 1)  # a box is one element of the feature map at least
         ends = g.Max(part(g, boxes, 2, 4, 1), g.Add(starts, g.scalar(scale, _FLOAT)))
-        pooled = g.RoiAlign(
-            as_float(op, g, k + 1),
-            g.Concat(starts, ends, axis=1),
-            g.Expand(g.i64(0), g.dim(boxes, 0)),
-            coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
-            mode="avg",
-            output_height=size,
-            output_width=size,
-            sampling_ratio=max(op.integer("sampling_ratio"), 0),
-            spatial_scale=1 / scale,
-        )
+        boxes, first = g.Concat(starts, ends, axis=1), g.Expand(g.i64(0), g.dim(boxes, 0))
+        features, samples = as_float(op, g, k + 1), op.integer("sampling_ratio")
+        pooled = _means(g, features, first, boxes, (size, size), samples, 1 / scale, shifted=op.flag("aligned", False))
         made = g.ScatterND(made, where, pooled)
     return g.cast(made, _FLOAT, op.dtype(0)), op.x(0)
