@@ -90,8 +90,8 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
     if part.wraps is None:
         return Demand(first, last)
     if part.wraps is DType.INT64 and part.source is not DType.UINT64:
-        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end. There
-        # a branch of Where that is used for numbers below the last row still has them.
+        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end.
+        # There a branch of Where that is used for numbers below the last row still has them.
         least, most = INTEGER_RANGE[DType.INT64]
         if is_above and known_le(0, part.offset, scope) is not True:
             first = least

@@ -2,9 +2,9 @@
 
     python -m tests.openvino.decoders_worker FOLDER NAME...
 
-NAME is `fixture:weights`. Each past input becomes a variable that begins without elements, as the exporters for OpenVINO
-have it, reordered by an input `beam_idx`; each present output is assigned to it. Weights of MatMuls are f32, f16, int8
-(a zero point for each row), int4 or nf4 (blocks of 16 or less).
+NAME is `fixture:weights`. Each past input becomes a variable that begins without elements, as the exporters for
+OpenVINO have it, reordered by an input `beam_idx`; each present output is assigned to it. Weights of MatMuls are f32,
+f16, int8 (a zero point for each row), int4 or nf4 (blocks of 16 or less).
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def recurrent(ov: Any, kind: str) -> Any:
         wide, left = ops.squeeze(ran.output(0), ops.constant(np.array([1]))), ops.concat([ran.output(1)], 0)
     else:
         window = ops.concat([read, embedded], 1)
-        left = ops.slice(window, ops.constant(np.array([-2])), ops.constant(np.array([2**31])), ops.constant(np.array([1])),
-                         ops.constant(np.array([1])))  # fmt: skip
+        begin, end, one = (ops.constant(np.array([number])) for number in (-2, 2**31, 1))
+        left = ops.slice(window, begin, end, one, one)
         across = ops.transpose(window, ops.constant(np.array([0, 2, 1])))
         mixed = ops.convolution(across, weight(16, 16, 3), [1], [0], [0], [1])
         wide = ops.transpose(mixed, ops.constant(np.array([0, 2, 1])))

@@ -67,7 +67,8 @@ def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
         found = [np.array(ran[port]) for port in compiled.outputs]
     texts = [port.get_element_type() == ov.Type.string for port in model.outputs]
     found = [array.astype(str) if is_text else array for array, is_text in zip(found, texts, strict=True)]
-    held = {f"i{k}": array for k, array in enumerate(build.feeds)} | {f"o{k}": array for k, array in enumerate(found)}
+    held: dict[str, Any] = {f"i{k}": array for k, array in enumerate(build.feeds)}
+    held |= {f"o{k}": array for k, array in enumerate(found)}
     np.savez(path.with_suffix(".npz"), **held)
 
 

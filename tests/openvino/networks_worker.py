@@ -55,7 +55,7 @@ def record(ov: Any, core: Any, name: str, folder: Path) -> None:
             names = [port.get_node().get_friendly_name(), *sorted(port.get_names())]
             given[port] = np.array(next(feeds[one] for one in names if one in feeds))
         ran = request.infer(given)
-        held = {f"i:{one}": array for one, array in feeds.items()}
+        held: dict[str, Any] = {f"i:{one}": array for one, array in feeds.items()}
         held |= {f"o{k}": np.array(ran[port]) for k, port in enumerate(compiled.outputs)}
         np.savez(folder / f"{path.stem}.{number}.npz", **held)
 

@@ -1,4 +1,4 @@
-"""ONNX's node models by way of OpenVINO and back: equal to OpenVINO on the IR, or to what ONNX says where that is not."""
+"""ONNX's node models by way of OpenVINO and back: equal to OpenVINO on the IR, or else to what ONNX says."""
 
 from __future__ import annotations
 

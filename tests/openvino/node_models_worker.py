@@ -87,11 +87,8 @@ def record(ov: Any, core: Any, case: Any, mode: str, path: Path) -> str:
         given.append(np.array(next(feeds[name] for name in names if name in feeds)))
     ran = compiled(given)
     found = [np.array(ran[port]) for port in compiled.outputs]
-    np.savez(
-        path.with_suffix(".npz"),
-        **{f"i{k}": x for k, x in enumerate(given)},
-        **{f"o{k}": x for k, x in enumerate(found)},
-    )
+    held: dict[str, Any] = {f"i{k}": x for k, x in enumerate(given)} | {f"o{k}": x for k, x in enumerate(found)}
+    np.savez(path.with_suffix(".npz"), **held)
     return ""
 
 
