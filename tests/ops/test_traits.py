@@ -87,6 +87,7 @@ INTEGERS_UNTOLD: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("BifurcationDetector", "SampleOp", "Unique"), "the rule tells the shape alone"),
         "MurmurHash3": "hashes",
     },
+    "openvino": {"ReadValue": "what another run has left"},
 }
 
 ANY_VERSION = 1 << 30

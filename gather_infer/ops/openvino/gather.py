@@ -68,7 +68,7 @@ def gather_8(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _gather(op: OpCall, indexing: Indexing) -> SymbolicTensor:
-    check_call(op, inputs=3, attributes=("batch_dims", *TYPES))
+    check_call(op, inputs=3, attributes=("batch_dims",), noted=TYPES)
     data, indices, axis_input = op.tensor(0), op.tensor(1), op.tensor(2)
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     require_type(axis_input, INTEGER_RANGE, "axis", code="GI308")
@@ -134,7 +134,7 @@ def gather_elements_6(op: OpCall) -> list[SymbolicTensor]:
 
     Off the axis the dims of data and indices are equal.
     """
-    check_call(op, inputs=2, attributes=("axis", *TYPES))
+    check_call(op, inputs=2, attributes=("axis",), noted=TYPES)
     data, indices = op.tensor(0), op.tensor(1)
     require_type(indices, INDEX_TYPES, "indices", code="GI308")
     if "axis" not in op.attributes:
@@ -168,7 +168,7 @@ def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTensor:
-    check_call(op, inputs=2, attributes=("batch_dims", *TYPES))
+    check_call(op, inputs=2, attributes=("batch_dims",), noted=TYPES)
     data, indices = op.tensor(0), op.tensor(1)
     require_type(indices, INTEGER_RANGE, "indices", code="GI308")
     return gather_nd(op, data, indices, batch_dims=batch_dims, indexing=indexing)
@@ -184,7 +184,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     end_token    a scalar
     result       [time, batch, beam]: step ids, and end tokens
     """
-    check_call(op, inputs=4, attributes=TYPES)
+    check_call(op, inputs=4, attributes=(), noted=TYPES)
     names = ("step_ids", "parent_ids", "max_seq_len", "end_token")
     inputs = [op.tensor(i) for i in range(4)]
     dtype = next((t.dtype for t in inputs if t.dtype is not None), None)

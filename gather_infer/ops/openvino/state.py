@@ -39,7 +39,7 @@ def _shape(op: OpCall, stated: object) -> Shape | None:
     return tuple(int(text) if text.isdecimal() else op.fresh("the size of the variable is open") for text in texts)
 
 
-@rules.rule("Assign", since=1, deterministic=False)
+@rules.rule("Assign", since=1, moves=0, permutes=True, deterministic=False)
 def assign(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/assign-6.html
 

@@ -39,15 +39,17 @@ TABLE_LIMIT = 65536
 """Elements of a constant of the model that is read to look a few of them up."""
 
 
-def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...]) -> None:
+def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: tuple[str, ...] = ()) -> None:
     """Arity and attribute names of an operator without a schema.
+
+    noted   attributes that are no part of the operator: what a reader has noted of a file
 
     Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes`.
     """
     if len(op.inputs) > inputs:
         raise SpecViolation(f"{op.op_type} takes {inputs} inputs, has {len(op.inputs)}", "GI107")
     for name in op.attributes:
-        if name not in attributes:
+        if name not in attributes and name not in noted:
             known = f"known are {', '.join(attributes)}" if attributes else "it has none"
             raise SpecViolation(f"{name} is not an attribute of {op.op_type}, {known}", "GI106")
 
