@@ -16,6 +16,7 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
 from gather_infer.openvino.state import Variable, without_state
@@ -104,6 +105,7 @@ def convert(
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign:
         _state_outputs(proto, inference)
+        _name_apart(proto)
     if made.converted or variables:
         _drop_unused_imports(proto)
     return ConversionResult(
@@ -129,6 +131,18 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
         known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
         if known is not None and not output.type.tensor_type.HasField("shape"):
             output.type.CopyFrom(known)
+
+
+def _name_apart(proto: ModelProto) -> None:
+    """Names that nodes of a graph share in the file get numbers: onnxruntime refuses a graph where two are equal."""
+    names = Names(proto)
+    for _, body in bodies(proto):
+        seen: set[str] = set()
+        for node in body.node:
+            if node.name in seen:
+                node.name = names.fresh(node.name)
+            if node.name:
+                seen.add(node.name)
 
 
 def _refusal(name: str, made: Plan) -> str:

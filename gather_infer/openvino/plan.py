@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy.typing as npt
-from onnx import NodeProto, helper
+from onnx import NodeProto
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain, qualified
+from gather_infer.domains import NEWEST_OPENVINO, plain_domain, qualified
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
@@ -20,6 +20,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
@@ -208,14 +209,6 @@ class _Planner:
         return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
 
 
-def reads_of(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, those in its bodies too."""
-    yield from node.input
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from reads_of(inner)
-
-
 def _results(
     fragment: Fragment, outputs: Sequence[str], names: Sequence[str], given: Mapping[str, str]
 ) -> dict[str, str]:
@@ -229,22 +222,3 @@ def _results(
             local = fragment.Identity(local)
         results[local] = name
     return results
-
-
-def attributes_of(node: NodeProto) -> dict[str, Any]:
-    """The attributes of a node of the dialect, texts decoded."""
-    decoded: dict[str, Any] = {}
-    for attribute in node.attribute:
-        value = helper.get_attribute_value(attribute)
-        if isinstance(value, bytes):
-            value = value.decode("utf-8", "backslashreplace")
-        elif isinstance(value, list) and value and isinstance(value[0], bytes):
-            value = [item.decode("utf-8", "backslashreplace") for item in value]
-        decoded[attribute.name] = value
-    return decoded
-
-
-def is_openvino(node: NodeProto) -> bool:
-    """A node of OpenVINO's domains, or a Gather with the axis as an input that stands in the default one."""
-    domain = canonical_domain(node.domain)
-    return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)

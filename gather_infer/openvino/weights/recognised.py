@@ -10,7 +10,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.model.index import GraphIndex
-from gather_infer.openvino.plan import attributes_of
+from gather_infer.openvino.nodes import attributes_of
 from gather_infer.places import MAIN
 
 FLOATS: Final = ("f16", "f32")

@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
-from gather_infer.openvino.plan import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.weights.recognised import Recogniser, Table, Weight
 from gather_infer.places import MAIN
 
