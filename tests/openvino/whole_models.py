@@ -29,9 +29,13 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What builders build with; only the process that has OpenVINO makes one."""
+    """What builders build with; only the process that has OpenVINO makes one.
+
+    is_plain   weights are not compressed: for OpenVINO to be asked about, whose plugin does not run all their layouts
+    """
 
     ov: Any
+    is_plain: bool = False
 
     @property
     def ops(self) -> Any:
@@ -314,7 +318,7 @@ def _loop(m: Maker) -> Whole:
     all_picked = loop.get_concatenated_slices(results[1].output(0), 0, 1, 1, -1, 0)
     return Whole(
         m.model([last, all_picked], [x, index]),
-        [{"x": floats(2, 4), "i": np.array([0, 7, -1])}],
+        [{"x": floats(1, 4), "i": np.array([0, 7, -1])}],
     )
 
 
@@ -337,21 +341,34 @@ def _constant_branch(m: Maker) -> Whole:
 # weights
 
 
+NF4 = np.array(
+    [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+     -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0], np.float32,
+)  # fmt: skip
+"""https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/type/convert-1.html"""
+
+
 def quantized(
     m: Maker, element: str, shape: Sequence[int], scale: Sequence[int], zero: Sequence[int] | None,
     *, half: bool = False, float_zero: bool = False, reshape: Sequence[int] = (), seed: int = 3,
 ) -> Any:  # fmt: skip
+    """A compressed weight; of a plain maker the float32 that it stands for, computed here."""
     random = np.random.default_rng(seed)
-    low, high = {"u8": (0, 255), "i8": (-128, 127), "u4": (0, 15), "i4": (-8, 7), "nf4": (-1, 1)}[element]
-    data = random.integers(low, high + 1, shape) if element != "nf4" else random.uniform(-1, 1, shape)
-    wide = "f16" if half else "f32"
-    kind = np.float16 if half else np.float32
+    low, high = {"u8": (0, 255), "i8": (-128, 127), "u4": (0, 15), "i4": (-8, 7), "nf4": (0, 15)}[element]
+    data: Any = random.integers(low, high + 1, shape)
+    points = np.zeros(()) if zero is None else random.integers(max(low, -4), 8, zero)
+    wide, kind = ("f16", np.float16) if half else ("f32", np.float32)
+    data = NF4[data] if element == "nf4" else data
+    factor = np.asarray(random.uniform(0.01, 0.2, scale)).astype(kind)
+    if m.is_plain:
+        held = (data.astype(np.float32) - points.astype(np.float32)) * factor.astype(np.float32)
+        return m.const(held.reshape(reshape or held.shape))
     node = m.ops.convert(m.packed(element, data), wide)
     if zero is not None:
-        points = random.integers(max(low, -4), 8, zero)
-        held = m.const(points, kind) if float_zero else m.ops.convert(m.packed(element, points), wide)
-        node = m.ops.subtract(node, held)
-    node = m.ops.multiply(node, m.const(random.uniform(0.01, 0.2, scale), kind))
+        point = m.const(points, kind) if float_zero else m.ops.convert(m.packed(element, points), wide)
+        node = m.ops.subtract(node, point)
+    node = m.ops.multiply(node, m.const(factor))
     if reshape:
         node = m.ops.reshape(node, m.const(list(reshape)), False)
     return m.ops.convert(node, "f32") if half else node
@@ -488,11 +505,13 @@ def _transposed(m: Maker) -> Whole:
 
 @whole("weights whose zero point is a constant minus")
 def _reversed(m: Maker) -> Whole:
-    """(zero - data) * scale, and a zero point larger than the data."""
+    """Zero points that are larger than the data."""
     random = np.random.default_rng(4)
     data, zero = random.integers(0, 255, [8, 1]), random.integers(0, 255, [8, 32])
     held = [m.ops.convert(m.packed("u8", one), "f32") for one in (data, zero)]
     node = m.ops.multiply(m.ops.subtract(*held), m.const(np.float32(0.1)))
+    if m.is_plain:
+        node = m.const((data - zero).astype(np.float32) * np.float32(0.1))
     x = m.input("x", [-1, 32])
     return Whole(m.model([m.ops.matmul(x, node, False, True)], [x]), three(3, 32)[:1])
 

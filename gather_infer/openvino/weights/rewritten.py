@@ -166,7 +166,7 @@ class _Making:
         """A DequantizeLinear; where only MatMuls read the weight transposed, of transposed data, which is not moved."""
         readers = self.transposing(weight)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
-        zeros = None if zero is None else _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks)
+        zeros = None if zero is None else _layout(zero, weight, blocks)
         axis = blocks.axis
         if readers:
             held = self.array(weight.data).reshape(weight.shape).T
@@ -213,7 +213,7 @@ class _Making:
         inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
         zeros = np.zeros((n, k // size), np.uint8)
         if zero is not None:
-            zeros = _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks).astype(np.int64)
+            zeros = _layout(zero, weight, blocks).astype(np.int64)
         if not (signed and zero is None):
             held_zeros = np.asarray(zeros, np.int64) + (8 if signed else 0)
             inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
@@ -268,12 +268,22 @@ class _Making:
         return found
 
 
+def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
+    """What scales and zero points broadcast to, with as many dims as the data. Raises ValueError when to nothing."""
+    zero = () if weight.zero is None else weight.zero.shape
+    shape = np.broadcast_shapes(weight.scale.shape, zero)
+    return (1,) * (len(weight.data.shape) - len(shape)) + shape
+
+
 def _blocks_of(weight: Weight) -> _Blocks | None:
-    """How scales lie over the data; None for a layout that DequantizeLinear does not have."""
-    data, scale = weight.data.shape, weight.scale.shape
+    """How scales and zero points lie over the data; None for a layout that DequantizeLinear does not have."""
+    data = weight.data.shape
+    try:
+        scale = _shape_of_scales(weight)
+    except ValueError:
+        return None
     if len(scale) > len(data) or 0 in data:
         return None
-    scale = (1,) * (len(data) - len(scale)) + scale
     along = [axis for axis, size in enumerate(scale) if size != 1]
     if len(data) == 3 and len(weight.shape) == 2 and scale == (*data[:2], 1):
         if weight.shape == (data[0], data[1] * data[2]):
@@ -287,10 +297,11 @@ def _blocks_of(weight: Weight) -> _Blocks | None:
 
 
 def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
-    """Scales, or zero points of their shape, as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    """Scales or zero points as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    whole = np.broadcast_to(array, _shape_of_scales(weight))
     if blocks.axis is None:
-        return array.reshape(())
-    return array.reshape(weight.data.shape[:2]) if blocks.size else array.reshape(-1)
+        return whole.reshape(())
+    return whole.reshape(weight.data.shape[:2]) if blocks.size else whole.reshape(-1)
 
 
 def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
