@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, defs
+from onnx.defs import OpSchema
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
@@ -13,19 +14,30 @@ from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
 from gather_infer.inference.proto.types import to_type
+from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import iter_tensors
+from gather_infer.openvino.nodes import is_openvino
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.weights import Compression, Form, with_weights
 from gather_infer.passes.result import PassResult
+from gather_infer.places import Root
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
 """The ai.onnx opset that a model gets which imports none."""
+_LEAST_FOREIGN = 13
+"""Of an IR, whose Loops and Ifs are read in operators that are the same from there on."""
+_TYPES_SINCE = {
+    TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
+    TensorProto.FLOAT4E2M1: 23,
+}  # fmt: skip
+"""The opsets of ai.onnx whose Cast takes element types first that are not in all."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _FORMS = ("dequantize", "contrib", "float")
@@ -65,7 +77,8 @@ def convert(
                  bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
     weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
                  com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
-    opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR
+    opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR. Nodes that stay are not
+                 rewritten: another one is refused where it has other versions of their operators
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
@@ -77,12 +90,11 @@ def convert(
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     source = to_model_file(model)
     source.require_data()
+    target = _target(source, opset)
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
-        source, compressed = with_weights(source, weights)
+        source, compressed = with_weights(source, weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
-    target = opset or (imported[0] if imported else _OPSET)
     made = plan(inference, gather_oob=gather_oob, opset=target)
     if made.refused:
         raise ConversionRefused(_refusal(source.name, made))
@@ -104,6 +116,7 @@ def convert(
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign:
+        _check_types(proto, source.name, target)
         _state_outputs(proto, inference)
         _name_apart(proto)
     if made.converted or variables:
@@ -122,6 +135,41 @@ def convert(
     )
 
 
+def _target(source: ModelFile, opset: int | None) -> int:
+    """The opset of ai.onnx in the result.
+
+    Raises UsageError for one that there is not, ConversionRefused where nodes that stay would be other operators in it.
+    """
+    imported = next((o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""), None)
+    least, most = (_LEAST_FOREIGN if source.foreign else 1), defs.onnx_opset_version()
+    if opset is None:
+        return imported or _OPSET
+    if not least <= opset <= most:
+        raise UsageError(f"opset is in [{least}, {most}], not {opset}")
+    if imported is None or opset == imported or source.foreign:
+        return opset
+    changed = {
+        node.op_type
+        for path, body in bodies(source.proto)
+        for node in body.node
+        if path.root is not Root.FUNCTION and canonical_domain(node.domain) == "" and not is_openvino(node)
+        and _since(node.op_type, imported) != _since(node.op_type, opset)
+    }  # fmt: skip
+    if changed:
+        names = ", ".join(sorted(changed))
+        raise ConversionRefused(f"{source.name}: opset {opset} has other versions of {names} than opset {imported}")
+    return opset
+
+
+def _since(op_type: str, opset: int) -> int:
+    """The version of an operator that an opset has; 0 when it has none."""
+    try:
+        schema: OpSchema = defs.get_schema(op_type, opset, "")
+    except defs.SchemaError:
+        return 0
+    return 0 if schema.deprecated else schema.since_version
+
+
 def _state_outputs(proto: ModelProto, inference: Inference) -> None:
     """Say of the outputs what is known of their sizes in names of the inputs: an IR says nothing of that."""
     dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
@@ -131,6 +179,25 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
         known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
         if known is not None and not output.type.tensor_type.HasField("shape"):
             output.type.CopyFrom(known)
+
+
+def _check_types(proto: ModelProto, name: str, opset: int) -> None:
+    """Raises ConversionRefused where a value has an element type that an opset does not have yet."""
+    wanted: dict[int, str] = {}
+    for tensor in iter_tensors(proto):
+        wanted.setdefault(tensor.data_type, tensor.name)
+    for value in proto.graph.input:
+        wanted.setdefault(value.type.tensor_type.elem_type, value.name)
+    for _, body in bodies(proto):
+        for node in body.node:
+            for attribute in node.attribute if node.op_type == "Cast" else ():
+                if attribute.name == "to":
+                    wanted.setdefault(attribute.i, node.output[0])
+    for number, value in wanted.items():
+        since = _TYPES_SINCE.get(number, 1)
+        if opset < since:
+            text = TensorProto.DataType.Name(number).lower()
+            raise ConversionRefused(f"{name}: {value} is {text}, which needs opset {since}, the result has {opset}")
 
 
 def _name_apart(proto: ModelProto) -> None:

@@ -45,15 +45,15 @@ class Compression:
     form: Form
 
 
-def with_weights(model: ModelFile, form: Form) -> tuple[ModelFile, tuple[Compression, ...]]:
+def with_weights(model: ModelFile, form: Form, opset: int) -> tuple[ModelFile, tuple[Compression, ...]]:
     """A model in the dialect with its compressed weights in a form, as far as they can have it.
 
-    What DequantizeLinear has no element type or layout for is multiplied out by plain operators. Raises ModelReadError
-    when the bytes of a weight cannot be read.
+    What DequantizeLinear has no element type or layout for at an opset of ai.onnx is multiplied out by plain operators.
+    Raises ModelReadError when the bytes of a weight cannot be read.
     """
     proto = ModelProto()
     proto.CopyFrom(model.proto)
-    making = _Making(model, proto, form)
+    making = _Making(model, proto, form, opset)
     found = tuple(making.run())
     if not found:
         return model, ()
@@ -73,11 +73,12 @@ class _Blocks:
 
 
 class _Making:
-    def __init__(self, model: ModelFile, proto: ModelProto, form: Form) -> None:
+    def __init__(self, model: ModelFile, proto: ModelProto, form: Form, opset: int) -> None:
         self.model = model
         self.proto = proto
         self.graph = proto.graph
         self.form = form
+        self.opset = opset
         self.index = GraphIndex(model.proto)
         self.nodes = list(self.graph.node)
         self.replaced: dict[str, list[NodeProto]] = {}  # by the first output of the node that goes
@@ -96,6 +97,9 @@ class _Making:
                 yield Compression(weight.result, element, "float")
             elif self.form == "contrib" and self.as_nbits(weight, blocks, zero):
                 yield Compression(weight.result, element, "contrib")
+            elif self.opset < _since(element, blocks):
+                self.in_float32(weight)
+                yield Compression(weight.result, element, "float")
             else:
                 self.dequantized(weight, blocks, zero)
                 yield Compression(weight.result, element, "dequantize")
@@ -266,6 +270,13 @@ class _Making:
                 return []
             found.append(node)
         return found
+
+
+def _since(element: int, blocks: _Blocks) -> int:
+    """The opset that has a DequantizeLinear of the element type and layout first."""
+    if blocks.size or element in (TensorProto.UINT4, TensorProto.INT4):
+        return 21
+    return 13 if element in (TensorProto.UINT8, TensorProto.INT8) else 19
 
 
 def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
