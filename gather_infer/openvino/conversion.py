@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from onnx import ModelProto, TensorProto, defs
 from onnx.defs import OpSchema
@@ -21,6 +22,7 @@ from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
+from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.nodes import is_openvino
 from gather_infer.openvino.plan import Converted, Plan, Policy, plan
 from gather_infer.openvino.state import Variable, without_state
@@ -40,7 +42,11 @@ _TYPES_SINCE = {
 """The opsets of ai.onnx whose Cast takes element types first that are not in all."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
+_BEAMS = ("keep", "drop")
 _FORMS = ("dequantize", "contrib", "float")
+
+
+Beams: TypeAlias = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -52,12 +58,14 @@ class ConversionResult(PassResult):
     converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
     weights     what became of the compressed weights
     variables   the state of the model, with the inputs and outputs that stand for it
+    dropped     the inputs that only reordered state, which are gone
     """
 
     inference: Inference
     converted: tuple[Converted, ...]
     variables: tuple[Variable, ...] = ()
     weights: tuple[Compression, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 def convert(
@@ -65,6 +73,7 @@ def convert(
     *,
     gather_oob: Policy = "guard",
     weights: Form = "dequantize",
+    beam_idx: Beams = "keep",
     opset: int | None = None,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
@@ -77,6 +86,8 @@ def convert(
                  bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
     weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
                  com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
+    beam_idx     "keep" the input that only says which rows of the state are read, "drop" it: then they stay where they
+                 are. A Gather by such an input has no guard, and is among those that are assumed to be in bounds
     opset        of ai.onnx in the result; that of an ONNX file by default, and 21 for an IR. Nodes that stay are not
                  rewritten: another one is refused where it has other versions of their operators
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
@@ -88,9 +99,16 @@ def convert(
         raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")
     if weights not in _FORMS:
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
+    if beam_idx not in _BEAMS:
+        raise UsageError(f"beam_idx is one of {', '.join(_BEAMS)}, not {beam_idx!r}")
     source = to_model_file(model)
     source.require_data()
     target = _target(source, opset)
+    dropped: tuple[str, ...] = ()
+    if beam_idx == "drop":
+        source, dropped = without_reorderings(source)
+        if not dropped:
+            raise ConversionRefused(f"{source.name}: no input only reorders rows of the state, so none can be dropped")
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
         source, compressed = with_weights(source, weights, target)
@@ -127,6 +145,7 @@ def convert(
         converted=tuple(made.converted),
         variables=variables,
         weights=compressed,
+        dropped=dropped,
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,

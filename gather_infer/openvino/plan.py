@@ -17,6 +17,7 @@ from gather_infer.inference.dispatch import Opsets
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
+from gather_infer.openvino.beams import reorderings
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -86,6 +87,8 @@ class _Planner:
         self.plan = Plan()
         self.splicer = Splicer(self.known.index.fresh)
         self.declared = inference.declared
+        found = reorderings(inference.model.proto, self.known.index)
+        self.reorders = {(MAIN, position) for one in found for position in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
@@ -119,7 +122,7 @@ class _Planner:
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.known.node(path, position)
-        indices = self.indices(where, node, version)
+        indices = self.indices(where, node, reorders=(path, position) in self.reorders)
         call = OpCall(
             node.op_type,
             [self.fact(path, name) for name in node.input],
@@ -151,8 +154,11 @@ class _Planner:
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
-    def indices(self, where: NodePath, node: NodeProto, version: int) -> Bounds:
-        """What is done about the indices of a node. Raises LoweringRefused where that is nothing."""
+    def indices(self, where: NodePath, node: NodeProto, *, reorders: bool) -> Bounds:
+        """What is done about the indices of a node. Raises LoweringRefused where that is nothing.
+
+        reorders   they are those of rows of the state, which a search gives: they are taken for valid
+        """
         accesses = self.accesses.get(where)
         if not accesses:
             return ""
@@ -161,9 +167,9 @@ class _Planner:
             return "proved"
         if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
             return ""
-        if self.gather_oob == "guard":
+        if self.gather_oob == "guard" and not reorders:
             return "guarded"
-        if self.gather_oob == "assume-valid" and found.kind is not Kind.VIOLATED:
+        if self.gather_oob != "refuse" and found.kind is not Kind.VIOLATED:
             return "assumed"
         self.plan.unproved += 1
         if found.kind is Kind.VIOLATED:

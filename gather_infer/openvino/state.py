@@ -179,8 +179,14 @@ class _Making:
         read   the input of the variable, where it has one
         """
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
-        present = self.names.fresh(wanted.strip() or f"{past or name}_out")
-        made = [helper.make_node("Identity", [node.input[0]], [present], node.name)]
+        assigned = node.input[0]
+        source = self.made.get(assigned)
+        made: list[NodeProto] = []
+        if wanted == assigned and source is not None and not is_state(source) and assigned not in self.outputs:
+            present = assigned
+        else:
+            present = self.names.fresh(wanted.strip() or f"{past or name}_out")
+            made.append(helper.make_node("Identity", [assigned], [present], node.name))
         if node.output[0] in self.read:
             made.append(helper.make_node("Identity", [node.input[0]], [node.output[0]], node.name))
         self.replaced[node.output[0]] = made

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -18,6 +19,7 @@ from gather_infer import convert
 from gather_infer.errors import GatherInferError
 from gather_infer.openvino import ConversionResult
 from gather_infer.openvino.weights import Form
+from gather_infer.symbolic import evaluate, parse_dim
 from tests.openvino.judge import unequal
 
 ROOT = Path(__file__).parents[2]
@@ -41,14 +43,21 @@ def made(names: Sequence[str], folder: Path) -> dict[str, Path]:
     return {name: folder / f"{number}.xml" for number, name in enumerate(names)}
 
 
-def first_states(result: ConversionResult, inputs: Any, sizes: int) -> dict[str, Any]:
-    """What the inputs for state hold before the first step."""
+def first_states(result: ConversionResult, feeds: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """What the inputs for state hold before the first step: of the shape that the result tells, else of the input's."""
+    sizes: dict[str, int] = {}
+    declared = {value.name: value.type.tensor_type for value in result.proto.graph.input}
+    for name, array in feeds.items():
+        sizes |= {
+            dim.dim_param: n for dim, n in zip(declared[name].shape.dim, array.shape, strict=True) if dim.dim_param
+        }
     state: dict[str, Any] = {}
     for variable in result.variables:
         if variable.initial == "constant" or not variable.past:
             continue
-        port = next(value for value in inputs if value.name == variable.past)
-        dims = [size if isinstance(size, int) else sizes for size in port.shape]
+        dims = [dim.dim_value for dim in declared[variable.past].shape.dim]
+        if variable.shape:
+            dims = [evaluate(parse_dim(text), sizes) for text in variable.shape[1:-1].split(",") if text.strip()]
         state[variable.past] = np.zeros(dims, np.float32)
     return state
 
@@ -68,15 +77,16 @@ def differences(path: Path, weights: Form = "dequantize", **options: Any) -> lis
     settings.intra_op_num_threads = 1
     session = ort.InferenceSession(target, settings, providers=["CPUExecutionProvider"])
     outputs = [value.name for value in session.get_outputs()]
-    state = first_states(result, session.get_inputs(), 0)
-    computed = any(variable.initial == "computed" for variable in result.variables)
-    reset = next((v.name for v in session.get_inputs() if v.type == "tensor(bool)"), "") if computed else ""
+    state: dict[str, Any] = {}
+    reset = next((variable.reset for variable in result.variables if variable.reset), "")
     found: list[str] = []
     steps = sorted(path.parent.glob(f"{path.stem}.*.npz"), key=lambda one: int(one.suffixes[0][1:]))
     for number, step in enumerate(steps):
         with np.load(step) as held:
             feeds = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
+            feeds = {key: array for key, array in feeds.items() if key not in result.dropped}
             expected = [held[f"o:{k}"] for k in range(sum(key.startswith("o:") for key in held.files))]
+        state = state or first_states(result, feeds)
         if reset:
             feeds[reset] = np.array(number == 0)
         ran = session.run(None, {**feeds, **state})

@@ -526,3 +526,35 @@ def _shared_zero(m: Maker) -> Whole:
         node = m.ops.multiply(m.ops.subtract(data, zero), m.const(random.uniform(0, 0.1, [8, 1]), np.float16))
         out.append(m.ops.matmul(x, m.ops.convert(node, "f32"), False, True))
     return Whole(m.model(out, [x]), three(3, 32)[:1])
+
+
+# a search over beams
+
+
+def _decoder(m: Maker, kind: str) -> Whole:
+    """Attention over what is past, whose rows `beam_idx` reorders."""
+    x = m.input("x", [-1, -1, 4])
+    beams = m.input("beam_idx", [-1], np.int32)
+    batch = m.ops.gather(m.ops.shape_of(x), m.const([0]), m.const(0))
+    nothing = m.ops.subtract(batch, batch)  # of a size that is known to be 0 the plugin believes that it stays
+    start = m.ops.broadcast(m.const(np.float32(0)), m.ops.concat([batch, nothing, m.const([4])], 0))
+    a = m.variable("past", [-1, -1, 4])
+    read = m.named(m.ops.read_value(start, a), "past")
+    moved = m.ops.transpose(read, m.const([0, 2, 1])) if kind == "moved" else read
+    index = m.ops.convert(beams, "i64") if kind == "converted" else beams
+    rows = m.ops.gather(moved, index, m.const(1 if kind == "columns" else 0))
+    rows = m.ops.transpose(rows, m.const([0, 2, 1])) if kind == "moved" else rows
+    left = m.ops.concat([rows, m.ops.relu(x)], 1)
+    scores = m.ops.softmax(m.ops.matmul(x, left, False, True), -1)
+    y = m.named(m.ops.matmul(scores, left, False, False), "y")
+    if kind == "read besides":
+        y = m.ops.add(y, m.ops.convert(m.ops.reduce_sum(beams, m.const([0]), False), "f32"))
+    steps = [
+        {"x": floats(2, n, 4, seed=n + k), "beam_idx": np.array(order, np.int32)}
+        for k, (n, order) in enumerate(((3, (0, 1)), (1, (1, 0)), (2, (0, 0))))
+    ]
+    return Whole(m.model([y], [x, beams], [m.ops.assign(left, a)]), steps)
+
+
+for _kind in ("plain", "moved", "converted", "read besides"):
+    MODELS[f"beams, {_kind}"] = lambda m, kind=_kind: _decoder(m, kind)
