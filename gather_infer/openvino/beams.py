@@ -1,4 +1,4 @@
-"""Inputs that only reorder the rows of a model's state, as `beam_idx` of decoders does between the steps of a search."""
+"""Inputs that only reorder the rows of a model's state, as `beam_idx` does between the steps of a search."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Looking:
         """Whether a Gather takes rows of a variable."""
         if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
             return False
-        if int(attributes_of(gather).get("batch_dims", 0)) != 0:
+        if str(attributes_of(gather).get("batch_dims", 0)) != "0":
             return False
         return any(node.op_type == "ReadValue" for node in self.moved(gather.input[0]))
 

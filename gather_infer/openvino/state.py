@@ -78,6 +78,8 @@ def without_state(proto: ModelProto, source: ModelFile, inference: Inference) ->
     assigns: dict[str, NodeProto] = {}
     for node in nodes:
         name = _variable_id(node)
+        if len(node.output) != 1 or len(node.input) > 1 or (node.op_type == "Assign" and not node.input):
+            raise LoweringRefused(f"{node.op_type} of variable {name!r} has other inputs or outputs than one")
         if node.op_type == "ReadValue":
             reads.setdefault(name, []).append(node)
         elif name in assigns:

@@ -133,7 +133,8 @@ class _Making:
             return None
         dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
         found = self.array(weight.zero)
-        cast = found.astype(dtype)
+        with np.errstate(invalid="ignore"):  # NaN is no number of it either
+            cast = found.astype(dtype)
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
     def constant(self, array: Array, stem: str) -> str:
