@@ -35,7 +35,7 @@ _OPSET = 21
 """The ai.onnx opset that a model gets which imports none."""
 _LEAST_FOREIGN = 13
 """Of an IR, whose Loops and Ifs are read in operators that are the same from there on."""
-_TYPES_SINCE = {
+_TYPES_SINCE: dict[int, int] = {
     TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
     TensorProto.FLOAT4E2M1: 23,
 }  # fmt: skip
@@ -134,8 +134,8 @@ def convert(
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign:
-        _check_types(proto, source.name, target)
         _state_outputs(proto, inference)
+        _check_types(proto, source.name, target)
         _name_apart(proto)
     if made.converted or variables:
         _drop_unused_imports(proto)
@@ -201,7 +201,11 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
 
 
 def _check_types(proto: ModelProto, name: str, opset: int) -> None:
-    """Raises ConversionRefused where a value has an element type that an opset does not have yet."""
+    """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
+    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
+        for value in values:
+            if not value.type.tensor_type.elem_type:
+                raise ConversionRefused(f"{name}: {kind} {value.name} is of no element type that ONNX has")
     wanted: dict[int, str] = {}
     for tensor in iter_tensors(proto):
         wanted.setdefault(tensor.data_type, tensor.name)

@@ -181,7 +181,8 @@ class _Making:
         read   the input of the variable, where it has one
         """
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
-        assigned = node.input[0]
+        assigned: str = node.input[0]
+        present: str
         source = self.made.get(assigned)
         made: list[NodeProto] = []
         if wanted == assigned and source is not None and not is_state(source) and assigned not in self.outputs:
@@ -209,7 +210,7 @@ class _Making:
 
     def keep(self, read: NodeProto, past: str, value: ValueInfoProto) -> str:
         """An output for a variable that nobody assigns: what it held in the first run is not computed again."""
-        present = self.names.fresh(f"{past}_out")
+        present: str = self.names.fresh(f"{past}_out")
         self.replaced[read.output[0]].append(helper.make_node("Identity", [past], [present]))
         made = self.proto.graph.output.add(name=present)
         made.type.CopyFrom(value.type)
