@@ -244,16 +244,6 @@ def _in_condition(m: Maker) -> Whole:
     return Whole(m.model([m.named(y, "y")], [x], [m.ops.assign(y, a)]), three(2, 3))
 
 
-@whole("a variable that grows, of symbolic sizes")
-def _grows(m: Maker) -> Whole:
-    x = m.input("x", [-1, -1])
-    a = m.variable("a", [-1, -1])
-    read = m.ops.read_value(m.ops.multiply(x, m.const(np.float32(2))), a)
-    left = m.ops.concat([read, x], 1)
-    y = m.named(m.ops.relu(left), "y")
-    return Whole(m.model([y], [x], [m.ops.assign(left, a)]), [{"x": floats(2, n, seed=n)} for n in (3, 1, 2)])
-
-
 # names and outputs
 
 
@@ -551,10 +541,12 @@ def _decoder(m: Maker, kind: str) -> Whole:
         y = m.ops.add(y, m.ops.convert(m.ops.reduce_sum(beams, m.const([0]), False), "f32"))
     steps = [
         {"x": floats(2, n, 4, seed=n + k), "beam_idx": np.array(order, np.int32)}
-        for k, (n, order) in enumerate(((3, (0, 1)), (1, (1, 0)), (2, (0, 0))))
+        for k, (n, order) in enumerate(
+            ((3, (0, 1)), (1, (0, 1) if kind == "in order" else (1, 0)), (2, (0, kind == "in order")))
+        )
     ]
     return Whole(m.model([y], [x, beams], [m.ops.assign(left, a)]), steps)
 
 
-for _kind in ("plain", "moved", "converted", "read besides"):
+for _kind in ("plain", "moved", "converted", "read besides", "in order"):
     MODELS[f"beams, {_kind}"] = lambda m, kind=_kind: _decoder(m, kind)
