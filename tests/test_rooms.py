@@ -76,9 +76,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
-    "runtimes": (set(), {"numpy", "onnx", "onnxruntime"}),
+    "runtimes": (set(), {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
-        {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
+        {"domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"},
+        {"numpy", "onnx"},
     ),
     "checks": (
         {

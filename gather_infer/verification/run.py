@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-from onnx import ModelProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto
 
-from gather_infer.domains import canonical_domain
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
-from gather_infer.symbolic import evaluate, free_symbols
-from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.validate import verdicts
 from gather_infer.verification.compare import difference, interface_differences, largest_error
 from gather_infer.verification.data import (
     NO_MARKS,
     Drawer,
-    Limits,
     NotDrawable,
     Numbers,
     limits_of,
@@ -39,6 +34,14 @@ from gather_infer.verification.files import on_disk
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
 from gather_infer.verification.sizes import Pattern, sizes_of
+from gather_infer.verification.states import (
+    added_inputs,
+    assigned,
+    first_sizes,
+    first_state,
+    rows_of_states,
+    states_of,
+)
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds for loading a model, and for each run of it."""
@@ -141,6 +144,8 @@ def verify(
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
+        if not is_onnx:  # OpenVINO gives what is assigned too
+            names[0].extend(assigned(before.proto, proto))
         comparing = _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found)
         comparing.run()
         if not is_onnx and comparing.wrong is not None:
@@ -217,9 +222,9 @@ class _Draws:
         self.needed = [name for name in inference.inputs if name not in constants]
         reasons = {name: why_not_drawable(inference[name]) for name in inference.inputs}
         self.defaulted = [name for name in self.defaulted if not reasons[name]]
-        self.added = [] if converted is None else _added_inputs(proto, converted)
-        self.states = [] if converted is None else list(_states(inference, proto))
-        for name, limits in _rows_of_states(inference, self.states):
+        self.added = [] if converted is None else added_inputs(proto, converted)
+        self.states = [] if converted is None else list(states_of(inference, proto))
+        for name, limits in rows_of_states(inference, self.states):
             self.limits.setdefault(name, []).append(limits)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 
@@ -249,73 +254,16 @@ class _Draws:
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.marks if run % 2 and not attempt else NO_MARKS
-        held, sizes = _first_sizes(self.states, binding)
+        held, sizes = first_sizes(self.states, binding)
         drawer = Drawer(self.limits, {**binding, **sizes}, kind, tameness, run, numbers, marks)
         feeds = drawer.feeds(self.inference, [*self.needed, *given])
-        feeds |= {value.name: _first_state(value, binding, held.get(value.name)) for value in self.added}
+        feeds |= {value.name: first_state(value, binding, held.get(value.name)) for value in self.added}
         return _Draw(tuple(binding.items()), kind, feeds, (pattern, scale))
 
     def note(self, draw: _Draw) -> None:
         """Remember inputs on which the original ran."""
         if self.worked is None or draw.sizes[1] < self.worked.sizes[1]:
             self.worked = draw
-
-
-def _added_inputs(before: ModelProto, after: ModelProto) -> list[ValueInfoProto]:
-    """The inputs without a default that a conversion has added: the state of the model."""
-    known = {value.name for value in before.graph.input} | {tensor.name for tensor in after.graph.initializer}
-    return [value for value in after.graph.input if value.name not in known]
-
-
-def _states(inference: Inference, proto: ModelProto) -> Iterator[tuple[str, Shape, Shape]]:
-    """Of each variable that begins with a value the name under which it is read, its dims, and those of the value."""
-    for node in proto.graph.node:
-        if node.op_type != "ReadValue" or canonical_domain(node.domain) != "openvino" or not node.input:
-            continue
-        held, first = (inference.get(name) for name in (node.output[0], node.input[0]))
-        if isinstance(held, SymbolicTensor) and isinstance(first, SymbolicTensor):
-            dims = held.shape, first.shape
-            if dims[0] is not None and dims[1] is not None and len(dims[0]) == len(dims[1]):
-                yield node.output[0], dims[0], dims[1]
-
-
-def _rows_of_states(inference: Inference, states: Iterable[tuple[str, Shape, Shape]]) -> Iterator[tuple[str, Limits]]:
-    """What inputs may hold that index an axis of a variable: a conversion takes them for in bounds."""
-    symbols = {name for _, dims, _ in states for dim in dims for name in free_symbols(dim)}
-    for access in inference.accesses:
-        trace = None if access.evidence is None else access.evidence.trace
-        if access.addressing is None or trace is None or not free_symbols(access.addressing.size) & symbols:
-            continue
-        size = access.addressing.size
-        for part in trace.parts:
-            if part.input and part.direct:
-                yield part.input, Limits(None, 0, size - 1)
-
-
-def _first_sizes(
-    states: Iterable[tuple[str, Shape, Shape]], binding: Mapping[str, int]
-) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """The sizes of variables in the first run, by the name under which they are read and by the symbols of their dims."""
-    held: dict[str, list[int]] = {}
-    sizes: dict[str, int] = {}
-    for name, dims, first in states:
-        if not all(free_symbols(dim) <= binding.keys() for dim in first):
-            continue
-        held[name] = [evaluate(dim, binding) for dim in first]
-        sizes |= {str(dim): size for dim, size in zip(dims, held[name], strict=True) if not isinstance(dim, int)}
-    return held, sizes
-
-
-def _first_state(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
-    """What an input for state holds in the first run: True for the one that begins anew, else zeros.
-
-    sizes   those of the value that the variable begins with, where they are known
-    """
-    tensor = value.type.tensor_type
-    dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
-    is_reset = tensor.elem_type == TensorProto.BOOL and value.name.startswith("reset_state")
-    fill = np.ones if is_reset else np.zeros
-    return fill(dims if sizes is None else sizes, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
 @dataclass(slots=True)

@@ -328,6 +328,16 @@ def _constant_branch(m: Maker) -> Whole:
     return Whole(m.model([y], [x, flag]), [{"x": floats(2, 3), "flag": np.array(f)} for f in (True, False)])
 
 
+@whole("strings")
+def _strings(m: Maker) -> Whole:
+    texts = m.ops.parameter([-1], m.ov.Type.string, name="t")
+    texts.output(0).set_names({"t"})
+    x = m.input("x", [0, 3])
+    picked = m.ops.gather(texts, m.const([0, -1]), m.const(0))
+    y = m.named(m.ops.reduce_sum(x, m.const([0]), False), "y")
+    return Whole(m.model([picked, y], [texts, x]), [{"t": np.array(["a", "größe", ""]), "x": floats(0, 3)}])
+
+
 # weights
 
 
