@@ -1,4 +1,4 @@
-"""Conversion to plain ONNX; in this version of OpenVINO-style Gathers that stand in an ONNX file."""
+"""Conversion to plain ONNX, of IRs and of nodes of OpenVINO that stand in an ONNX file."""
 
 from __future__ import annotations
 
