@@ -119,7 +119,7 @@ def convert(
     journal = Journal()
     journal.add(*made.edits)
     journal.add(*made.dead)
-    if made.converted:
+    if made.converted or source.foreign:
         microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
         wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
         present = {canonical_domain(o.domain): o.version for o in source.proto.opset_import}
@@ -137,7 +137,7 @@ def convert(
         _state_outputs(proto, inference)
         _check_types(proto, source.name, target)
         _name_apart(proto)
-    if made.converted or variables:
+    if made.converted or variables or source.foreign:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),

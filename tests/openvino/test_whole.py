@@ -12,14 +12,15 @@ import onnxruntime as ort
 import pytest
 from onnx import ModelProto
 
-from gather_infer import convert
+from gather_infer import convert, infer
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry
 from gather_infer.openvino.weights import Form
-from gather_infer.tensor import DType
+from gather_infer.symbolic import Expr
+from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import Verification, verify
 from tests.openvino.whole import differences, made
 from tests.openvino.whole_models import MODELS
@@ -219,3 +220,16 @@ def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="verified by OpenVINO, which is not installed"):
         verified(path)
+
+
+def test_a_variable_that_states_no_shape_may_have_other_sizes_later() -> None:
+    """Version 3 has the rank and the sizes of the value that it begins with, which a later run need not have."""
+    text = (
+        "(float[N, 0, 4] x) => (float[A, B, 4] y) "
+        '{ r = openvino.opset3.ReadValue <variable_id = "v"> (x) a = openvino.opset3.Assign <variable_id = "v"> (r) '
+        "y = Neg(r) }"
+    )
+    fact = infer(parsed('"": 21, "openvino.opset3": 3', text))["r"]
+    assert isinstance(fact, SymbolicTensor) and fact.shape is not None
+    rows, past, wide = fact.shape
+    assert wide == 4 and isinstance(rows, Expr) and isinstance(past, Expr) and str(rows) != "N"

@@ -483,6 +483,12 @@ for _element in ("u8", "i8", "u4", "i4", "nf4"):
     MODELS[f"weights {_element} of a MatMul of a vector"] = _vector
 
 
+@whole("weights alone")
+def _alone(m: Maker) -> Whole:
+    x = m.input("x", [2, 3])
+    return Whole(m.model([quantized(m, "u8", [8, 32], [8, 1], [8, 1], half=True), x], [x]), three(2, 3)[:1])
+
+
 @whole("weights f16")
 def _plain_half(m: Maker) -> Whole:
     x = m.input("x", [-1, 32])
