@@ -135,8 +135,8 @@ class OpenVino:
         self.failures = _FAILURES
 
     def load(self, path: str, values: Sequence[str]) -> None:
-        """`values`: layers by name, whose first outputs are wanted in the place of those of the model; these are followed
-        by what is assigned to variables, in the order of their names.
+        """`values`: layers by name, whose first outputs are wanted in the place of those of the model. These are
+        followed by what is assigned to variables, in the order of their names.
         """
         core = self.openvino.Core()
         model = core.read_model(path)

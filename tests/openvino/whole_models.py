@@ -417,10 +417,10 @@ for _layout, _given in LAYOUTS.items():
     for _element in ("u8", "i8", "u4", "i4", "nf4"):
         if _element == "nf4" and _given["zero"] is not None:
             continue
-        for _half in (False, True):
+        for _in_half in (False, True):
             for _transpose in (True, False):
-                _name = f"weights {_element} {_layout} {'f16' if _half else 'f32'} {'NK' if _transpose else 'KN'}"
-                MODELS[_name] = _weighted(_element, _given, _half, _transpose)
+                _name = f"weights {_element} {_layout} {'f16' if _in_half else 'f32'} {'NK' if _transpose else 'KN'}"
+                MODELS[_name] = _weighted(_element, _given, _in_half, _transpose)
 
 
 @whole("weights of two MatMuls")
@@ -564,5 +564,9 @@ def _decoder(m: Maker, kind: str) -> Whole:
     return Whole(m.model([y], [x, beams], [m.ops.assign(left, a)]), steps)
 
 
+def _searching(kind: str) -> Builder:
+    return lambda m: _decoder(m, kind)
+
+
 for _kind in ("plain", "moved", "converted", "read besides", "in order"):
-    MODELS[f"beams, {_kind}"] = lambda m, kind=_kind: _decoder(m, kind)
+    MODELS[f"beams, {_kind}"] = _searching(_kind)

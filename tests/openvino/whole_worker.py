@@ -49,7 +49,7 @@ def record(ov: Any, name: str, path: Path) -> None:
     request = compiled.create_infer_request()
     for step, feeds in enumerate(made.steps):
         ran = request.infer([tensor_of(ov, feeds[port.get_any_name()], port) for port in compiled.inputs])
-        held = {f"i:{key}": array for key, array in feeds.items()}
+        held: dict[str, Any] = {f"i:{key}": array for key, array in feeds.items()}
         held |= {f"o:{k}": np.array(ran[port]) for k, port in enumerate(compiled.outputs)}
         np.savez(path.with_suffix(f".{step}.npz"), **held)
 
