@@ -160,5 +160,8 @@ class Record:
         if len(kept) == len(new):
             return
         self._entries[mark:] = kept
-        gone = {id(entry) for entry in new} - {id(entry) for entry in kept}
-        self._once = {key: entry for key, entry in self._once.items() if id(entry) not in gone}
+        stays = {id(entry) for entry in kept}
+        for entry in new:
+            key = entry.claim if isinstance(entry, Assumption) else entry
+            if isinstance(entry, (Assumption, Constraint, Demand)) and id(entry) not in stays:
+                self._once.pop(key, None)

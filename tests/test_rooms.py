@@ -79,7 +79,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
-        {"errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"}, {"numpy", "onnx"}
+        {"domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"},
+        {"numpy", "onnx"},
     ),
     "checks": (
         {

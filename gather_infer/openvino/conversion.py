@@ -1,12 +1,13 @@
-"""Conversion to plain ONNX; in this version of OpenVINO-style Gathers that stand in an ONNX file."""
+"""Conversion to plain ONNX, of IRs and of nodes of OpenVINO that stand in an ONNX file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
@@ -18,7 +19,10 @@ from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import iter_tensors
+from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.beside import beside
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
@@ -33,9 +37,18 @@ _OPSET = 21
 NEWEST_OPSET = 26
 _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
 """The format that a model of an opset of ai.onnx needs, where it is a later one than the reader's."""
+_TYPES_SINCE: dict[int, int] = {
+    TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
+    TensorProto.FLOAT4E2M1: 23,
+}  # fmt: skip
+"""The opsets of ai.onnx whose Cast takes element types first that are not in all."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
+_BEAMS = ("keep", "drop")
 _FORMS = ("dequantize", "contrib", "float")
+
+
+Beams: TypeAlias = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -47,6 +60,7 @@ class ConversionResult(PassResult):
     kept        the nodes that have no counterpart, which stay in their domain
     weights     what became of the compressed weights
     variables   the state of the model, with the inputs and outputs that stand for it
+    dropped     the inputs that only reordered state, which are gone
     """
 
     inference: Inference
@@ -54,6 +68,7 @@ class ConversionResult(PassResult):
     kept: tuple[Refused, ...] = ()
     variables: tuple[Variable, ...] = ()
     weights: tuple[Compression, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     def save(
         self,
@@ -92,6 +107,7 @@ def convert(
     *,
     gather_oob: Policy = "guard",
     weights: Form = "dequantize",
+    beam_idx: Beams = "keep",
     opset: int | None = None,
     keep_unsupported: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
@@ -105,6 +121,8 @@ def convert(
                  bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
     weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
                  com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
+    beam_idx     "keep" the input that only says which rows of the state are read, "drop" it: then they stay where they
+                 are. A Gather by such an input has no guard, and is among those that are assumed to be in bounds
     opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
     keep_unsupported   nodes without a counterpart stay in their domain instead of being refused
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
@@ -116,12 +134,19 @@ def convert(
         raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")
     if weights not in _FORMS:
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
+    if beam_idx not in _BEAMS:
+        raise UsageError(f"beam_idx is one of {', '.join(_BEAMS)}, not {beam_idx!r}")
     source = to_model_file(model)
     source.require_data()
     target = _target(source, opset)
+    dropped: tuple[str, ...] = ()
+    if beam_idx == "drop":
+        source, dropped = without_reorderings(source)
+        if not dropped:
+            raise ConversionRefused(f"{source.name}: no input only reorders rows of the state, so none can be dropped")
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
-        source, compressed = with_weights(source, weights)
+        source, compressed = with_weights(source, weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     made = plan(inference, gather_oob=gather_oob, opset=target)
     if made.refused and not keep_unsupported:
@@ -140,7 +165,9 @@ def convert(
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         _state_outputs(proto, inference)
-    if made.converted or variables:
+        _check_types(proto, source.name, target)
+        _name_apart(proto)
+    if made.converted or variables or source.foreign:
         _drop_unused_imports(proto)
     return ConversionResult(
         model=as_given(model, proto),
@@ -149,6 +176,7 @@ def convert(
         kept=tuple(made.refused),
         variables=variables,
         weights=compressed,
+        dropped=dropped,
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,
@@ -188,6 +216,41 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
         known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
         if known is not None and not output.type.tensor_type.HasField("shape"):
             output.type.CopyFrom(known)
+
+
+def _check_types(proto: ModelProto, name: str, opset: int) -> None:
+    """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
+    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
+        for value in values:
+            if not value.type.tensor_type.elem_type:
+                raise ConversionRefused(f"{name}: {kind} {value.name} is of no element type that ONNX has")
+    wanted: dict[int, str] = {}
+    for tensor in iter_tensors(proto):
+        wanted.setdefault(tensor.data_type, tensor.name)
+    for value in proto.graph.input:
+        wanted.setdefault(value.type.tensor_type.elem_type, value.name)
+    for _, body in bodies(proto):
+        for node in body.node:
+            for attribute in node.attribute if node.op_type == "Cast" else ():
+                if attribute.name == "to":
+                    wanted.setdefault(attribute.i, node.output[0])
+    for number, value in wanted.items():
+        since = _TYPES_SINCE.get(number, 1)
+        if opset < since:
+            text = TensorProto.DataType.Name(number).lower()
+            raise ConversionRefused(f"{name}: {value} is {text}, which needs opset {since}, the result has {opset}")
+
+
+def _name_apart(proto: ModelProto) -> None:
+    """Names that nodes of a graph share in the file get numbers: onnxruntime refuses a graph where two are equal."""
+    names = Names(proto)
+    for _, body in bodies(proto):
+        seen: set[str] = set()
+        for node in body.node:
+            if node.name in seen:
+                node.name = names.fresh(node.name)
+            if node.name:
+                seen.add(node.name)
 
 
 def _refusal(name: str, made: Plan) -> str:

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy.typing as npt
-from onnx import NodeProto, helper
+from onnx import NodeProto
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, plain_domain
+from gather_infer.domains import NEWEST_OPENVINO, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
+from gather_infer.openvino.beams import reorderings
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
@@ -95,6 +97,8 @@ class _Planner:
         self.plan = Plan()
         self.splicer = Splicer(self.known.index.fresh)
         self.declared = inference.declared
+        found = reorderings(inference.model.proto, self.known.index)
+        self.reorders = {(MAIN, position) for one in found for position in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
@@ -131,7 +135,7 @@ class _Planner:
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.known.node(path, position)
-        indices, fault = self.indices(where)
+        indices, fault = self.indices(where, reorders=(path, position) in self.reorders)
         call = OpCall(
             node.op_type,
             [self.fact(path, name) for name in node.input],
@@ -164,8 +168,11 @@ class _Planner:
         made = tuple(one.op_type for one in spliced.nodes)
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
 
-    def indices(self, where: NodePath) -> tuple[Bounds, str]:
-        """What is done about the indices of a node, and why that is not what was asked for; "" where it is."""
+    def indices(self, where: NodePath, *, reorders: bool) -> tuple[Bounds, str]:
+        """What is done about the indices of a node, and why that is not what was asked for; "" where it is.
+
+        reorders   they are those of rows of the state, which a search gives: they are taken for valid
+        """
         accesses = self.accesses.get(where)
         if not accesses:
             return "", ""
@@ -174,6 +181,8 @@ class _Planner:
             return "proved", ""
         if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
             return "", ""
+        if reorders and self.gather_oob != "refuse" and found.kind is not Kind.VIOLATED:
+            return "assumed", ""
         if self.gather_oob == "guard":
             return "guarded", ""
         if found.kind is Kind.VIOLATED:
@@ -221,14 +230,6 @@ class _Planner:
         return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
 
 
-def reads_of(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, those in its bodies too."""
-    yield from node.input
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from reads_of(inner)
-
-
 def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:
     """The one node that stands for a node of the dialect, with all that the format has beside what it computes."""
     made = NodeProto()
@@ -253,22 +254,3 @@ def _results(
             local = fragment.Identity(local)
         results[local] = name
     return results
-
-
-def attributes_of(node: NodeProto) -> dict[str, Any]:
-    """The attributes of a node of the dialect, texts decoded."""
-    decoded: dict[str, Any] = {}
-    for attribute in node.attribute:
-        value = helper.get_attribute_value(attribute)
-        if isinstance(value, bytes):
-            value = value.decode("utf-8", "backslashreplace")
-        elif isinstance(value, list) and value and isinstance(value[0], bytes):
-            value = [item.decode("utf-8", "backslashreplace") for item in value]
-        decoded[attribute.name] = value
-    return decoded
-
-
-def is_openvino(node: NodeProto) -> bool:
-    """A node of OpenVINO's domains, or a Gather with the axis as an input that stands in the default one."""
-    domain = canonical_domain(node.domain)
-    return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)

@@ -6,7 +6,7 @@ the variable without that in front, else `<input>_out`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,7 +18,10 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
+from gather_infer.openvino.nodes import attributes_of
 from gather_infer.passes import fold
+from gather_infer.places import MAIN
+from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
 
 RESET: Final = "reset_state"
@@ -34,8 +37,10 @@ class Variable:
     name           `variable_id` in the file
     past, present  the input and the output that stand for it; "" where it is never read or never assigned
     initial        what it holds first: "constant" is the default of the input; where it is "empty", without elements,
-                   the caller passes such a tensor; "computed" is taken when `reset_state` is true
+                   the caller passes such a tensor; "computed" is taken when the input `reset` is true; with "none" the
+                   file says nothing, and OpenVINO begins with zeros, and with none where a size is open
     shape          of the initial value, in symbols of the inputs; "" where that is not known
+    reset          the input that is true where variables begin anew; "" where nothing is computed
     """
 
     name: str
@@ -43,6 +48,7 @@ class Variable:
     present: str
     initial: Initial
     shape: str = ""
+    reset: str = ""
 
 
 def is_state(node: NodeProto) -> bool:
@@ -57,11 +63,12 @@ def without_state(proto: ModelProto, source: ModelFile, inference: Inference) ->
     source     where external data are
     inference  of the model before the conversion: what is known of initial values, by name
 
-    Raises LoweringRefused for state in a body.
+    Raises LoweringRefused for state in a body or a function, and for a variable that is assigned twice, or read with
+    different initial values.
     """
     for path, body in bodies(proto):
-        if path.steps and any(map(is_state, body.node)):
-            raise LoweringRefused("a variable is read or assigned in the body of a node")
+        if path != MAIN and any(map(is_state, body.node)):
+            raise LoweringRefused("a variable is read or assigned in the body of a node or in a function")
     graph = proto.graph
     nodes = [node for node in graph.node if is_state(node)]
     if not nodes:
@@ -70,88 +77,152 @@ def without_state(proto: ModelProto, source: ModelFile, inference: Inference) ->
     reads: dict[str, list[NodeProto]] = {}
     assigns: dict[str, NodeProto] = {}
     for node in nodes:
+        name = _variable_id(node)
+        if len(node.output) != 1 or len(node.input) > 1 or (node.op_type == "Assign" and not node.input):
+            raise LoweringRefused(f"{node.op_type} of variable {name!r} has other inputs or outputs than one")
         if node.op_type == "ReadValue":
-            reads.setdefault(_variable_id(node), []).append(node)
+            reads.setdefault(name, []).append(node)
+        elif name in assigns:
+            raise LoweringRefused(f"variable {name!r} is assigned twice")
         else:
-            assigns[_variable_id(node)] = node
+            assigns[name] = node
     names = dict.fromkeys((*reads, *assigns))
     found = [making.variable(name, reads.get(name, []), assigns.get(name)) for name in names]
-    kept = [making.replaced.get(node.output[0], node) for node in graph.node]
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept if node is not None]
+    kept = [one for node in graph.node for one in making.replaced.get(_key(node), [node])]
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+    for node in copies:
+        _rename(node, {past: chosen for past, chosen in making.chosen.items() if chosen != node.output[0]})
     del graph.node[:]
     graph.node.extend(copies)
     return tuple(found)
 
 
+def _key(node: NodeProto) -> str:
+    return node.output[0] if node.output else ""
+
+
+def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
+    """Lets a node and its bodies read other values."""
+    for position, name in enumerate(node.input):
+        node.input[position] = names.get(name, name)
+    for attribute in node.attribute:
+        for inner in attribute.g.node if attribute.HasField("g") else ():
+            _rename(inner, names)
+
+
 class _Making:
+    """What is made of the variables.
+
+    replaced  by the first output of a node, what takes its place
+    chosen    by the input of a variable that begins with what is computed, the value that is read instead
+    """
+
     def __init__(self, proto: ModelProto, source: ModelFile, inference: Inference) -> None:
         self.proto = proto
         self.source = source
         self.inference = inference
         self.names = Names(proto)
-        self.replaced: dict[str, NodeProto | None] = {}  # by the first output
-        self.resets = False
+        self.replaced: dict[str, list[NodeProto]] = {}
+        self.chosen: dict[str, str] = {}
+        self.reset = ""
         self.held = {tensor.name: tensor for tensor in proto.graph.initializer}
         self.made = {output: node for node in proto.graph.node for output in node.output}
-        self.order = {node.output[0]: position for position, node in enumerate(proto.graph.node)}
+        self.order = {_key(node): position for position, node in enumerate(proto.graph.node)}
+        self.outputs = {value.name for value in proto.graph.output}
+        self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input} | self.outputs
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
         """Adds the input and the output of a variable."""
         graph = self.proto.graph
         if not reads:
             assert assign is not None, "a variable is read or assigned"
-            return Variable(name, "", self.assign(name, "", assign), "none")
+            return Variable(name, "", self.assign(name, "", assign, None), "none")
         read = reads[0]
-        past = read.output[0]
         start = read.input[0] if read.input else ""
-        if assign is None and start:  # it always holds what it held first
-            for one in reads:
-                self.replaced[one.output[0]] = helper.make_node("Identity", [start], [one.output[0]], one.name)
-            return Variable(name, "", "", "constant")
-        fact = self.inference.get(start) if start else None
-        fact = fact if isinstance(fact, SymbolicTensor) else None
+        if any(list(one.input) != list(read.input) for one in reads):
+            raise LoweringRefused(f"variable {name!r} is read with different initial values")
         constant = self.constant(start) if start else None
+        if assign is None and constant is not None:  # it always holds what it held first
+            for one in reads:
+                self.replaced[one.output[0]] = [helper.make_node("Identity", [start], [one.output[0]], one.name)]
+            return Variable(name, "", "", "constant")
+        past = read.output[0]
+        if past in self.outputs:  # whose name is taken then
+            past = self.names.fresh(f"{past}_past")
+        fact = self.tensor(start)
         initial = _kind(start, fact, constant)
-        for position, one in enumerate(reads):
+        value = self.declared(read, past, fact, assign)
+        graph.input.append(value)
+        for one in reads:
             again = helper.make_node("Identity", [past], [one.output[0]], one.name)
-            self.replaced[one.output[0]] = again if position else None
-        graph.input.append(self.declared(past, fact))
+            self.replaced[one.output[0]] = [] if one.output[0] == past else [again]
         if constant is not None:
             held = TensorProto()
             held.CopyFrom(constant)
             held.name = past
             graph.initializer.append(held)
         if initial == "computed":
-            self.replaced[past] = self.choice(read, start, past)
+            self.replaced[read.output[0]].insert(0, self.choice(read, start, past))
+        present = ""
+        if assign is not None:
+            present = self.assign(name, past, assign, value)
+        elif initial == "computed":
+            present = self.keep(read, past, value)
         shape = "" if fact is None or fact.shape is None else f"[{', '.join(map(str, fact.shape))}]"
-        return Variable(name, past, "" if assign is None else self.assign(name, past, assign), initial, shape)
+        return Variable(name, past, present, initial, shape, self.reset if initial == "computed" else "")
 
-    def assign(self, name: str, past: str, node: NodeProto) -> str:
-        """Makes what is assigned an output of the graph; its name."""
+    def tensor(self, name: str) -> SymbolicTensor | None:
+        fact = self.inference.get(name) if name else None
+        return fact if isinstance(fact, SymbolicTensor) else None
+
+    def assign(self, name: str, past: str, node: NodeProto, read: ValueInfoProto | None) -> str:
+        """Makes what is assigned an output of the graph; its name.
+
+        read   the input of the variable, where it has one
+        """
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
-        assigned = node.input[0]
-        outputs = {output.name for output in self.proto.graph.output}
-        if wanted == assigned and assigned in self.made and assigned not in outputs:
-            present, self.replaced[node.output[0]] = wanted, None
+        assigned: str = node.input[0]
+        present: str
+        source = self.made.get(assigned)
+        made: list[NodeProto] = []
+        if wanted == assigned and source is not None and not is_state(source) and assigned not in self.outputs:
+            present = assigned
         else:
             present = self.names.fresh(wanted.strip() or f"{past or name}_out")
-            self.replaced[node.output[0]] = helper.make_node("Identity", [assigned], [present], node.name)
-        value = ValueInfoProto(name=present)
-        fact = self.inference.get(assigned)
-        if isinstance(fact, SymbolicTensor) and fact.dtype is not None:
-            value.type.tensor_type.elem_type = int(fact.dtype)
-            if fact.shape is not None:
-                value.type.tensor_type.shape.SetInParent()
-                for size in fact.shape:
-                    dim = value.type.tensor_type.shape.dim.add()
-                    if isinstance(size, int):
-                        dim.dim_value = size
-        self.proto.graph.output.append(value)
+            made.append(helper.make_node("Identity", [assigned], [present], node.name))
+        if node.output[0] in self.read:
+            made.append(helper.make_node("Identity", [node.input[0]], [node.output[0]], node.name))
+        self.replaced[node.output[0]] = made
+        fact = self.tensor(node.input[0])
+        dtype = None if fact is None else fact.dtype
+        element = read.type.tensor_type.elem_type if dtype is None and read is not None else int(dtype or 0)
+        if not element:
+            raise LoweringRefused(f"the element type of what is assigned to variable {name!r} is not known")
+        value = self.proto.graph.output.add(name=present)
+        value.type.tensor_type.elem_type = element
+        if fact is not None and fact.shape is not None:
+            value.type.tensor_type.shape.SetInParent()
+            for size in fact.shape:
+                dim = value.type.tensor_type.shape.dim.add()
+                if isinstance(size, int):
+                    dim.dim_value = size
         return present
 
-    def declared(self, past: str, initial: SymbolicTensor | None) -> ValueInfoProto:
-        """The input: sizes of the variable where they are numbers, names of the initial value where it has some."""
-        fact = self.inference.get(past)
+    def keep(self, read: NodeProto, past: str, value: ValueInfoProto) -> str:
+        """An output for a variable that nobody assigns: what it held in the first run is not computed again."""
+        present: str = self.names.fresh(f"{past}_out")
+        self.replaced[read.output[0]].append(helper.make_node("Identity", [past], [present]))
+        made = self.proto.graph.output.add(name=present)
+        made.type.CopyFrom(value.type)
+        return present
+
+    def declared(
+        self, read: NodeProto, past: str, initial: SymbolicTensor | None, assign: NodeProto | None
+    ) -> ValueInfoProto:
+        """The input: sizes of the variable where they are numbers; a name of the initial value where what is assigned
+        has that size too, else one of its own.
+        """
+        fact = self.inference.get(read.output[0])
         assert isinstance(fact, SymbolicTensor), "the rule of ReadValue gives a tensor"
         value = ValueInfoProto(name=past)
         tensor = value.type.tensor_type
@@ -160,14 +231,18 @@ class _Making:
         tensor.elem_type = int(fact.dtype)
         if fact.shape is None:
             return value
+        rank = len(fact.shape)
+        left = fact if assign is None else self.tensor(assign.input[0])
+        first, later = _dims(initial, rank), _dims(left, rank)
         tensor.shape.SetInParent()
         for axis, size in enumerate(fact.shape):
             dim = tensor.shape.dim.add()
-            first = None if initial is None or initial.shape is None else initial.shape[axis]
+            begun, after = first[axis], later[axis]
+            stays = begun is not None and after is not None and (after == size or known_eq(after, begun) is True)
             if isinstance(size, int):
                 dim.dim_value = size
-            elif first is not None and not isinstance(first, int) and first.is_symbol:
-                dim.dim_param = str(first)
+            elif stays and isinstance(begun, Expr) and begun.is_symbol:
+                dim.dim_param = str(begun)
             else:
                 dim.dim_param = f"{past}.{axis}"
         return value
@@ -193,22 +268,24 @@ class _Making:
 
     def choice(self, read: NodeProto, start: str, past: str) -> NodeProto:
         """The node that takes the computed value when the caller begins anew; who reads the variable reads it."""
-        if not self.resets:
-            self.resets = True
-            self.proto.graph.input.append(helper.make_tensor_value_info(RESET, TensorProto.BOOL, []))
-        chosen = self.names.fresh(f"{past}_chosen")
-        for _, body in bodies(self.proto):
-            for node in body.node:
-                for position, name in enumerate(node.input):
-                    if name == past:
-                        node.input[position] = chosen
+        if not self.reset:
+            self.reset = self.names.fresh(RESET)
+            self.proto.graph.input.append(helper.make_tensor_value_info(self.reset, TensorProto.BOOL, []))
+        chosen = self.chosen[past] = self.names.fresh(f"{past}_chosen")
         branches = {}
         for branch, value in (("then_branch", start), ("else_branch", past)):
             result = self.names.fresh(f"{past}_{branch}")
             graph = GraphProto(name=branch, node=[helper.make_node("Identity", [value], [result])])
             graph.output.append(ValueInfoProto(name=result))
             branches[branch] = graph
-        return helper.make_node("If", [RESET], [chosen], read.name, **branches)
+        return helper.make_node("If", [self.reset], [chosen], read.name, **branches)
+
+
+def _dims(tensor: SymbolicTensor | None, rank: int) -> Sequence[Dim | None]:
+    """The dims of a tensor; of one that is not of that rank nothing is known."""
+    if tensor is None or tensor.shape is None or len(tensor.shape) != rank:
+        return [None] * rank
+    return tensor.shape
 
 
 def _kind(start: str, fact: SymbolicTensor | None, constant: TensorProto | None) -> Initial:
@@ -234,7 +311,6 @@ def _above(name: str, made: Mapping[str, NodeProto], held: Mapping[str, TensorPr
 
 
 def _variable_id(node: NodeProto) -> str:
-    for attribute in node.attribute:
-        if attribute.name == "variable_id":
-            return attribute.s.decode() if attribute.s else str(attribute.i)
-    return node.name
+    """What the variable is called: the reader takes `1` for a number and `1,2` for a list."""
+    held = attributes_of(node).get("variable_id", node.name)
+    return ",".join(map(str, held)) if isinstance(held, list) else str(held)

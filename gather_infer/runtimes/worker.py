@@ -135,7 +135,9 @@ class OpenVino:
         self.failures = _FAILURES
 
     def load(self, path: str, values: Sequence[str]) -> None:
-        """`values`: layers by name, whose first outputs are wanted in the place of those of the model."""
+        """`values`: layers by name, whose first outputs are wanted in the place of those of the model. These are
+        followed by what is assigned to variables, in the order of their names.
+        """
         core = self.openvino.Core()
         model = core.read_model(path)
         if values:
@@ -146,6 +148,10 @@ class OpenVino:
                 model.get_parameters(),
                 "part",
             )
+        else:
+            sinks = [one for one in model.get_sinks() if one.get_type_name() == "Assign"]
+            sinks.sort(key=lambda one: str(one.get_variable_id()))
+            model.add_results([self.openvino.opset8.result(one.input_value(0)) for one in sinks])
         compiled = core.compile_model(model, "CPU", self.exact)
         self.request = compiled.create_infer_request()
         self.inputs = [self._names(port) for port in compiled.inputs]
@@ -153,13 +159,23 @@ class OpenVino:
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         self.request.reset_state()
-        given = [next(np.array(feeds[name]) for name in names if name in feeds) for names in self.inputs]
+        given = [_texts(next(np.array(feeds[name]) for name in names if name in feeds)) for names in self.inputs]
         ran = self.request.infer(dict(enumerate(given)))
-        return [np.array(ran[port]) for port in self.outputs]
+        return [_objects(np.array(ran[port])) for port in self.outputs]
 
     @staticmethod
     def _names(port: Any) -> list[str]:
         return [port.get_node().get_friendly_name(), *sorted(port.get_names())]
+
+
+def _texts(array: Any) -> Any:
+    """Strings in the form in which OpenVINO takes them; other arrays as they are."""
+    return array.astype(str) if array.dtype.kind == "O" else array
+
+
+def _objects(array: Any) -> Any:
+    """Strings as objects, which other runtimes give; other arrays as they are."""
+    return array.astype(str).astype(object) if array.dtype.kind in "US" else array
 
 
 def _is_foreign(array: Any) -> bool:

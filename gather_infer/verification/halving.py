@@ -24,7 +24,7 @@ AT_ONCE: Final = 24
 class Halving:
     """The search.
 
-    source      the IR, in the dialect; layers whose names are not their own alone are passed over
+    source      the IR, in the dialect; layers whose names are not their own alone are passed over, and those of bodies
     converted   the model that was made of it
     original, rewritten   what runs them
     feeds       inputs on which outputs differ
@@ -61,7 +61,7 @@ class Halving:
     def _layers(self) -> list[tuple[str, str, str]]:
         """Name, type and output of the layers that both models have, in the order of the file."""
         made = {name for node in self.converted.graph.node for name in node.output}
-        nodes = [node for node in self.source.proto.graph.node if node.domain]
+        nodes = [node for node in self.source.proto.graph.node if node.domain or node.op_type == "If"]
         names = Counter(node.name for node in nodes)
         return [
             (node.name, node.op_type, node.output[0])

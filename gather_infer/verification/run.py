@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-from onnx import ModelProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto
 
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
@@ -22,11 +21,27 @@ from gather_infer.runtimes.process import Child, Failure
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
 from gather_infer.validate import verdicts
 from gather_infer.verification.compare import difference, interface_differences, largest_error
-from gather_infer.verification.data import NO_MARKS, Drawer, NotDrawable, Numbers, limits_of, marks_of, why_not_drawable
+from gather_infer.verification.data import (
+    NO_MARKS,
+    Drawer,
+    NotDrawable,
+    Numbers,
+    limits_of,
+    marks_of,
+    why_not_drawable,
+)
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
 from gather_infer.verification.sizes import Pattern, sizes_of
+from gather_infer.verification.states import (
+    added_inputs,
+    assigned,
+    first_sizes,
+    first_state,
+    rows_of_states,
+    states_of,
+)
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds for loading a model, and for each run of it."""
@@ -129,6 +144,8 @@ def verify(
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
+        if not is_onnx:  # OpenVINO gives what is assigned too
+            names[0].extend(assigned(before.proto, proto))
         comparing = _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found)
         comparing.run()
         if not is_onnx and comparing.wrong is not None:
@@ -205,7 +222,10 @@ class _Draws:
         self.needed = [name for name in inference.inputs if name not in constants]
         reasons = {name: why_not_drawable(inference[name]) for name in inference.inputs}
         self.defaulted = [name for name in self.defaulted if not reasons[name]]
-        self.added = [] if converted is None else _added_inputs(proto, converted)
+        self.added = [] if converted is None else added_inputs(proto, converted)
+        self.states = [] if converted is None else list(states_of(inference, proto))
+        for name, limits in rows_of_states(inference, self.states):
+            self.limits.setdefault(name, []).append(limits)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 
     def draw(self, run: int, attempt: int) -> _Draw:
@@ -234,29 +254,16 @@ class _Draws:
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.marks if run % 2 and not attempt else NO_MARKS
-        drawer = Drawer(self.limits, binding, kind, tameness, run, numbers, marks)
+        held, sizes = first_sizes(self.states, binding)
+        drawer = Drawer(self.limits, {**binding, **sizes}, kind, tameness, run, numbers, marks)
         feeds = drawer.feeds(self.inference, [*self.needed, *given])
-        feeds |= {value.name: _first_state(value, binding) for value in self.added}
+        feeds |= {value.name: first_state(value, binding, held.get(value.name)) for value in self.added}
         return _Draw(tuple(binding.items()), kind, feeds, (pattern, scale))
 
     def note(self, draw: _Draw) -> None:
         """Remember inputs on which the original ran."""
         if self.worked is None or draw.sizes[1] < self.worked.sizes[1]:
             self.worked = draw
-
-
-def _added_inputs(before: ModelProto, after: ModelProto) -> list[ValueInfoProto]:
-    """The inputs without a default that a conversion has added: the state of the model."""
-    known = {value.name for value in before.graph.input} | {tensor.name for tensor in after.graph.initializer}
-    return [value for value in after.graph.input if value.name not in known]
-
-
-def _first_state(value: ValueInfoProto, binding: Mapping[str, int]) -> npt.NDArray[Any]:
-    """What an input for state holds in the first run: True for the one that begins anew, else no elements."""
-    tensor = value.type.tensor_type
-    dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
-    fill = np.ones if tensor.elem_type == TensorProto.BOOL else np.zeros
-    return fill(dims, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
 @dataclass(slots=True)

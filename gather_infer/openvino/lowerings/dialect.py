@@ -62,13 +62,21 @@ LOWERINGS: Final = Lowerings.joined(
 )
 
 
+UNFIT: Final = (ArithmeticError, LookupError, ValueError)
+"""What Python raises where an attribute or a shape of a broken file is taken for what the operator's page says."""
+
+
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
     """Writes a layer into a fragment; the name of each output, "" for one that nobody reads.
 
-    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification.
+    Raises LoweringRefused, also where the file gives a layer what nobody can compute with, an attribute of another
+    length or a type that no table has; and SpecViolation for a layer that breaks its specification.
     """
     fragment.needs(entry.opset, layer.type)
-    written = entry.lowering(layer, fragment)
+    try:
+        written = entry.lowering(layer, fragment)
+    except UNFIT as error:
+        raise LoweringRefused(f"its attributes and inputs do not fit: {type(error).__name__}: {error}") from error
     names = (written,) if isinstance(written, str) else tuple(written)
     if len(names) < layer.outputs:
         raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")

@@ -114,7 +114,10 @@ class Fragment:
         return name
 
     def i64(self, *elements: int) -> str:
-        """A vector of int64."""
+        """A vector of int64. Raises LoweringRefused for a number that is none."""
+        far = next((element for element in elements if not -(2**63) <= element < 2**63), None)
+        if far is not None:
+            raise LoweringRefused(f"{far} is no number of 64 bits")
         return self.const(np.array(elements, np.int64))
 
     def zero(self, dtype: DType) -> str:

@@ -12,7 +12,7 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.openvino.elements import ELEMENT_TYPES
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import known_le
+from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
@@ -95,8 +95,10 @@ class Layer:
         return self.fact(index).shape is not None
 
     def size(self, index: int, axis: int) -> int | None:
-        """A dim of an input where it is a number. Raises LoweringRefused when the rank is not known."""
-        dim = self.shape(index)[axis]
+        """A dim of an input where it is a number. Raises LoweringRefused when the rank is not known, SpecViolation when
+        there is no such axis.
+        """
+        dim = self.dim(index, axis)
         return dim if isinstance(dim, int) else None
 
     def sizes(self, index: int) -> tuple[int, ...] | None:
@@ -106,8 +108,15 @@ class Layer:
         return known if len(known) == len(shape) else None
 
     def is_positive(self, index: int, axis: int) -> bool:
-        """Whether a dim of an input is known to be 1 at least. Raises LoweringRefused when the rank is not known."""
-        return known_le(1, self.shape(index)[axis], self.call.scope) is True
+        """Whether a dim of an input is known to be 1 at least. Raises as `size`."""
+        return known_le(1, self.dim(index, axis), self.call.scope) is True
+
+    def dim(self, index: int, axis: int) -> Dim:
+        """A dim of an input. Raises as `size`."""
+        shape = self.shape(index)
+        if not -len(shape) <= axis < len(shape):
+            raise SpecViolation(f"input {index} has {len(shape)} axes, there is none {axis}", "GI304")
+        return shape[axis]
 
     # elements
 

@@ -10,9 +10,10 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.model.index import GraphIndex
-from gather_infer.openvino.plan import attributes_of
+from gather_infer.openvino.nodes import attributes_of
 from gather_infer.places import MAIN
 
+_INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
 FLOATS: Final = ("f16", "f32")
 
 
@@ -139,7 +140,9 @@ class Recogniser:
 
     @staticmethod
     def _is(node: NodeProto, op_type: str) -> bool:
-        return bool(node.op_type == op_type and canonical_domain(node.domain) == "openvino")
+        if node.op_type != op_type or canonical_domain(node.domain) != "openvino":
+            return False
+        return len(node.input) == _INPUTS[op_type] and len(node.output) == 1
 
     def _only_reader(self, node: NodeProto) -> NodeProto | None:
         """The one node that reads the output of a node; None when there are several, or it is an output."""

@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
-from gather_infer.openvino.plan import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.weights.recognised import Recogniser, Table, Weight
 from gather_infer.places import MAIN
 
@@ -45,15 +45,15 @@ class Compression:
     form: Form
 
 
-def with_weights(model: ModelFile, form: Form) -> tuple[ModelFile, tuple[Compression, ...]]:
+def with_weights(model: ModelFile, form: Form, opset: int) -> tuple[ModelFile, tuple[Compression, ...]]:
     """A model in the dialect with its compressed weights in a form, as far as they can have it.
 
-    What DequantizeLinear has no element type or layout for is multiplied out by plain operators. Raises ModelReadError
-    when the bytes of a weight cannot be read.
+    What DequantizeLinear has no element type or layout for at an opset of ai.onnx is multiplied out by plain operators.
+    Raises ModelReadError when the bytes of a weight cannot be read.
     """
     proto = ModelProto()
     proto.CopyFrom(model.proto)
-    making = _Making(model, proto, form)
+    making = _Making(model, proto, form, opset)
     found = tuple(making.run())
     if not found:
         return model, ()
@@ -73,11 +73,12 @@ class _Blocks:
 
 
 class _Making:
-    def __init__(self, model: ModelFile, proto: ModelProto, form: Form) -> None:
+    def __init__(self, model: ModelFile, proto: ModelProto, form: Form, opset: int) -> None:
         self.model = model
         self.proto = proto
         self.graph = proto.graph
         self.form = form
+        self.opset = opset
         self.index = GraphIndex(model.proto)
         self.nodes = list(self.graph.node)
         self.replaced: dict[str, list[NodeProto]] = {}  # by the first output of the node that goes
@@ -96,6 +97,9 @@ class _Making:
                 yield Compression(weight.result, element, "float")
             elif self.form == "contrib" and self.as_nbits(weight, blocks, zero):
                 yield Compression(weight.result, element, "contrib")
+            elif self.opset < _since(element, blocks):
+                self.in_float32(weight)
+                yield Compression(weight.result, element, "float")
             else:
                 self.dequantized(weight, blocks, zero)
                 yield Compression(weight.result, element, "dequantize")
@@ -129,7 +133,8 @@ class _Making:
             return None
         dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
         found = self.array(weight.zero)
-        cast = found.astype(dtype)
+        with np.errstate(invalid="ignore"):  # NaN is no number of it either
+            cast = found.astype(dtype)
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
     def constant(self, array: Array, stem: str) -> str:
@@ -166,7 +171,7 @@ class _Making:
         """A DequantizeLinear; where only MatMuls read the weight transposed, of transposed data, which is not moved."""
         readers = self.transposing(weight)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
-        zeros = None if zero is None else _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks)
+        zeros = None if zero is None else _layout(zero, weight, blocks)
         axis = blocks.axis
         if readers:
             held = self.array(weight.data).reshape(weight.shape).T
@@ -213,7 +218,7 @@ class _Making:
         inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
         zeros = np.zeros((n, k // size), np.uint8)
         if zero is not None:
-            zeros = _layout(np.broadcast_to(zero, weight.scale.shape), weight, blocks).astype(np.int64)
+            zeros = _layout(zero, weight, blocks).astype(np.int64)
         if not (signed and zero is None):
             held_zeros = np.asarray(zeros, np.int64) + (8 if signed else 0)
             inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
@@ -268,12 +273,29 @@ class _Making:
         return found
 
 
+def _since(element: int, blocks: _Blocks) -> int:
+    """The opset that has a DequantizeLinear of the element type and layout first."""
+    if blocks.size or element in (TensorProto.UINT4, TensorProto.INT4):
+        return 21
+    return 13 if element in (TensorProto.UINT8, TensorProto.INT8) else 19
+
+
+def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
+    """What scales and zero points broadcast to, with as many dims as the data. Raises ValueError when to nothing."""
+    zero = () if weight.zero is None else weight.zero.shape
+    shape = np.broadcast_shapes(weight.scale.shape, zero)
+    return (1,) * (len(weight.data.shape) - len(shape)) + shape
+
+
 def _blocks_of(weight: Weight) -> _Blocks | None:
-    """How scales lie over the data; None for a layout that DequantizeLinear does not have."""
-    data, scale = weight.data.shape, weight.scale.shape
+    """How scales and zero points lie over the data; None for a layout that DequantizeLinear does not have."""
+    data = weight.data.shape
+    try:
+        scale = _shape_of_scales(weight)
+    except ValueError:
+        return None
     if len(scale) > len(data) or 0 in data:
         return None
-    scale = (1,) * (len(data) - len(scale)) + scale
     along = [axis for axis, size in enumerate(scale) if size != 1]
     if len(data) == 3 and len(weight.shape) == 2 and scale == (*data[:2], 1):
         if weight.shape == (data[0], data[1] * data[2]):
@@ -287,10 +309,11 @@ def _blocks_of(weight: Weight) -> _Blocks | None:
 
 
 def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
-    """Scales, or zero points of their shape, as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    """Scales or zero points as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    whole = np.broadcast_to(array, _shape_of_scales(weight))
     if blocks.axis is None:
-        return array.reshape(())
-    return array.reshape(weight.data.shape[:2]) if blocks.size else array.reshape(-1)
+        return whole.reshape(())
+    return whole.reshape(weight.data.shape[:2]) if blocks.size else whole.reshape(-1)
 
 
 def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:

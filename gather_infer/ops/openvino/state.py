@@ -16,16 +16,26 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
 
     initial   what the variable holds in the first run and after a reset; version 6 may leave it out
     result    what the variable holds: of `variable_shape` and `variable_type`, which version 3 does not have; there it
-              is of the type and shape of the initial value
+              is of the type and rank of the initial value, and of its sizes but for those that may become others later:
+              what depends on inputs, and an axis on which it has nothing yet
     """
     initial = op.optional_tensor(0)
     text = op.attr("variable_shape")
     if text is None:
         if initial is None:
             raise SpecViolation("ReadValue has neither an initial value nor a variable_shape", "GI106")
-        return [SymbolicTensor(initial.dtype, initial.shape)]
+        return [SymbolicTensor(initial.dtype, _kept(op, initial.shape))]
     dtype = ELEMENT_TYPES.get(str(op.attr("variable_type", "")))
     return [SymbolicTensor(dtype or (None if initial is None else initial.dtype), _shape(op, text))]
+
+
+def _kept(op: OpCall, first: Shape | None) -> Shape | None:
+    """The dims of a variable that begins with these and states none."""
+    if first is None:
+        return None
+    return tuple(
+        dim if isinstance(dim, int) and dim else op.fresh("the variable may have another size later") for dim in first
+    )
 
 
 def _shape(op: OpCall, stated: object) -> Shape | None:

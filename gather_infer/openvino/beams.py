@@ -1,0 +1,124 @@
+"""Inputs that only reorder the rows of a model's state, as `beam_idx` does between the steps of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex
+from gather_infer.openvino.nodes import attributes_of, is_openvino
+from gather_infer.places import MAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """An input that only says which rows of the state are read.
+
+    input     its name
+    gathers   positions in the main graph of the Gathers of axis 0 that it indexes
+    converts  positions of the Converts in front of these
+    """
+
+    input: str
+    gathers: tuple[int, ...]
+    converts: tuple[int, ...]
+
+
+def reorderings(proto: ModelProto, index: GraphIndex) -> tuple[Reordering, ...]:
+    """Those of a model in OpenVINO's dialect: vectors of integers that nobody else reads."""
+    looking = _Looking(proto, index)
+    found = (looking.reordering(value.name) for value in proto.graph.input if _is_vector(value.type.tensor_type))
+    return tuple(one for one in found if one is not None)
+
+
+def without_reorderings(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
+    """A model whose state keeps its rows, without the inputs that reorder them; the names of these."""
+    found = reorderings(model.proto, GraphIndex(model.proto))
+    if not found:
+        return model, ()
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    graph = proto.graph
+    names = {one.input for one in found}
+    gone = {position for one in found for position in one.converts}
+    kept: list[NodeProto] = []
+    passed = {position for one in found for position in one.gathers}
+    for position, node in enumerate(model.proto.graph.node):
+        if position in passed:
+            kept.append(helper.make_node("Identity", node.input[:1], list(node.output), node.name))
+        elif position not in gone:
+            kept.append(node)
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+    inputs = [value for value in graph.input if value.name not in names]
+    del graph.node[:], graph.input[:]
+    graph.node.extend(copies)
+    graph.input.extend(inputs)
+    hints = {name: hint for name, hint in model.hints.items() if name not in names}
+    return replace(model, proto=proto, hints=hints), tuple(one.input for one in found)
+
+
+class _Looking:
+    """Follows an input to those who read it."""
+
+    def __init__(self, proto: ModelProto, index: GraphIndex) -> None:
+        self.nodes = list(proto.graph.node)
+        self.index = index
+        self.held = {tensor.name: tensor for tensor in proto.graph.initializer}
+        self.made = {name: node for node in self.nodes for name in node.output}
+
+    def reordering(self, name: str) -> Reordering | None:
+        if name in self.held:
+            return None
+        gathers: list[int] = []
+        converts: list[int] = []
+        pending = [name]
+        while pending:
+            value = pending.pop()
+            if self.index.is_output(MAIN, value):
+                return None
+            for path, use in self.index.readers(MAIN, value):
+                node = self.nodes[use.node] if path == MAIN else None
+                if node is None or not is_openvino(node):
+                    return None
+                if node.op_type == "Convert":
+                    converts.append(use.node)
+                    pending.append(node.output[0])
+                elif node.op_type == "Gather" and use.input == 1 and self.is_of_state(node):
+                    gathers.append(use.node)
+                else:
+                    return None
+        return Reordering(name, tuple(gathers), tuple(converts)) if gathers else None
+
+    def is_of_state(self, gather: NodeProto) -> bool:
+        """Whether a Gather takes rows of a variable."""
+        if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
+            return False
+        if str(attributes_of(gather).get("batch_dims", 0)) != "0":
+            return False
+        return any(node.op_type == "ReadValue" for node in self.moved(gather.input[0]))
+
+    def moved(self, name: str) -> Iterator[NodeProto]:
+        """The node that gives a value, and those above it as long as they only move rows as a whole."""
+        while (node := self.made.get(name)) is not None and is_openvino(node):
+            yield node
+            keeps = node.op_type in ("Convert", "ConvertLike")
+            if node.op_type == "Transpose":
+                keeps = (self.elements(node.input[1]) or [1])[0] == 0
+            if not keeps:
+                return
+            name = node.input[0]
+
+    def elements(self, name: str) -> list[int] | None:
+        """The elements of a small constant of integers."""
+        tensor = self.held.get(name)
+        if tensor is None or tensor.external_data or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
+            return None
+        return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]
+
+
+def _is_vector(tensor: TypeProto.Tensor) -> bool:
+    """Whether a type is that of integers in one dim."""
+    return tensor.elem_type in (TensorProto.INT64, TensorProto.INT32) and len(tensor.shape.dim) == 1

@@ -1,0 +1,235 @@
+"""Whole models of OpenVINO, converted: state, names, bodies, weights, opsets; and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import onnx.parser
+import onnxruntime as ort
+import pytest
+from onnx import ModelProto
+
+from gather_infer import convert, infer
+from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.openvino.lowerings import LOWERINGS
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.table import Entry
+from gather_infer.openvino.weights import Form
+from gather_infer.symbolic import Expr
+from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.verification import Verification, verify
+from tests.openvino.whole import differences, made
+from tests.openvino.whole_models import MODELS
+
+WEIGHTS = [name for name in MODELS if name.startswith("weights")]
+OTHERS = [name for name in MODELS if not name.startswith("weights")]
+FEW_WEIGHTS = [
+    "weights u8 zeros of one scale f32 NK",
+    "weights i8 zeros across f16 NK",
+    "weights u4 one zero f16 KN",
+    "weights u4 blocks f16 NK",
+    "weights i4 blocks, float zero f16 NK",
+    "weights u8 blocks of 5 f16 NK",
+    "weights nf4 blocks, no zero f16 NK",
+    "weights u8 columns as a vector f32 NK",
+    "weights of two MatMuls",
+    "weights of a MatMul and a Gather",
+    "weights whose zero point is a constant minus",
+    "weights that share a zero point",
+    "weights u4 of a Convolution",
+    "weights i4 of a Gather, in blocks",
+    "weights u4 of a MatMul of a vector",
+]
+
+
+def faults(names: Sequence[str], folder: Path) -> dict[str, list[str]]:
+    found = {}
+    for name, path in made(names, folder).items():
+        for form in get_args(Form) if name.startswith("weights") else ("dequantize",):
+            found[f"{name}, {form}"] = differences(path, form)
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def test_whole_models(tmp_path: Path) -> None:
+    assert not faults([*OTHERS, *FEW_WEIGHTS], tmp_path)
+
+
+@pytest.mark.oracle
+def test_all_layouts_of_weights(tmp_path: Path) -> None:
+    assert not faults(WEIGHTS, tmp_path)
+
+
+def test_an_input_that_only_reorders_state_is_dropped(tmp_path: Path) -> None:
+    paths = made(["beams, in order", "beams, moved", "beams, converted", "beams, read besides"], tmp_path)
+    for name, path in paths.items():
+        bounds = {one.indices for one in convert(path).converted} - {""}
+        assert bounds == ({"proved", "guarded"} if "besides" in name else {"proved", "assumed"}), name
+    in_order = paths["beams, in order"]
+    assert not differences(in_order, beam_idx="drop")
+    result = convert(in_order, beam_idx="drop")
+    assert result.dropped == ("beam_idx",) and [value.name for value in result.proto.graph.input] == ["x", "past"]
+    assert not any(node.op_type == "Gather" and "beam_idx" in node.input for node in result.proto.graph.node)
+    with pytest.raises(ConversionRefused, match="no input only reorders"):
+        convert(paths["beams, read besides"], beam_idx="drop")
+    with pytest.raises(ConversionRefused, match="not known to be in bounds"):
+        convert(in_order, gather_oob="refuse")
+    with pytest.raises(UsageError, match="beam_idx is one of keep, drop"):
+        convert(in_order, beam_idx="none")  # type: ignore[arg-type]
+
+
+def test_sizes_of_state_are_named_by_what_stays(tmp_path: Path) -> None:
+    """Rows that are reordered may be others than the batch; where they stay what is assigned says that they are it."""
+    path = made(["beams, in order"], tmp_path)["beams, in order"]
+    names = {}
+    for kept in ("keep", "drop"):
+        past = convert(path, beam_idx=kept).proto.graph.input[-1]
+        names[kept] = [dim.dim_param or dim.dim_value for dim in past.type.tensor_type.shape.dim]
+    assert names == {"keep": ["past.0", "past.1", 4], "drop": ["x.0", "past.1", 4]}
+
+
+# opsets
+
+
+def test_opsets_of_an_ir(tmp_path: Path) -> None:
+    names = ["weights u8 rows f32 NK", "weights u4 blocks f16 NK", "two variables that change places"]
+    rows, blocks, state = made(names, tmp_path).values()
+    for opset in (18, 19, 20, 21, 23):
+        assert not differences(rows, opset=opset) and not differences(state, opset=opset)
+        result = convert(rows, opset=opset)
+        assert [each.version for each in result.proto.opset_import if each.domain == ""] == [opset]
+    assert not differences(blocks, "contrib", opset=18)
+    with pytest.raises(ConversionRefused, match="uint4, which needs opset 21, the result has 20"):
+        convert(blocks, opset=20)
+    with pytest.raises(ConversionRefused, match="needs opset 18, the result has 13"):
+        convert(rows, opset=13)
+    for opset in (-1, 0, 12, 1000):
+        with pytest.raises(UsageError, match=r"opset is in \[13, "):
+            convert(rows, opset=opset)
+
+
+def parsed(opsets: str, text: str) -> ModelProto:
+    return onnx.parser.parse_model(f"<ir_version: 8, opset_import: [{opsets}]> g {text}")
+
+
+GATHERED = "(float[N, 3] x, int64[K] i) => (float[K, 3] y) <int64 a = {0}> { t = openvino.Gather(x, i, a) y = %s }"
+
+
+@pytest.mark.parametrize("opset", [None, 13, 18, 21])
+def test_opset_of_a_file(opset: int | None) -> None:
+    model = parsed('"": 13, "openvino": 8', GATHERED % "Neg(t)")
+    result = convert(model, opset=opset)
+    assert [each.version for each in result.proto.opset_import if each.domain == ""] == [opset or 13]
+    onnx.checker.check_model(result.proto, full_check=True)
+    ort.InferenceSession(result.proto.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def test_opset_in_which_other_nodes_are_others() -> None:
+    model = parsed('"": 11, "openvino": 8', GATHERED % "Neg(t)")
+    with pytest.raises(ConversionRefused, match="opset 13 has other versions of Neg than opset 11"):
+        convert(model, opset=13)
+    assert convert(model, opset=12).proto.opset_import[0].version == 12
+
+
+# state that is refused
+
+STATE = '"": 21, "openvino.opset6": 6'
+READ = 'openvino.opset6.ReadValue <variable_id = "%s", variable_type = "f32", variable_shape = "2,3">'
+ASSIGN = 'openvino.opset6.Assign <variable_id = "%s">'
+REFUSED = {
+    "assigned twice": (
+        "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "(x) b = "
+        + ASSIGN % "v" + "(r) y = Neg(r) }",
+        "variable 'v' is assigned twice",
+    ),
+    "two initial values": (
+        "(float[2, 3] x) => (float[2, 3] y) { n = Neg(x) r = " + READ % "v" + "(x) s = " + READ % "v" + "(n) a = "
+        + ASSIGN % "v" + "(x) y = Add(r, s) }",
+        "variable 'v' is read with different initial values",
+    ),
+    "in a branch": (
+        "(float[2, 3] x, bool c) => (float[2, 3] y) { y = If (c) <then_branch = t () => (float[2, 3] o) { o = "
+        + READ % "v" + "(x) }, else_branch = e () => (float[2, 3] p) { p = Neg(x) }> a = " + ASSIGN % "v" + "(x) }",
+        "in the body of a node or in a function",
+    ),
+    "no input": (
+        "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "() y = Neg(r) }",
+        "other inputs or outputs than one",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_state_that_is_refused(name: str) -> None:
+    text, reason = REFUSED[name]
+    with pytest.raises(ConversionRefused, match=reason):
+        convert(parsed(STATE, text))
+
+
+def test_the_result_of_an_assign_is_read() -> None:
+    text = "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "(r) y = Neg(a) }"
+    proto = convert(parsed(STATE, text)).proto
+    onnx.checker.check_model(proto, full_check=True)
+    ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+# verification
+
+PLANTED = {
+    # the model: the layer that is lowered wrongly, and the one that is named
+    "names of fragments": ("HSwish", "HSwish"),
+    "two variables that change places": ("Add", "Add"),
+    "a variable that begins with another one": ("Subtract", "Subtract"),  # which is assigned, and no output
+    "a branch that is a constant": ("Gather", "If"),
+    "beams, plain": ("SoftMax", "SoftMax"),
+    "weights u4 blocks f16 NK": ("MatMul", "MatMul"),
+}
+
+
+def verified(path: Path) -> Verification:
+    result = convert(path)
+    return verify(result.source, result.proto, 3, inference=result.inference, tolerance=1e-4)
+
+
+def off_by_one(entry: Entry) -> Entry:
+    def lowering(op: Layer, g: Fragment) -> str:
+        written = entry.lowering(op, g)
+        assert isinstance(written, str), "the operators have one output"
+        return g.Add(written, g.scalar(1, DType.FLOAT32))
+
+    return replace(entry, lowering=lowering)
+
+
+def test_a_wrong_lowering_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, path in made(list(PLANTED), tmp_path).items():
+        assert verified(path).ok, name
+        kind, named = PLANTED[name]
+        with monkeypatch.context() as planted:
+            entries = tuple(map(off_by_one, LOWERINGS.versions(kind)))
+            planted.setitem(LOWERINGS._entries, kind, entries)
+            found = verified(path)
+        assert not found.ok and f"({named})" in found.first, (name, found.first)
+
+
+def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(["an output that is given twice"], tmp_path)["an output that is given twice"]
+    (tmp_path / "openvino.py").write_text("raise ImportError('no OpenVINO here')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match="verified by OpenVINO, which is not installed"):
+        verified(path)
+
+
+def test_a_variable_that_states_no_shape_may_have_other_sizes_later() -> None:
+    """Version 3 has the rank and the sizes of the value that it begins with, which a later run need not have."""
+    text = (
+        "(float[N, 0, 4] x) => (float[A, B, 4] y) "
+        '{ r = openvino.opset3.ReadValue <variable_id = "v"> (x) a = openvino.opset3.Assign <variable_id = "v"> (r) '
+        "y = Neg(r) }"
+    )
+    fact = infer(parsed('"": 21, "openvino.opset3": 3', text))["r"]
+    assert isinstance(fact, SymbolicTensor) and fact.shape is not None
+    rows, past, wide = fact.shape
+    assert wide == 4 and isinstance(rows, Expr) and isinstance(past, Expr) and str(rows) != "N"
