@@ -23,6 +23,7 @@ from gather_infer.openvino.beside import beside
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
+from gather_infer.openvino.unread import drop_unread
 from gather_infer.openvino.weights import Compression, Form, with_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
@@ -140,6 +141,7 @@ def convert(
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         _state_outputs(proto, inference)
+        drop_unread(proto)
     if made.converted or variables:
         _drop_unused_imports(proto)
     return ConversionResult(

@@ -163,6 +163,17 @@ def test_inference_agrees_with_the_ports_and_the_runs(name: str) -> None:
                 assert all(known.causes[symbol].data_dependent for symbol in unbound), key
 
 
+@each
+def test_nothing_is_left_that_nobody_reads(name: str) -> None:
+    """A computed initial value would be, whose variable is an input now; runtimes warn of it."""
+    proto = convert(path_of(name)).proto
+    whole = [body for _, body in bodies(proto)]
+    read = {value for body in whole for node in body.node for value in node.input}
+    read |= {value.name for body in whole for value in body.output}
+    assert not [node.name for body in whole for node in body.node if read.isdisjoint(node.output)]
+    assert not [tensor.name for body in whole for tensor in body.initializer if tensor.name not in read]
+
+
 def test_what_became_of_weights_and_state() -> None:
     assert {v.name: (v.past, v.present, v.initial) for v in convert(path_of("decoder")).variables} == {
         f"past_key_values.0.{key}present.0.{key}": (f"past_key_values.0.{key}", f"present.0.{key}", "empty")
@@ -172,3 +183,20 @@ def test_what_became_of_weights_and_state() -> None:
         assert [found.form for found in convert(path_of(name), weights="dequantize").weights] == ["dequantize"] * 2
         types = {node.op_type for node in convert(path_of(name), weights="contrib").proto.graph.node}
         assert "MatMulNBits" in types
+
+
+def test_the_accuracy_of_weights_of_four_bits_in_onnxruntime(tmp_path: Path) -> None:
+    """docs/convert.md: with its optimizations on it rounds activations, unless it is told not to."""
+    feeds, expected = recorded("int4")[0]
+
+    def error(form: Form, level: str | None) -> float:
+        target = tmp_path / f"{form}.onnx"
+        convert(path_of("int4"), weights=form).save(target)
+        options = ort.SessionOptions()
+        if level is not None:
+            options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", level)
+        ran = ort.InferenceSession(target, options, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+        return float(np.abs(ran - expected["y"]).max() / np.abs(expected["y"]).max())
+
+    assert 1e-3 < error("dequantize", None) < 2e-2
+    assert max(error("dequantize", "1"), error("contrib", None), error("float", None)) < 1e-6
