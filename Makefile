@@ -20,7 +20,8 @@ mutants:
 bench:
 	python benchmarks/infer.py
 
-# needs fixtures/requirements.txt
+# needs fixtures/requirements.txt, and the openvino of fixtures/openvino/manifest.json
 fixtures-check:
 	python fixtures/make.py --check
+	python -m fixtures.openvino.make --check
 	pytest tests/fixtures/regenerate.py

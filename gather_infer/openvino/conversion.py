@@ -27,6 +27,7 @@ from gather_infer.openvino.beside import beside
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
+from gather_infer.openvino.unread import drop_unread
 from gather_infer.openvino.weights import Compression, Form, with_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
@@ -165,6 +166,7 @@ def convert(
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         _state_outputs(proto, inference)
+        drop_unread(proto)
         _check_types(proto, source.name, target)
         _name_apart(proto)
     if made.converted or variables or source.foreign:
@@ -188,9 +190,9 @@ def convert(
 def _target(source: ModelFile, opset: int | None) -> int:
     """The opset of ai.onnx in the result. Raises UsageError for one that it cannot have."""
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
-    if opset is None:
+    if opset is None or opset in imported[:1]:
         return imported[0] if imported else _OPSET
-    if imported and not source.foreign and opset != imported[0]:
+    if imported and not source.foreign:
         raise UsageError(f"opset = {opset}: {source.name} is ONNX of opset {imported[0]}, and stays so")
     if not LOWEST_OPSET <= opset <= NEWEST_OPSET:
         raise UsageError(f"opset must be in [{LOWEST_OPSET}, {NEWEST_OPSET}], is {opset}")

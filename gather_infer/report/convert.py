@@ -115,11 +115,25 @@ def _weights(result: ConversionResult) -> list[str]:
     return [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
 
 
+_FIRST = {
+    "empty": "first fed without elements",
+    "constant": "with the initial value as default",
+    "computed": "first fed with reset_state true",
+    "none": "first fed with zeros",
+}
+"""What the first run wants of a variable that is read, by its `initial`."""
+
+
 def _state(result: ConversionResult) -> list[str]:
-    if not result.variables:
-        return []
-    shown = [f"{printable(v.past)} -> {printable(v.present)}" for v in result.variables]
-    return [f"  state as inputs and outputs: {_some(shown, PLAIN)}"]
+    """A line for each kind of variable; of one that is never assigned there is nothing left."""
+    lines = []
+    for initial, first in _FIRST.items():
+        alike = [v for v in result.variables if v.initial == initial and v.past]
+        if alike:
+            shown = [" -> ".join(printable(name) for name in (v.past, v.present) if name) for v in alike]
+            lines.append(f"  state as inputs and outputs, {first}: {_some(shown, PLAIN)}")
+    only = [printable(v.present) for v in result.variables if v.present and not v.past]
+    return [*lines, f"  state that is never read, as outputs: {_some(only, PLAIN)}"] if only else lines
 
 
 def _interface(result: ConversionResult, view: View) -> list[str]:

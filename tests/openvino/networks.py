@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 
+from fixtures.feeds import spec_of
+from gather_infer import infer
+from gather_infer.diagnostic import Severity
 from gather_infer.errors import GatherInferError
 from gather_infer.openvino import convert
+from gather_infer.tensor import SymbolicTensor
 from tests.openvino.judge import unequal
 
 ROOT = Path(__file__).parents[2]
@@ -31,10 +36,19 @@ NOT_READ = {
 
 def made(names: Sequence[str], folder: Path) -> dict[str, str]:
     """Makes and records the IRs; by name why there is none, "" where there is."""
-    log = folder / "log.jsonl"
+    return _worked("make", names, folder)
+
+
+def read_back(names: Sequence[str], folder: Path) -> dict[str, str]:
+    """Has OpenVINO read and run what we converted; by name why it does not, "" where it does."""
+    return _worked("back", names, folder)
+
+
+def _worked(task: str, names: Sequence[str], folder: Path) -> dict[str, str]:
+    log = folder / f"{task}.jsonl"
     left = list(names)
     while left:
-        command = [sys.executable, "-m", "tests.openvino.networks_worker", str(folder), *left]
+        command = [sys.executable, "-m", "tests.openvino.networks_worker", task, str(folder), *left]
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(command, check=False, capture_output=True, timeout=SECONDS, cwd=ROOT)
         entries = [json.loads(line) for line in log.read_text().splitlines()]
@@ -46,9 +60,13 @@ def made(names: Sequence[str], folder: Path) -> dict[str, str]:
     return {e["name"]: e.get("reason", "") for e in map(json.loads, log.read_text().splitlines())}
 
 
+def ir_of(name: str, folder: Path) -> Path:
+    return folder / f"{name.replace(':', '-')}.xml"
+
+
 def differences(name: str, folder: Path) -> list[str]:
     """How the converted network differs from OpenVINO; empty when it does not."""
-    path = folder / f"{name.replace(':', '-')}.xml"
+    path = ir_of(name, folder)
     try:
         result = convert(path)
     except GatherInferError as error:
@@ -67,18 +85,71 @@ def differences(name: str, folder: Path) -> list[str]:
     except Exception as error:  # noqa: BLE001 (onnxruntime's own have no common base)
         return [f"onnxruntime: {error}"]
     found: list[str] = []
-    for record in sorted(folder.glob(f"{path.stem}.[0-9].npz")):
-        with np.load(record) as held:
-            feeds = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
-            feeds = {value.name: feeds[value.name] for value in session.get_inputs()}
-            expected = [held[f"o{k}"] for k in range(len(held.files) - sum(k.startswith("i:") for k in held.files))]
+    for record, given, expected in _records(path):
+        feeds = {value.name: given[value.name] for value in session.get_inputs()}
         try:
             outputs = session.run(None, feeds)
         except Exception as error:  # noqa: BLE001
-            found.append(f"{record.stem}: onnxruntime: {str(error)[:300]}")
+            found.append(f"{record}: onnxruntime: {str(error)[:300]}")
             continue
-        for output, ours, theirs in zip(session.get_outputs(), outputs, expected, strict=True):
-            fault = unequal(np.asarray(ours), theirs, TOLERANCE)
-            if fault:
-                found.append(f"{record.stem}: {output.name}: {fault}")
+        found += _unequal(record, [value.name for value in session.get_outputs()], outputs, expected)
     return found
+
+
+def differences_back(name: str, folder: Path) -> list[str]:
+    """How OpenVINO with the converted network differs from OpenVINO with the IR; empty when it does not.
+
+    After `differences`, which converts it, and `read_back`, which runs it.
+    """
+    path = ir_of(name, folder)
+    found: list[str] = []
+    for record, _, expected in _records(path):
+        with np.load(folder / f"{record}.back.npz") as held:
+            outputs = [held[f"o{k}"] for k in range(len(held.files))]
+        found += _unequal(record, [f"output {k}" for k in range(len(expected))], outputs, expected)
+    return found
+
+
+def wrong_facts(name: str, folder: Path) -> list[str]:
+    """What `infer` of the IR finds wrong, above all against the types that its ports state."""
+    known = infer(ir_of(name, folder))
+    return [f"{d.code} {d.message}" for d in known.diagnostics if d.code == "GI201" or d.severity is Severity.ERROR]
+
+
+def open_dims(name: str, folder: Path) -> list[str]:
+    """Dims that are no number, no expression in the symbols of the inputs, and do not depend on data either.
+
+    An IR has no names for dims and no size is said to be at least 1, so two dims of `?` that a network adds may be 1
+    each, and a Reshape may copy a 0. Here they have the names of the fixture, and are at least 1.
+    """
+    spec = spec_of(name.partition(":")[0])
+    path = ir_of(name, folder)
+    inputs = [
+        f"{key}=[{', '.join(map(str, given.shape))}]" for key, given in spec.inputs.items() if key in infer(path).inputs
+    ]
+    known = infer(path, inputs=inputs, dims=[f"{symbol}=1.." for symbol in sorted(spec.bindings[0])])
+    found: list[str] = []
+    for value, fact in known.items():
+        if not isinstance(fact, SymbolicTensor):
+            continue
+        if fact.shape is None:
+            found.append(f"{value}: rank not known")
+            continue
+        made_up = {symbol for dim in fact.shape if not isinstance(dim, int) for symbol in dim.symbols}
+        causes = [known.causes[symbol] for symbol in sorted(made_up & known.causes.keys())]
+        found += [f"{value}: {fact}: {cause.reason}" for cause in causes if not cause.data_dependent]
+    return found
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
+    """The records of an IR: their stem, inputs by name, what OpenVINO gives."""
+    for record in sorted(path.parent.glob(f"{path.stem}.[0-9].npz")):
+        with np.load(record) as held:
+            feeds = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
+            expected = [held[f"o{k}"] for k in range(len(held.files) - len(feeds))]
+        yield record.stem, feeds, expected
+
+
+def _unequal(record: str, names: Sequence[str], ours: Sequence[Any], theirs: Sequence[Any]) -> list[str]:
+    faults = [unequal(np.asarray(a), b, TOLERANCE) for a, b in zip(ours, theirs, strict=True)]
+    return [f"{record}: {name}: {fault}" for name, fault in zip(names, faults, strict=True) if fault]

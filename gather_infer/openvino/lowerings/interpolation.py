@@ -264,26 +264,43 @@ def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
     """The weights [size, wanted] of the four elements around each place; the first and the last go on outside."""
     below, elements = g.Floor(place), _elements(g, size)
     zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
+    past = g.Sub(place, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past
+    one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
+    weights = (
+        _cubic_outer(g, coefficient, g.Add(past, one)),
+        _cubic_inner(g, coefficient, past),
+        _cubic_inner(g, coefficient, g.Sub(one, past)),
+        _cubic_outer(g, coefficient, g.Sub(two, past)),
+    )
     terms = []
-    for offset in (-1.0, 0.0, 1.0, 2.0):
-        at = g.Add(below, g.scalar(offset, _FLOAT))
-        weight = _cubic_weight(g, coefficient, g.Abs(g.Sub(place, at)))
-        terms.append(g.Mul(g.Cast(g.Equal(g.Clip(at, zero, last), elements), to=_FLOAT), weight))
+    for offset, weight in zip((-1.0, 0.0, 1.0, 2.0), weights, strict=True):
+        at = g.Clip(g.Add(below, g.scalar(offset, _FLOAT)), zero, last)
+        terms.append(g.Mul(g.Cast(g.Equal(at, elements), to=_FLOAT), weight))
     return g.Sum(*terms)
 
 
 def _cubic_weight(g: Fragment, a: float, t: str) -> str:
-    """Keys' kernel: (a+2)t^3 - (a+3)t^2 + 1 up to 1, at^3 - 5at^2 + 8at - 4a up to 2, then 0."""
-
-    def polynomial(*coefficients: float) -> str:
-        value = g.scalar(coefficients[0], _FLOAT)
-        for coefficient in coefficients[1:]:
-            value = g.Add(g.Mul(value, t), g.scalar(coefficient, _FLOAT))
-        return value
-
+    """Keys' kernel of a distance: it has two parts, and is 0 from 2 on."""
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
-    outer = g.Where(g.Less(t, two), polynomial(a, -5 * a, 8 * a, -4 * a), g.scalar(0, _FLOAT))
-    return g.Where(g.LessOrEqual(t, one), polynomial(a + 2, -(a + 3), 0, 1), outer)
+    outer = g.Where(g.Less(t, two), _cubic_outer(g, a, t), g.scalar(0, _FLOAT))
+    return g.Where(g.LessOrEqual(t, one), _cubic_inner(g, a, t), outer)
+
+
+def _cubic_inner(g: Fragment, a: float, t: str) -> str:
+    """(a+2)t^3 - (a+3)t^2 + 1, up to 1"""
+    return _polynomial(g, t, a + 2, -(a + 3), 0, 1)
+
+
+def _cubic_outer(g: Fragment, a: float, t: str) -> str:
+    """at^3 - 5at^2 + 8at - 4a, up to 2"""
+    return _polynomial(g, t, a, -5 * a, 8 * a, -4 * a)
+
+
+def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
+    value = g.scalar(coefficients[0], _FLOAT)
+    for coefficient in coefficients[1:]:
+        value = g.Add(g.Mul(value, t), g.scalar(coefficient, _FLOAT))
+    return value
 
 
 @lowers("GridSample", since=9, opset=20)

@@ -13,14 +13,14 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 
 _RANDOM: Final = "its random numbers come from OpenVINO's own generator, and ONNX's draw others from the same seed"
-_REASONS: Final = {
+REASONS: Final = {
     "RandomUniform": _RANDOM,
     "Multinomial": _RANDOM,
     "StringTensorUnpack": "ONNX has no operator that gives the bytes of a text",
 }
 
 
-@lowers(*_REASONS)
+@lowers(*REASONS)
 def unsupported(op: Layer, g: Fragment) -> NoReturn:
     """Refuses with the reason."""
-    raise LoweringRefused(_REASONS[op.type])
+    raise LoweringRefused(REASONS[op.type])

@@ -1,0 +1,52 @@
+"""What a conversion leaves behind that nobody reads: outputs of layers, initial values of state, sizes of weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from gather_infer.domains import canonical_domain
+from gather_infer.model.paths import bodies
+
+
+def drop_unread(proto: ModelProto) -> None:
+    """Removes nodes of ONNX and initializers that no node and no output of a graph reads, from `proto`.
+
+    Nodes have to be in order. What is in OpenVINO's domains stays: nobody knows what else it does.
+    """
+    graphs = sorted((body for body in bodies(proto)), key=lambda found: -len(found[0].steps))
+    reads = Counter(name for _, graph in graphs for node in graph.node for name in node.input)
+    reads.update(value.name for _, graph in graphs for value in graph.output)
+    for _, graph in graphs:  # the innermost first
+        unread = set()
+        for position in range(len(graph.node) - 1, -1, -1):
+            node = graph.node[position]
+            if canonical_domain(node.domain) != "openvino" and not any(reads[name] for name in node.output):
+                unread.add(position)
+                reads.subtract(_read_by(node))
+        if unread:
+            kept = [node for position, node in enumerate(graph.node) if position not in unread]
+            nodes = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+            del graph.node[:]
+            graph.node.extend(nodes)
+        inputs = {value.name for value in graph.input}
+        held = [tensor for tensor in graph.initializer if reads[tensor.name] or tensor.name in inputs]
+        if len(held) < len(graph.initializer):
+            tensors = [TensorProto.FromString(tensor.SerializeToString()) for tensor in held]
+            del graph.initializer[:]
+            graph.initializer.extend(tensors)
+
+
+def _read_by(node: NodeProto) -> Iterator[str]:
+    """What a node reads, and the graphs in it."""
+    waiting: list[NodeProto | GraphProto] = [node]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, GraphProto):
+            yield from (value.name for value in found.output)
+            waiting.extend(found.node)
+        else:
+            yield from found.input
+            waiting.extend(attribute.g for attribute in found.attribute if attribute.HasField("g"))
