@@ -36,6 +36,8 @@ TOLERANCE: Final = 1e-4
 @option("--weights", section="Conversion", type=click.Choice(["dequantize", "contrib", "float"]), default="dequantize",
         show_default=True, help="Form of compressed weights: DequantizeLinear, com.microsoft.MatMulNBits where it can, "
         "or plain operators.")  # fmt: skip
+@option("--beam-idx", section="Conversion", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
+        help="An input that only reorders rows of the state: keep it, or drop it with its Gathers.")  # fmt: skip
 @option("--keep-unsupported", section="Conversion", is_flag=True,
         help="Leave nodes without a counterpart in OpenVINO's domain; else nothing is written.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 when there are errors or warnings besides.")
@@ -50,6 +52,7 @@ def command(
     opset: int | None,
     gather_oob: Any,
     weights: Any,
+    beam_idx: Any,
     keep_unsupported: bool,
     strict: bool,
     console: Console,
@@ -63,6 +66,9 @@ def command(
     if in_place_weights and target is not None and target.external_data is not None:
         raise click.UsageError("--in-place-weights and --external-data exclude each other")
 
+    if verify is not None and beam_idx == "drop":
+        raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR does not run without that input")
+
     from gather_infer.openvino import convert
     from gather_infer.report import unmended
     from gather_infer.verification import verify as run_both
@@ -73,6 +79,7 @@ def command(
             model,
             gather_oob=gather_oob,
             weights=weights,
+            beam_idx=beam_idx,
             opset=opset,
             keep_unsupported=keep_unsupported,
             dims=facts.dims,
