@@ -416,6 +416,28 @@ TABLE = {
     "grows, and the same": ("m = Max(x, zero) t = LessOrEqual(m, eight) f = Cast<to = 1>(m) j = Cast<to = 7>(f) i = Identity(j) y = Where(t, i, zero)", "0, 8", "proved"),
     "grows, by a size": ("e = Shape(x) s = Squeeze(e) m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) l = Min(j, s) y = Where(t, l, zero)", "..., N", "undecided (proved)"),
     "grows, from a bool": ("t = Less(x, zero) f = Cast<to = 1>(t) j = Cast<to = 7>(f) y = Where(t, j, zero)", "", "undecided (proved)"),
+    "rows transposed by a permutation": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose<perm = [1, 2, 0]>(b) y = Gather(t, one)", "", "-9 <= k < 9"),
+    "rows transposed, the other": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose(b) y = Gather<axis = 1>(t, zero)", "", "-9 <= x < 9"),
+    "floats past exact, there and back": ("b = Constant<value_int = 16777219>() d = Constant<value_int = 16777211>() c = Clip(x, zero, b) f = Cast<to = 1>(c) g = Cast<to = 7>(f) l = Sub(g, d) y = Max(l, zero)", "0, ...", "undecided"),
+    "floats before exact, there and back": ("b = Constant<value_int = -16777219>() d = Constant<value_int = 16777211>() c = Clip(x, b, zero) f = Cast<to = 1>(c) g = Cast<to = 7>(f) l = Add(g, d) y = Min(l, zero)", "..., 0", "undecided (proved)"),
+    "nonzero split by data": ("n = NonZero(mask) j = ReduceMax<keepdims = 1>(k) a1 = Mod(j, two) s1 = Add(a1, one) s0 = Sub(two, a1) s2 = Sub(s0, one) sp = Concat<axis = 0>(s1, s2) y, f = Split<axis = 0>(n, sp)", "0, 8", "proved"),
+    "nonzero split by data, from one": ("n = NonZero(mask) m = Add(n, one) j = ReduceMax<keepdims = 1>(k) a1 = Mod(j, two) s1 = Add(a1, one) s0 = Sub(two, a1) s2 = Sub(s0, one) sp = Concat<axis = 0>(s1, s2) y, f = Split<axis = 0>(m, sp)", "1, 9", "undecided"),
+    "split of data": ("q = Mul(x, x) e = Tile(q, v2) f, y = Split<num_outputs = 2>(e)", "", "undecided"),
+    "wrapped, limited below before": ("c = Max(x, neg) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "0, ...", "x < 9"),
+    "wrapped, limited above before": ("c = Min(x, eight) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "..., 8", "x >= -18"),
+    "positions in steps of two": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, v0, v2)", "0, 11", "undecided"),
+    "positions in steps of one": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, v0, v1)", "0, min(12, N) - 1", "min(12, N) <= 9"),
+    "positions, no steps, no axes": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e)", "0, min(12, N) - 1", "min(12, N) <= 9"),
+    "positions by two": ("c = Constant<value = int64[7] {0, 2, 4, 6, 8, 10, 12}>() e = Shape(x) y = Slice(c, v0, e)", "0, 2*min(7, N) - 2", "min(7, N) <= 5"),
+    "positions falling": ("c = Constant<value = int64[7] {11, 10, 9, 8, 7, 6, 5}>() e = Shape(x) y = Slice(c, v1, e)", "11 - max(0, min(6, N - 1)), 10", "violated"),
+    "no positions": ("c = Constant<value = int64[7] {0, 1, 2, 3, 5, 8, 13}>() e = Shape(x) y = Slice(c, v0, e)", "0, 13", "undecided"),
+    "positions from the end": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) m = Neg(e) b = Constant<value_ints = [99]>() y = Slice(c, m, b)", "0, 11", "undecided (violated)"),
+    "positions in columns": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, min(12, N) - 1", "min(12, N) <= 9"),
+    "other positions in rows": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, 12", "undecided"),
+    "grows, a float added": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) g = Add(f, five) q = Div(g, five) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 9", "undecided"),
+    "grows, Max of a number": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Max(j, four) y = Where(t, e, four)", "4, 8", "proved"),
+    "grows, Min of a number": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Min(j, four) y = Where(t, e, four)", "0, 4", "proved"),
+    "grows, to a base of int32": ("o = Cast<to = 6>(zero) b = Cast<to = 6>(big) m = Max(w, o) t = LessOrEqual(m, b) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 6>(q) y = Where(t, j, o)", "0, 8", "proved"),
     "nonzero sliced, no axes": ("n = NonZero(mask) y = Slice(n, v1, v2)", "0, 8", "proved"),
     "nonzero of a scalar, plus": ("h = ReduceMax<keepdims = 0>(mask) n = NonZero(h) y = Add(n, nine)", "9, 9", "violated"),
     "limited below by a size": ("e = Shape(x) s = Squeeze(e) d = Sub(s, far) y = Max(x, d)", "N - 18, ...", "undecided"),
@@ -474,6 +496,7 @@ TABLE = {
 }  # fmt: skip
 
 LOOSE = {
+    "positions in steps of two",
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
     "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
     "kept from below by a loop", "kept from above by a loop", "the largest of argmax plus",
@@ -493,7 +516,7 @@ READ = {
     "wrapped, moved before",
     "wrapped uint8",
     "of any rank, repeated", "of any rank, tiled", "of any rank, split", "of any rank, split last",
-    "wrapped, limited before, by more", "chosen, a number", "chosen, a number above", "chosen, a number below",
+    "wrapped, limited before, by more", "wrapped, limited below before", "chosen, a number", "chosen, a number above", "chosen, a number below",
 }  # fmt: skip
 """Rows that are said to read some elements of an input, nobody knows which, and read all that matter in every run."""
 
