@@ -90,12 +90,12 @@ def test_proofs_that_may_be_made() -> None:
 
 def dim_of_size(size: int) -> Expr:
     """An expression of so many nodes."""
-    dim, names = symbol("v0"), 1
-    while isinstance(dim, Expr) and dim.size < size:
-        longer = dim + symbol(f"v{names}")
-        assert isinstance(longer, Expr)
-        dim, names = (longer if longer.size <= size else dim + symbol("v0")), names + 1
-    assert isinstance(dim, Expr) and dim.size == size, dim.size
+    dim: Expr = symbol("v0")
+    for number in range(1, size):
+        for longer in (dim + symbol(f"v{number}"), dim + symbol("v0")):
+            if isinstance(longer, Expr) and dim.size < longer.size <= size:
+                dim = longer
+    assert dim.size == size
     return dim
 
 

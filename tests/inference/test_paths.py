@@ -161,7 +161,7 @@ def test_a_map_has_the_symbols_of_its_values() -> None:
 
 
 def pairs() -> Iterator[tuple[int, int]]:
-    return itertools.product(range(-3, 4), repeat=2)
+    return ((a, b) for a in range(-3, 4) for b in range(-3, 4))
 
 
 @pytest.mark.parametrize(
