@@ -22,9 +22,9 @@ from gather_infer.inference.limits import (
     limited,
     spent_on_proofs,
 )
-from gather_infer.inference.settle import Settling
+from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.places import MAIN, NodePath
-from gather_infer.record import Cause
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.rules import Context
 from gather_infer.symbolic import Expr, Scope, symbol
 from gather_infer.tensor import (
@@ -173,3 +173,21 @@ def test_facts_at_the_end_of_a_run(name: str) -> None:
     context = Context(Scope())
     context.causes["made"] = Cause(NodePath(MAIN, 0), "Add", "it is made", False, equals=N + 1)
     assert Settling(context).value(value) == expected
+
+
+def test_causes_that_are_told() -> None:
+    """Those of symbols that stand in a fact, a constraint or an assumption, and of what these are made of."""
+    place = NodePath(MAIN, 0)
+    causes = {
+        name: Cause(place, "Add", "it is made", False, operands=frozenset(operands))
+        for name, operands in {"a": "", "b": "a", "c": "", "d": "bN", "e": ""}.items()
+    }
+    a, b, c, d = (symbol(name) for name in "abcd")
+    fact = SymbolicTensor(F, (b, 3))
+    assert causes_of([fact], [], [], {}) == {}
+    assert set(causes_of([fact], [], [], causes)) == {"a", "b"}
+    assert set(causes_of([], [Constraint(c, "==", N, place)], [], causes)) == {"c"}
+    assert set(causes_of([], [Constraint(N, "==", c, place)], [], causes)) == {"c"}
+    assert set(causes_of([], [], [Assumption(d, 1, place, "so it is")], causes)) == {"a", "b", "d"}
+    assert set(causes_of([SequenceType(SymbolicTensor(F, (a,)), c)], [], [], causes)) == {"a", "c"}
+    assert causes_of([SymbolicTensor(F, (N,))], [], [], causes) == {}

@@ -17,9 +17,10 @@ from tests.inference.models import model
 from tests.oracle.soundness import Runtime
 
 A, B = symbol("A"), symbol("B")
-HEAD = """seven = Constant<value_int = 7>() zero = Constant<value_int = 0>() v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>()
-    all = Constant<value_ints = [-1]>() far = Constant<value_ints = [99]>() eight = Constant<value_int = 8>() v11 = Constant<value_ints = [1, 1]>()
-    two = Constant<value_int = 2>() n = Shape(i) none = ConstantOfShape<value = int64[1] {0}>(n) tr = Less(j, eight)"""
+HEAD = """seven = Constant<value_int = 7>() zero = Constant<value_int = 0>() eight = Constant<value_int = 8>()
+    two = Constant<value_int = 2>() v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>()
+    all = Constant<value_ints = [-1]>() far = Constant<value_ints = [99]>() n = Shape(i)
+    none = ConstantOfShape<value = int64[1] {0}>(n) tr = Less(j, eight)"""
 STEPS = {
     # operator: nodes that make a of i
     "Cast": "s = Cast<to = 6>(i) a = Cast<to = 7>(s)",
@@ -50,9 +51,8 @@ def test_every_operator_has_a_row() -> None:
 
 @pytest.mark.parametrize("op", STEPS)
 def test_the_digits_of_a_number(op: str) -> None:
-    proto = model(
-        f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {HEAD} {STEPS[op]} m = Mul(a, seven) k = Add(m, j) y = Gather(t, k) }}"
-    )
+    nodes = f"{STEPS[op]} m = Mul(a, seven) k = Add(m, j) y = Gather(t, k)"
+    proto = model(f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {HEAD} {nodes} }}")
     found = verdicts(infer(proto))[-1]
     assert (found.kind, found.tight) == (Kind.CONDITIONAL, False)
     limits = {(str(c.left), c.relation): c.right for c in found.conditions}
@@ -100,3 +100,33 @@ def test_how_many_numbers_an_input_has(name: str) -> None:
             if count is not None
         )
         assert most < evaluate(size, sizes)
+
+
+@pytest.mark.parametrize(
+    ("count", "kind"), [(1, Kind.CONDITIONAL), (3, Kind.CONDITIONAL), (4, Kind.CONDITIONAL), (5, Kind.UNDECIDED)]
+)
+def test_so_many_digits_are_told_apart(count: int, kind: Kind) -> None:
+    inputs = ", ".join(f"int64[N] i{k}" for k in range(count))
+    nodes = "s0 = Identity(i0) " + " ".join(
+        f"m{k} = Mul(s{k - 1}, two) s{k} = Add(m{k}, i{k})" for k in range(1, count)
+    )  # fmt: skip
+    head = "two = Constant<value_int = 2>()"
+    proto = model(f"(float[{2**count}] t, {inputs}) => (y) {{ {head} {nodes} y = Gather(t, s{count - 1}) }}")
+    found = verdicts(infer(proto))[-1]
+    assert found.kind is kind
+    if kind is Kind.CONDITIONAL and count > 1:
+        limits = {(str(c.left), c.relation): c.right for c in found.conditions}
+        assert limits == {(f"i{k}", r): n for k in range(count) for r, n in ((">=", 0), ("<", 2))}
+        ones = {f"i{k}": np.array([1]) for k in range(count)}
+        Runtime(proto).run({"t": np.zeros(2**count, np.float32), **ones})
+
+
+def test_ranges_that_the_caller_gives_are_not_guessed() -> None:
+    nodes = "seven = Constant<value_int = 7>() m = Mul(i, seven) k = Add(m, j) y = Gather(t, k)"
+    proto = model(f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {nodes} }}")
+    one = verdicts(infer(proto, ranges=["i=0..8"]))[-1]
+    assert {str(c.left) for c in one.conditions} == {"j"}
+    both = verdicts(infer(proto, ranges=["i=0..8", "j=0..6"]))[-1]
+    assert both.kind is Kind.PROVED
+    wide = verdicts(infer(proto, ranges=["i=0..9", "j=0..6"]))[-1]
+    assert wide.kind is Kind.UNDECIDED
