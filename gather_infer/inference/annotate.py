@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.inference.interface import Interface, Run, declare
-from gather_infer.inference.naming import INNER, TENSORS, Scopes, names_of_dims, speller
+from gather_infer.inference.naming import INNER, TENSORS, Scopes, is_sized, names_of_dims, speller
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
@@ -163,7 +162,7 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
         return True
     if len(ours.shape.dim) != len(theirs.shape.dim):
         return False
-    sizes = [(a, b) for a, b in zip(ours.shape.dim, theirs.shape.dim, strict=True) if _is_sized(a) and _is_sized(b)]
+    sizes = [(a, b) for a, b in zip(ours.shape.dim, theirs.shape.dim, strict=True) if is_sized(a) and is_sized(b)]
     return all(a.dim_value == b.dim_value for a, b in sizes)
 
 
@@ -186,11 +185,7 @@ def complete(declared: TypeProto, stated: TypeProto) -> None:
         ours.shape.CopyFrom(theirs.shape)
         return
     for dim, known in zip(ours.shape.dim, theirs.shape.dim, strict=True):
-        if _is_sized(known):
+        if is_sized(known):
             dim.dim_value = known.dim_value
-        elif known.dim_param and not dim.dim_param and not _is_sized(dim):
+        elif known.dim_param and not dim.dim_param and not is_sized(dim):
             dim.dim_param = known.dim_param
-
-
-def _is_sized(dim: Any) -> bool:
-    return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0

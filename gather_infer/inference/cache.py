@@ -59,7 +59,7 @@ class RuleCache:
             *map(id, inputs),
             *attributes.items(),
             *(() if entry.schema is not None else _types(attributes)),
-            tuple(map(bool, outputs)) if "" in outputs else len(outputs),
+            *map(bool, outputs),
             scope,
             scope.version,
         )

@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
-from gather_infer.inference.naming import INNER, TENSORS, dims_of
+from gather_infer.inference.naming import INNER, TENSORS, dims_of, is_sized
 from gather_infer.inference.proto.types import DimReader, to_dim_param
 from gather_infer.inference.said import Given, symbols_of_inputs
 from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts, text_of
@@ -160,7 +160,7 @@ class _Declaring:
         for axis, dim in enumerate(dims_of(value.type)):
             if dim.dim_param:
                 self._substitute(dim)
-            elif not _is_sized(dim):
+            elif not is_sized(dim):
                 name = given.unnamed.get((value.name, axis), "")
                 if name in given.changed:
                     _set(dim, given.changed[name])
@@ -233,14 +233,10 @@ def _state_shape(declared: TypeProto, fact: SymbolicTensor) -> None:
 
 def _set(dim: Any, known: Dim) -> None:
     if isinstance(known, int):
-        if 0 <= known <= MAX_SIZE and not (_is_sized(dim) and dim.dim_value == known):
+        if 0 <= known <= MAX_SIZE:
             dim.dim_value = known
-    elif dim.dim_param != (text := to_dim_param(known)):
-        dim.dim_param = text
-
-
-def _is_sized(dim: Any) -> bool:
-    return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
+    else:
+        dim.dim_param = to_dim_param(known)
 
 
 def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
@@ -250,7 +246,7 @@ def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
         inner = getattr(getattr(inner, kind), INNER[kind])
     if kind not in TENSORS or not getattr(inner, kind).HasField("shape"):
         return None
-    return tuple(int(d.dim_value) if _is_sized(d) else d.dim_param or None for d in dims_of(declared))
+    return tuple(int(d.dim_value) if is_sized(d) else d.dim_param or None for d in dims_of(declared))
 
 
 # what cannot be said in types

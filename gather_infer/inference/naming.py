@@ -33,6 +33,11 @@ def dims_of(proto: TypeProto) -> list[Any]:
     return list(getattr(proto, kind).shape.dim) if kind in TENSORS else []
 
 
+def is_sized(dim: Any) -> bool:
+    """Whether a dim of a type is a number: a negative one says nothing."""
+    return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
+
+
 def names_of_dims(model: ModelProto) -> frozenset[str]:
     """Every name in the dims that the model declares anywhere."""
     return names_in({d.dim_param for _, body in bodies(model) for v in _infos(body) for d in dims_of(v.type)} - {""})

@@ -10,6 +10,7 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
+from gather_infer.inference.naming import is_sized
 from gather_infer.inference.options import (
     DimSpecs,
     InputSpec,
@@ -174,8 +175,4 @@ def _dim_params(value: ValueInfoProto) -> list[str]:
 
 
 def _open_axes(value: ValueInfoProto) -> list[int]:
-    return [
-        axis
-        for axis, d in enumerate(shaped_dims(value))
-        if not d.dim_param and not (d.WhichOneof("value") == "dim_value" and d.dim_value >= 0)
-    ]
+    return [axis for axis, d in enumerate(shaped_dims(value)) if not d.dim_param and not is_sized(d)]

@@ -226,8 +226,8 @@ class _Judge:
         is_past = (lo is not None and known_lt(ignored, lo, scope) is True) or (
             hi is not None and known_lt(hi, ignored, scope) is True
         )
-        least = self.axis.indexing.least(size)
-        return not is_past and not (known_le(least, ignored, scope) is True and known_lt(ignored, size, scope) is True)
+        first = self.axis.indexing.first(size)
+        return not is_past and not (known_le(first, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
         """True when an element of the part is out of bounds in every run that has one."""
@@ -278,7 +278,8 @@ class _Judge:
             conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
         shown = "its elements are the indices" if part.whole else "those of its elements that are read are indices"
         gaps = [self.written(gap) for gap in needed.gaps]
-        is_exact = needed.is_exact and self.is_needed(gaps) and not self.may_ignore()
+        is_low_exact = is_above or not gaps or not self.axis.indexing.negative_note
+        is_exact = needed.is_exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:

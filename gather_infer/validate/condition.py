@@ -140,10 +140,8 @@ def _plain(simpler: Expr) -> Condition:
     left: Dim = 0
     right: Dim = 0
     for factor, coefficient in coefficients:
-        if coefficient < 0:
-            left = left - factor * (coefficient // divisor)
-        else:
-            right = right + factor * (coefficient // divisor)
+        left = left + factor * (max(-coefficient, 0) // divisor)
+        right = right + factor * (max(coefficient, 0) // divisor)
     if left == 0:
         return Condition(right, ">=", -constant)
     return Condition(left, "<=", right + constant)

@@ -105,18 +105,19 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
     is_exact = True
     if below < least:  # what is below becomes a number from here to the end
         is_exact &= known_lt(high, most + 1 - (least - below), scope) is True
-        first = _nearer(low, least, scope)
+        _, first = _ordered(low, least, scope)
+        if first is None:
+            return None
     if above > most:
         is_exact &= known_lt(least - 1 + (above - most), low, scope) is True
-        last = high if part.wraps is DType.INT64 else _nearer(high, most, scope)
-    if (below < least and first is None) or (above > most and last is None):
-        return None
+        last = high if part.wraps is DType.INT64 else _ordered(high, most, scope)[0]
+        if last is None:
+            return None
     return Demand(first, last, is_exact=is_exact)
 
 
-def _nearer(bound: Dim, end: int, scope: Scope) -> Dim | None:
-    """The one of the two that is closer to 0; None when it cannot be told."""
-    inner, outer = (bound, end) if end > 0 else (end, bound)
-    if known_le(inner, outer, scope) is True:
-        return bound
-    return end if known_le(outer, inner, scope) is True else None
+def _ordered(a: Dim, b: Dim, scope: Scope) -> tuple[Dim, Dim] | tuple[None, None]:
+    """The lesser one and the greater one; None when it cannot be told which is which."""
+    if known_le(a, b, scope) is True:
+        return a, b
+    return (b, a) if known_le(b, a, scope) is True else (None, None)

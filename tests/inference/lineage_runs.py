@@ -42,6 +42,7 @@ HEAD = """zero = Constant<value_int = 0>() one = Constant<value_int = 1>() two =
     a = ArgMax<axis = 1, keepdims = 0>(scores) p = Clip(x, zero, eight)"""
 
 LOOSE = {
+    "positions in steps of two",
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
     "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
     "kept from below by a loop", "kept from above by a loop", "the largest of argmax plus",
@@ -57,6 +58,7 @@ LOOSE = {
 """Rows whose span has an end that is no element."""
 
 READ = {
+    "wrapped, limited above before", "wrapped, limited below before",
     "tiled", "split", "wrapped the wrong way", "two inputs chosen", "compressed", "different ones", "different ones of rows",
     "wrapped, moved before",
     "wrapped uint8",

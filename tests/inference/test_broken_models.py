@@ -10,7 +10,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer import ModelReadError, infer
-from tests.inference.models import found, graph, node, shapes
+from tests.inference.models import found, graph, model, node, shapes
 from tests.inference.mutations import variants
 
 
@@ -324,6 +324,7 @@ TEXTS = {
     "an operator": (node("yyyyyyyy", "x", "y"), "a text of node '' is not UTF-8"),
     "a domain": (node("Abs", "x", "y", domain="yyyyyyyy"), "a text of node '' is not UTF-8"),
     "an attribute": (node("Abs", "x", "y", yyyyyyyy=1), "a text of node '' is not UTF-8"),
+    "an overload": (node("Abs", "x", "y", overload="yyyyyyyy"), "a text of node '' is not UTF-8"),
 }
 
 
@@ -386,3 +387,13 @@ def test_whatever_is_changed_there_are_only_diagnostics(seed: int) -> None:
         for finding in inference.diagnostics:
             finding.text("m.onnx").encode()
         inference.annotated()
+
+
+@pytest.mark.parametrize(("count", "shown"), [(5, 5), (6, 6), (7, 6), (8, 6)])
+def test_a_cycle_is_shown_up_to_six_nodes(count: int, shown: int) -> None:
+    nodes = " ".join(f"v{i} = Neg(v{(i - 1) % count})" for i in range(count))
+    messages = [d.message for d in infer(model(f"(float[N] x) => (y) {{ {nodes} y = Abs(x) }}")).diagnostics]
+    (told,) = [m for m in messages if " -> " in m]
+    path = told[told.index("Neg") : told.index(" is a cycle")].split(" -> ")
+    assert len(path) == shown + 1 + (count > 6) and path[0] == path[-1]
+    assert (path[-2] == "...") is (count > 6)

@@ -7,6 +7,8 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "wrapped, limited above before": ("c = Min(x, eight) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "..., 8", "x >= -18"),
+    "wrapped, limited below before": ("c = Max(x, neg) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "0, ...", "x < 9"),
     # id: (nodes, span of y, the verdict or its conditions)
     "wrapped": ("t = Less(x, zero) q = Add(x, nine) y = Where(t, q, x)", "", "-18 <= x < 9"),
     "wrapped, other test": ("t = GreaterOrEqual(x, zero) q = Add(nine, x) y = Where(t, x, q)", "", "-18 <= x < 9"),

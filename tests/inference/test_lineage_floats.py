@@ -7,6 +7,12 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "grows, to a base of int32": ("o = Cast<to = 6>(zero) b = Cast<to = 6>(big) m = Max(w, o) t = LessOrEqual(m, b) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 6>(q) y = Where(t, j, o)", "0, 8", "proved"),
+    "grows, Min of a number": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Min(j, four) y = Where(t, e, four)", "0, 4", "proved"),
+    "grows, Max of a number": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) e = Max(j, four) y = Where(t, e, four)", "4, 8", "proved"),
+    "grows, a float added": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) g = Add(f, five) q = Div(g, five) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 9", "undecided"),
+    "floats before exact, there and back": ("b = Constant<value_int = -16777219>() d = Constant<value_int = 16777211>() c = Clip(x, b, zero) f = Cast<to = 1>(c) g = Cast<to = 7>(f) l = Add(g, d) y = Min(l, zero)", "..., 0", "enough: 0 <= x < 9 (proved)"),
+    "floats past exact, there and back": ("b = Constant<value_int = 16777219>() d = Constant<value_int = 16777211>() c = Clip(x, zero, b) f = Cast<to = 1>(c) g = Cast<to = 7>(f) l = Sub(g, d) y = Max(l, zero)", "0, ...", "enough: 0 <= x < 9"),
     # id: (nodes, span of y, the verdict or its conditions)
     "floor of a quotient": ("c = Clip(x, zero, big) f = Cast<to = 1>(c) q = Div(f, five) g = Floor(q) y = Cast<to = 7>(g)", "0, 8", "proved"),
     "ceiling of a quotient": ("c = Clip(x, zero, big) f = Cast<to = 1>(c) q = Div(f, five) g = Ceil(q) y = Cast<to = 7>(g)", "0, 9", "undecided"),

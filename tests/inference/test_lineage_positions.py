@@ -7,6 +7,17 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "other positions in rows": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, 12", "undecided"),
+    "positions in columns": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, min(12, N) - 1", "N <= 9"),
+    "positions from the end": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) m = Neg(e) b = Constant<value_ints = [99]>() y = Slice(c, m, b)", "0, 11", "undecided (violated)"),
+    "no positions": ("c = Constant<value = int64[7] {0, 1, 2, 3, 5, 8, 13}>() e = Shape(x) y = Slice(c, v0, e)", "0, 13", "undecided"),
+    "positions falling": ("c = Constant<value = int64[7] {11, 10, 9, 8, 7, 6, 5}>() e = Shape(x) y = Slice(c, v1, e)", "11 - max(0, min(6, N - 1)), 10", "violated"),
+    "positions by two": ("c = Constant<value = int64[7] {0, 2, 4, 6, 8, 10, 12}>() e = Shape(x) y = Slice(c, v0, e)", "0, 2*min(7, N) - 2", "N <= 5"),
+    "positions, no steps, no axes": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e)", "0, min(12, N) - 1", "N <= 9"),
+    "positions in steps of one": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, v0, v1)", "0, min(12, N) - 1", "N <= 9"),
+    "positions in steps of two": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, v0, v2)", "0, 11", "undecided"),
+    "nonzero split by data, from one": ("n = NonZero(mask) m = Add(n, one) j = ReduceMax<keepdims = 1>(k) a1 = Mod(j, two) s1 = Add(a1, one) s0 = Sub(two, a1) s2 = Sub(s0, one) sp = Concat<axis = 0>(s1, s2) y, f = Split<axis = 0>(m, sp)", "1, 9", "undecided"),
+    "nonzero split by data": ("n = NonZero(mask) j = ReduceMax<keepdims = 1>(k) a1 = Mod(j, two) s1 = Add(a1, one) s0 = Sub(two, a1) s2 = Sub(s0, one) sp = Concat<axis = 0>(s1, s2) y, f = Split<axis = 0>(n, sp)", "0, 8", "proved"),
     # id: (nodes, span of y, the verdict or its conditions)
     "in a row, alone": ("e = Shape(x) s = Squeeze(e) l = Mul(s, ten) r = Range(zero, l, one) y = Concat<axis = 0>(r)", "0, 10*N - 1", "violated"),
     "nonzero rows": ("n = NonZero(mask) y = Gather(n, zero)", "0, 8", "proved"),

@@ -185,6 +185,12 @@ def test_what_stays_symbolic_is_told_with_the_reason() -> None:
     ]
 
 
+def test_what_is_given_as_an_expression_is_told_as_the_reason() -> None:
+    related = freeze(three(), dims=["N=M+1"])
+    reasons = {(o.name, o.axis): o.reason for o in related.interface.open if o.kind == "input"}
+    assert reasons == {("x", 0): "it is M + 1", ("w", 0): "M is not given", ("m", 0): "T is not given"}
+
+
 def test_nothing_given_is_nothing_written() -> None:
     made = simple()
     for result in (freeze(made), fold(made), freeze(made, dims=[])):

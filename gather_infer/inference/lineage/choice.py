@@ -104,8 +104,9 @@ def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
     if total is not None:
         return total
     function, value = visit.frame.growth.get(name), visit.frame.find(base)
-    if function is None or function.base != base or not isinstance(value, SymbolicTensor) or value.dtype is None:
+    if function is None or function.base != base:
         return known
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "what grows does so with an integer tensor"
     grown = growth.grown(function, half, value.dtype, visit.scope)
     return Span(spans.most(grown, known, visit.scope).lo, spans.least(grown, known, visit.scope).hi)
 

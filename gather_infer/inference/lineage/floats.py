@@ -106,8 +106,7 @@ def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) ->
 def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope: Scope) -> Quotient | None:
     if op_type == "Floor":
         lo, hi = quotient.span.lo, quotient.span.hi
-        if lo is None or hi is None:
-            return None
+        assert lo is not None and hi is not None, "a quotient is followed where both ends are known"
         return Quotient(Span(floordiv(lo, quotient.den, scope), floordiv(hi, quotient.den, scope)), 1, quotient.most)
     if op_type == "Div":
         if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:

@@ -72,7 +72,8 @@ def _step(
     op_type: str, at: int, source: SymbolicTensor, inputs: Sequence[Value | None], result: SymbolicTensor, scope: Scope
 ) -> Operation | None:
     dtype = result.dtype
-    if dtype is None or not (dtype in FLOAT_TYPES or dtype in _LARGEST):
+    assert dtype is not None, "only tensors of a known type are followed"
+    if dtype not in FLOAT_TYPES and dtype not in _LARGEST:
         return None
     if op_type == "Cast":
         is_float = source.dtype in FLOAT_TYPES

@@ -1,0 +1,163 @@
+"""What is demanded of the elements of an input, held against every element of a small type."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from gather_infer.inference.lineage.trace import Limit, Part
+from gather_infer.symbolic import Dim, Scope, evaluate, symbol
+from gather_infer.tensor import INTEGER_RANGE, DType, Span
+from gather_infer.validate.elements import Demand, demand
+
+N = symbol("N")
+
+
+def indices(part: Part, sizes: dict[str, int]) -> Iterator[tuple[int, int]]:
+    """Each x of the type of the input, with the index that it becomes, by the definition of a Part."""
+    assert part.source is not None
+    least, most = INTEGER_RANGE[part.source]
+    for x in range(least, most + 1):
+        index = x
+        if part.wrap is not None and x < 0:
+            index += evaluate(part.wrap, sizes)
+        index += evaluate(part.offset, sizes)
+        if part.wraps is not None:
+            low, high = INTEGER_RANGE[part.wraps]
+            index = (index - low) % (high - low + 1) + low
+        for limit in part.limits:
+            end = evaluate(limit.end, sizes)
+            index = min(index, end) if limit.is_upper else max(index, end)
+        yield x, index
+
+
+def allows(found: Demand, x: int, sizes: dict[str, int]) -> bool:
+    return (
+        all(evaluate(gap, sizes) >= 0 for gap in found.gaps)
+        and (found.first is None or evaluate(found.first, sizes) <= x)
+        and (found.last is None or x <= evaluate(found.last, sizes))
+    )
+
+
+def check(part: Part, low: int, high: int, sizes: dict[str, int] | None = None) -> Demand | None:
+    """Each x that is allowed becomes an index in [low, high]; the demand is exact when no other one does.
+
+    Of an end that no index passes it is said that none does, as the caller does.
+    """
+    sizes = sizes or {}
+    made = list(indices(part, sizes))
+    is_above, is_below = all(low <= i for _, i in made), all(i <= high for _, i in made)
+    found = demand(part, low, high, Scope(), is_above=is_above, is_below=is_below)
+    if found is None:
+        return None
+    inside = {x for x, index in made if low <= index <= high}
+    allowed = {x for x, _ in made if allows(found, x, sizes)}
+    assert allowed == inside if found.is_exact else allowed <= inside, (part, low, high, found)
+    if not sizes:
+        assert found.is_exact == (allowed == inside), (part, low, high, found)
+    return found
+
+
+LIMITS = [Limit(end, is_upper) for end in (-5, -1, 0, 4, 5, 9) for is_upper in (False, True)]
+BOUNDS = [(0, 4), (-5, 4), (-4, 5), (0, 0), (5, 9)]
+
+
+@pytest.mark.parametrize("offset", [0, 1, -1, 7])
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_limits(count: int, offset: int) -> None:
+    """Numbers are limited one after the other, and each limit is a number: so all of it is exact."""
+    for limits in itertools.product(LIMITS, repeat=count):
+        for low, high in BOUNDS:
+            found = check(Part(Span(), "x", DType.INT8, offset, limits=limits), low, high)
+            assert found is not None and found.is_exact
+
+
+@pytest.mark.parametrize("is_upper", [False, True])
+def test_a_limit_that_is_a_size(is_upper: bool) -> None:
+    """Whether it is inside the bounds is not known: so the demand is enough, and need not be exact."""
+    for low, high in BOUNDS:
+        for n in (0, 1, 3, 4, 5, 9, 11):
+            check(Part(Span(), "x", DType.INT8, limits=(Limit(N, is_upper),)), low, high, {"N": n})
+    part = Part(Span(), "x", DType.INT8, limits=(Limit(N, is_upper),))
+    for low, high, is_exact in ((0, 4, not is_upper), (2, 4, False), (-3, -1, True)):  # N is not below 0
+        found = demand(part, low, high, Scope(), is_above=False, is_below=False)
+        assert found is not None and found.is_exact is is_exact, (low, high)
+
+
+@pytest.mark.parametrize("wraps", [DType.INT8, DType.UINT8, DType.INT16])
+@pytest.mark.parametrize("source", [DType.INT8, DType.UINT8])
+def test_numbers_that_pass_the_end_of_a_type(source: DType, wraps: DType) -> None:
+    seen = set()
+    for offset in (-200, -129, -128, -127, -100, -9, -1, 0, 1, 9, 100, 127, 128, 129, 200):
+        for low, high in (
+            *BOUNDS,
+            (0, 126),
+            (0, 127),
+            (0, 128),
+            (0, 255),
+            (-128, 127),
+            (-128, 0),
+            (-200, 4),
+            (-4, 300),
+        ):
+            found = check(Part(Span(), "x", source, offset, wraps=wraps), low, high)
+            assert found is not None
+            seen.add(found.is_exact)
+    assert seen == ({True} if wraps is DType.INT16 else {True, False})
+
+
+@pytest.mark.parametrize("wraps", [DType.INT8, DType.UINT8])
+@pytest.mark.parametrize("source", [DType.INT8, DType.UINT8])
+def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType, wraps: DType) -> None:
+    """Whether the axis or the type ends first is not known, unless what is declared says so."""
+    told = Scope()
+    told.require(100 - N)
+    for offset, scope in itertools.product((-200, -129, -9, 0, 9, 129, 200), (Scope(), told)):
+        part = Part(Span(), "x", source, offset, wraps=wraps)
+        found = demand(part, -N, N - 1, scope, is_above=False, is_below=False)
+        least, most = INTEGER_RANGE[source]
+        passes = least + offset < INTEGER_RANGE[wraps][0], most + offset > INTEGER_RANGE[wraps][1]
+        assert (found is None) == (scope is not told and (passes[1] or (passes[0] and wraps is DType.INT8)))
+        for n in (0, 1, 5, 100, 127, 128, 200) if found is not None else ():
+            assert found is not None
+            if scope is told and n > 100:
+                continue
+            for x, index in indices(part, {"N": n}):
+                assert -n <= index < n or not allows(found, x, {"N": n}), (part, n, x)
+
+
+@pytest.mark.parametrize(("source", "offset"), [(None, 1), (DType.INT8, N)])
+def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(source: DType | None, offset: Dim) -> None:
+    part = Part(Span(), "x", source, offset, wraps=DType.INT8)
+    assert demand(part, 0, 4, Scope(), is_above=False, is_below=False) is None
+
+
+@pytest.mark.parametrize("wrap", [0, 1, 4, 5, 6, 9, -1])
+def test_negatives_that_get_a_number_added(wrap: int) -> None:
+    """It is told where x < 0 that becomes an index at all becomes one that x >= 0 may be."""
+    for low, high in ((0, 4), (-5, 4), (-9, 8)):
+        found = check(Part(Span(), "x", DType.INT8, wrap=wrap), low, high)
+        assert (found is not None) is (0 <= wrap <= high + 1)
+
+
+def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
+    for source, first in ((DType.UINT8, None), (DType.INT8, 0)):
+        found = demand(Part(Span(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
+        assert found is not None and (found.first, found.last) == (first, 4)
+    found = demand(Part(Span(), "x", DType.UINT8, -1), 0, 4, Scope(), is_above=False, is_below=False)
+    assert found is not None and (found.first, found.last) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("offset", "first", "last"),
+    [(-3, 3, None), (-1, 1, None), (1, None, 3), (3, None, 1), (0, None, None), (N, None, 4 - N), (-N, N, None)],
+)
+def test_one_end_of_int64_is_so_far_that_an_offset_passes_it_alone(
+    offset: Dim, first: Dim | None, last: Dim | None
+) -> None:
+    """What passes an end of int64 comes back at the other, so the bound there has to hold though no index passes it."""
+    part = Part(Span(), "x", DType.INT64, offset, wraps=DType.INT64)
+    found = demand(part, 0, 4, Scope(), is_above=True, is_below=True)
+    assert found is not None and (found.first, found.last) == (first, last)

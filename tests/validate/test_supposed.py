@@ -1,0 +1,132 @@
+"""Ranges that are guessed for what an index is made of: of `i*7 + j` below 63, with operators on the way from i.
+
+onnxruntime passes at the ends of what is said, and fails past it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+from gather_infer import infer
+from gather_infer.symbolic import Dim, Scope, evaluate, symbol
+from gather_infer.validate import Kind, verdicts
+from gather_infer.validate.supposed import COUNTS, LINEAR, MOVING, _Origin, _shares
+from tests.inference.models import model
+from tests.oracle.soundness import Runtime
+
+A, B = symbol("A"), symbol("B")
+HEAD = """seven = Constant<value_int = 7>() zero = Constant<value_int = 0>() eight = Constant<value_int = 8>()
+    two = Constant<value_int = 2>() v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>()
+    all = Constant<value_ints = [-1]>() far = Constant<value_ints = [99]>() n = Shape(i)
+    none = ConstantOfShape<value = int64[1] {0}>(n) tr = Less(j, eight)"""
+STEPS = {
+    # operator: nodes that make a of i
+    "Cast": "s = Cast<to = 6>(i) a = Cast<to = 7>(s)",
+    "Expand": "a = Expand(i, v1)",
+    "Flatten": "f = Flatten<axis = 0>(i) a = Squeeze(f, v0)",
+    "Gather": "g = Unsqueeze(i, v0) a = Gather(g, zero)",
+    "GatherElements": "a = GatherElements(i, none)",
+    "Identity": "a = Identity(i)",
+    "Reshape": "a = Reshape(i, all)",
+    "Slice": "a = Slice(i, v0, far)",
+    "Squeeze": "u = Unsqueeze(i, v0) a = Squeeze(u, v0)",
+    "Tile": "a = Tile(i, v1)",
+    "Transpose": "a = Transpose(i)",
+    "Unsqueeze": "u = Unsqueeze(i, v0) a = Squeeze(u, v0)",
+    "Add": "a = Add(i, none)",
+    "Clip": "a = Clip(i, zero)",
+    "Concat": "e = Slice(i, far, far) a = Concat<axis = 0>(i, e)",
+    "Max": "a = Max(i, zero)",
+    "Min": "b = Mul(eight, two) a = Min(i, b)",
+    "Where": "a = Where(tr, i, i)",
+}
+
+
+def test_every_operator_has_a_row() -> None:
+    assert set(STEPS) == MOVING | LINEAR
+    assert {"CumSum", "ReduceSum"} == COUNTS
+
+
+@pytest.mark.parametrize("op", STEPS)
+def test_the_digits_of_a_number(op: str) -> None:
+    nodes = f"{STEPS[op]} m = Mul(a, seven) k = Add(m, j) y = Gather(t, k)"
+    proto = model(f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {HEAD} {nodes} }}")
+    found = verdicts(infer(proto))[-1]
+    assert (found.kind, found.tight) == (Kind.CONDITIONAL, False)
+    limits = {(str(c.left), c.relation): c.right for c in found.conditions}
+    assert limits == {("i", ">="): 0, ("i", "<"): 9, ("j", ">="): 0, ("j", "<"): 7}
+    runtime, t = Runtime(proto), np.zeros(63, np.float32)
+    for i, j in ((0, 0), (8, 0), (0, 6), (8, 6)):
+        runtime.run({"t": t, "i": np.array([i]), "j": np.array([j])})
+    with pytest.raises(InvalidArgument):
+        runtime.run({"t": t, "i": np.array([9]), "j": np.array([0])})
+
+
+SHARES: dict[str, tuple[dict[str, set[Dim | None]], set[Dim], Dim, dict[str, Dim]]] = {
+    # id: (how often each input counts, how often numbers do, the length of the axis, how many numbers each has)
+    "two digits": ({"i": {7}, "j": {1}}, set(), 63, {"i": 9, "j": 7}),
+    "two digits, in rows": ({"i": {B}, "j": {1}}, set(), A * B, {"i": A, "j": B}),
+    "three digits": ({"i": {12}, "j": {4}, "k": {1}}, set(), 60, {"i": 5, "j": 3, "k": 4}),
+    "one": ({"i": {1}}, set(), 9, {"i": 9}),
+    "what is left of the axis is not used": ({"i": {7}, "j": {1}}, set(), 65, {"i": 9, "j": 7}),
+    "in two places": ({"i": {7, 1}}, set(), 63, {"i": 7}),
+    "a number beside": ({"j": {1}}, {7}, 63, {"j": 7}),
+    "a number beside at the end": ({"i": {7}}, {1}, 63, {"i": 9}),
+    "as often as the axis is long": ({"i": {63}, "j": {1}}, set(), 63, {"i": 1, "j": 63}),
+    "alike": ({"i": {1}, "j": {1}}, set(), 63, {}),
+    "not known": ({"i": {None}, "j": {1}}, set(), 63, {"j": 63}),
+    "known in part": ({"i": {7, None}, "j": {1}}, set(), 63, {"j": 63}),
+    "never": ({"i": {0}, "j": {1}}, set(), 63, {}),
+    "less than never": ({"i": {-1}}, set(), 63, {}),
+    "more often than the axis is long": ({"i": {64}}, set(), 63, {}),
+    "in no order": ({"i": {A}, "j": {B}}, set(), A * B, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_how_many_numbers_an_input_has(name: str) -> None:
+    """The sum of the largest of each input, as often as it counts, is below the length: they have the axis together."""
+    times, beside, size, expected = SHARES[name]
+    found = _shares(_Origin({n: set(counts) for n, counts in times.items()}, set(), beside), size, Scope())
+    assert found == expected
+    if None not in set().union(*times.values()) and found:
+        sizes = {"A": 5, "B": 4}
+        most = sum(
+            (evaluate(found[n], sizes) - 1) * evaluate(count, sizes)
+            for n in found
+            for count in times[n]
+            if count is not None
+        )
+        assert most < evaluate(size, sizes)
+
+
+@pytest.mark.parametrize(
+    ("count", "kind"), [(1, Kind.CONDITIONAL), (3, Kind.CONDITIONAL), (4, Kind.CONDITIONAL), (5, Kind.UNDECIDED)]
+)
+def test_so_many_digits_are_told_apart(count: int, kind: Kind) -> None:
+    inputs = ", ".join(f"int64[N] i{k}" for k in range(count))
+    nodes = "s0 = Identity(i0) " + " ".join(
+        f"m{k} = Mul(s{k - 1}, two) s{k} = Add(m{k}, i{k})" for k in range(1, count)
+    )  # fmt: skip
+    head = "two = Constant<value_int = 2>()"
+    proto = model(f"(float[{2**count}] t, {inputs}) => (y) {{ {head} {nodes} y = Gather(t, s{count - 1}) }}")
+    found = verdicts(infer(proto))[-1]
+    assert found.kind is kind
+    if kind is Kind.CONDITIONAL and count > 1:
+        limits = {(str(c.left), c.relation): c.right for c in found.conditions}
+        assert limits == {(f"i{k}", r): n for k in range(count) for r, n in ((">=", 0), ("<", 2))}
+        ones = {f"i{k}": np.array([1]) for k in range(count)}
+        Runtime(proto).run({"t": np.zeros(2**count, np.float32), **ones})
+
+
+def test_ranges_that_the_caller_gives_are_not_guessed() -> None:
+    nodes = "seven = Constant<value_int = 7>() m = Mul(i, seven) k = Add(m, j) y = Gather(t, k)"
+    proto = model(f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {nodes} }}")
+    one = verdicts(infer(proto, ranges=["i=0..8"]))[-1]
+    assert {str(c.left) for c in one.conditions} == {"j"}
+    both = verdicts(infer(proto, ranges=["i=0..8", "j=0..6"]))[-1]
+    assert both.kind is Kind.PROVED
+    wide = verdicts(infer(proto, ranges=["i=0..9", "j=0..6"]))[-1]
+    assert wide.kind is Kind.UNDECIDED
