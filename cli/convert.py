@@ -67,7 +67,7 @@ def command(
         raise click.UsageError("--in-place-weights and --external-data exclude each other")
 
     if verify is not None and beam_idx == "drop":
-        raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR does not run without that input")
+        raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR runs with that input")
 
     from gather_infer.openvino import convert
     from gather_infer.report import unmended

@@ -113,7 +113,7 @@ USAGE = {
     "freeze embedding.onnx -o embedding.onnx --dim seq=4": "embedding.onnx: is the input",
     "convert exported.onnx": "-o OUT is missing",
     "convert exported.onnx -o out.onnx --dim M=3": "no input dim 'M'",
-    "convert exported.onnx -o out.onnx --beam-idx drop --verify 1": "the IR does not run without that input",
+    "convert exported.onnx -o out.onnx --beam-idx drop --verify 1": "the IR runs with that input",
     "convert exported.onnx -o out.onnx --opset 21": "is ONNX of opset 17, and stays so",
     "convert exported.onnx -o out.onnx --in-place-weights": "the weights of an ONNX file stay where they are anyway",
     "convert exported.onnx -o out.onnx --in-place-weights --external-data w": "exclude each other",
