@@ -34,7 +34,7 @@ CASES: dict[str, Any] = {
     "one dim": (None, {"variable_shape": 3, "variable_type": "f16"}, DType.FLOAT16, (3,)),
     "no rank": (of(F32, 2), {"variable_shape": "...", "variable_type": "f32"}, DType.FLOAT32, None),
     "a type that ONNX lacks": (of(F32, 2), {"variable_shape": (2,), "variable_type": "dynamic"}, F32, (2,)),
-    "version 3": (of(DType.INT64, N, 2), {}, DType.INT64, (N, 2)),
+    "version 3": (of(DType.INT64, N, 0, 2), {}, DType.INT64, ("", "", 2)),
 }
 
 
