@@ -75,12 +75,12 @@ class Context:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The scope and the node are afterwards what they were before, whatever bodies are walked meanwhile."""
-        kept = self.scope, self.op_type, self.graph, self.labels, self.position
+        """The scope, the node, whether to assume: afterwards what they were before, whatever is walked meanwhile."""
+        kept = self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position
         try:
             yield
         finally:
-            self.scope, self.op_type, self.graph, self.labels, self.position = kept
+            self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position = kept
 
     @property
     def constraints(self) -> list[Constraint]:

@@ -289,16 +289,7 @@ class Walker(State):
                 for attribute in function.resolved(node, frame).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
-            call = OpCall(
-                entry.op_type,
-                inputs,
-                attributes,
-                tuple(map(bool, outputs)),
-                entry.version,
-                entry.domain,
-                self.context,
-                lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
-            )
+            call = self.call_of(entry, names, inputs, attributes, outputs, frame)
             return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
         if entry.builder is not None:
             return self.infer_lowered(entry.builder, node, entry, names, inputs, attributes, outputs, frame)
@@ -314,6 +305,27 @@ class Walker(State):
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
         return [None] * len(outputs)
 
+    def call_of(
+        self,
+        entry: Entry,
+        names: list[str],
+        inputs: list[Value | None],
+        attributes: Mapping[str, Attribute],
+        outputs: list[str],
+        frame: Frame,
+    ) -> OpCall:
+        """A node as rules and lowerings see it."""
+        return OpCall(
+            entry.op_type,
+            inputs,
+            attributes,
+            tuple(map(bool, outputs)),
+            entry.version,
+            entry.domain,
+            self.context,
+            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
+        )
+
     def infer_lowered(
         self,
         builder: Builder,
@@ -326,12 +338,8 @@ class Walker(State):
         frame: Frame,
     ) -> Sequence[Value | None]:
         """The facts of a node of a dialect, by its body; unknown, with the reason, where it has none."""
-        call = OpCall(
-            entry.op_type, inputs, attributes, tuple(map(bool, outputs)), entry.version, entry.domain, self.context,
-            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
-        )  # fmt: skip
         try:
-            body = builder(call)
+            body = builder(self.call_of(entry, names, inputs, attributes, outputs, frame))
         except LoweringRefused as refusal:
             self.context.report("GI105", f"nothing is known of {entry.op_type}: {refusal}", (), None)
             return [None] * len(outputs)

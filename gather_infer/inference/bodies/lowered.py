@@ -43,14 +43,13 @@ def lowered(
         trace = frame.trace(argument)
         if trace is not None:
             inner.traces[name] = trace
-    mark, opened, may_assume = walker.mark(), len(walker.opened), context.may_assume
+    mark, opened = walker.mark(), len(walker.opened)
     with context.kept():
         if not body.is_alike:
             context.scope = context.scope.child()
             context.may_assume = False
         walker.enter(inner)
         walker.walk_nodes(function.node, inner)
-    context.may_assume = may_assume
     record.keep_since(mark, lambda entry: body.is_alike and not isinstance(entry, Access))
     for graph in walker.opened[opened:]:  # nobody asks for the facts of what the model does not have
         walker.scopes.pop(graph.path, None)

@@ -143,7 +143,7 @@ def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kin
     """Drops what overlaps more than a limit; `at_limit`: or just as much. For `kind` see `overlap`."""
 
     def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
-        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type]
+        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # flags and one number, as `overlap` has them
         covered = (body.GreaterOrEqual if at_limit else body.Greater)(share, limit)
         return State(now.scores, body.And(now.left, body.Not(body.And(found, covered))), now.more)
 

@@ -5,6 +5,8 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from math import prod
+
 from gather_infer.dialect import LoweringRefused
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -50,11 +52,9 @@ def _flat(op: Layer, g: Fragment) -> str:
     first, last = op.axis(op.integer("axis"), 4), op.axis(op.integer("end_axis"), 4)
     whole = dims(op, g, 0, 0, 1, 2, 3)
     between = whole[first : last + 1]
-    if all(isinstance(one, int) for one in between):
-        size: int | str = 1
-        for one in between:
-            size *= one  # type: ignore[operator]
-    else:
+    known = [one for one in between if isinstance(one, int)]
+    size: int | str = prod(known)
+    if len(known) < len(between):
         size = g.ReduceProd(sizes(g, *between), g.i64(0), keepdims=1)
     return sizes(g, *whole[:first], size, *whole[last + 1 :])
 
