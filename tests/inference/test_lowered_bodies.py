@@ -1,0 +1,56 @@
+"""Bodies of a dialect: what a walk through one leaves behind, and what it is remembered by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import onnx
+import pytest
+
+from gather_infer import Inference, ModelFile, SymbolicTensor, infer
+from gather_infer.dialect import Body, Builder
+from gather_infer.rules import OpCall
+
+FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
+COLUMN = "f (x) => (y, z) { y, z = Split<axis = 1, num_outputs = 2>(x) }"
+
+
+@dataclass(frozen=True)
+class Own:
+    """A dialect with one operator."""
+
+    text: str
+    is_alike: bool = False
+    domain: str = "own"
+
+    def find(self, op_type: str, version: int) -> Builder | None:
+        return self.body if op_type == "F" else None
+
+    def body(self, call: OpCall) -> Body:
+        made = onnx.parser.parse_function(f'<domain: "own", opset_import: ["" : 21]> {self.text}')
+        return Body(made, self.is_alike)
+
+
+def inferred(dialect: Own, graph: str) -> Inference:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "own" : 1]> {graph}')
+    return infer(replace(ModelFile.from_proto(model), dialects=(dialect,)))
+
+
+@pytest.mark.parametrize(("is_alike", "size"), [(False, "min(1, N)"), (True, "1")])
+def test_what_a_body_implies_stays_inside_unless_the_node_fails_too(is_alike: bool, size: str) -> None:
+    """A Gather of row 0 fails without rows; of no rows a Slice of the first has none."""
+    graph = """g (float[N] x) => (s) <int64[1] a = {0}, int64[1] b = {1}>
+        { y = own.F(x) s = Slice(x, a, b) }"""
+    found = inferred(Own(FIRST, is_alike), graph)["s"]
+    assert isinstance(found, SymbolicTensor) and found.shape is not None
+    assert [str(dim) for dim in found.shape] == [size]
+
+
+def test_nodes_of_equal_facts_and_other_lineage_are_not_the_same() -> None:
+    """Both tensors are [N, 2] with elements in [0, 8]; their first columns end at 3 and at 8."""
+    graph = """g (int64[N, 1] i) => (p, q) <int64 zero = {0}, int64 three = {3}, int64 eight = {8}>
+        { a = Clip(i, zero, three) b = Clip(i, zero, eight) v = Concat<axis = 1>(a, b) w = Concat<axis = 1>(b, a)
+          p, o = own.F(v) q, r = own.F(w) }"""
+    inference = inferred(Own(COLUMN), graph)
+    ends = [str(inference[name].span) for name in ("p", "q")]
+    assert ends[1] != ends[0], ends
