@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -170,9 +170,10 @@ class _Run:
             assumed |= dict.fromkeys(context.assumptions)
             settled = Settling(context)
             demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
+            # what a node assumed it would not know better later: `_independent` asks whether it had to
             open_questions = (
                 any(not c.data_dependent for c in context.causes.values())
-                or bool(context.assumptions)
+                or scope.is_contradictory
                 or any(simplify(d, scope) != d for c in context.constraints for d in (c.left, c.right))
             )
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
@@ -201,8 +202,9 @@ class _Run:
         generated symbols to other dims, so what it learns about these is left out.
         """
         known = declared.about(self.known)
-        if any(assumption.is_known(learnt) for assumption in assumed):
-            self._walk(known, assume=False)
+        doubtful = [assumption for assumption in assumed if assumption.is_known(learnt)]
+        if doubtful:
+            self._walk(known, assume=False, until=lambda: all(assumption.is_known(known) for assumption in doubtful))
             known = known.about(self.known)
         kept: list[Assumption] = []
         for assumption in assumed:
@@ -215,13 +217,21 @@ class _Run:
                 known.require(assumption.most - assumption.dim)
         return tuple(kept)
 
-    def _walk(self, scope: Scope, *, assume: bool) -> tuple[Walker, list[Value]]:
+    def _walk(
+        self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None
+    ) -> tuple[Walker, list[Value]]:
         scope.efforts = (effort_of(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
         walker = Walker(
-            self.model, context, reader, self.rule_sets, constants=self.constants, check_types=self.check_types
+            self.model,
+            context,
+            reader,
+            self.rule_sets,
+            constants=self.constants,
+            check_types=self.check_types,
+            until=until,
         )
         frame = Frame(walker.opsets(imports_of(self.model.proto)))
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -45,6 +45,7 @@ class State:
     scopes      the facts of each graph that was walked
     labels      what these graphs are called
     calls       functions that are being walked, outermost first
+    until       ends the walk of the model's graph early, where only what nodes imply is asked for
     budget      for the walks of bodies
     retries     of bodies of loops, under a weaker hypothesis
     opened      the graphs in the order in which they were walked, each as often as it was
@@ -59,6 +60,7 @@ class State:
         *,
         constants: dict[tuple[int, bytes], Value | None],
         check_types: bool = True,
+        until: Callable[[], bool] | None = None,
     ) -> None:
         self.model = model
         self.context = context
@@ -67,6 +69,7 @@ class State:
         self.rule_sets = rule_sets
         self.constants = constants
         self.checks_types = check_types
+        self.until = until
         self.functions: dict[tuple[str, str, str], FunctionProto] = {}
         for proto in model.proto.functions:
             self.functions.setdefault((plain_domain(proto.domain), proto.name, proto.overload), proto)

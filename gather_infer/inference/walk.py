@@ -113,6 +113,8 @@ class Walker(State):
             if not self.visit(node, index, frame, final=False):
                 rest = range(index, len(nodes))
                 break
+            if self.until is not None and not frame.path.steps and self.until():
+                return
         else:
             return
         order, blocked, cycle = topological([nodes[i] for i in rest])
