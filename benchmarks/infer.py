@@ -195,6 +195,47 @@ def in_process(nodes: Sequence[int], runs: int, limit: int) -> None:
         print(f"  {large} nodes take {alone[large] / alone[small]:.1f} times as long as {small}")
 
 
+def fixtures_in_process(fixtures: Sequence[Path], runs: int) -> None:
+    """Per fixture the least processor time of each tool, which take turns; nodes are those of the main graph."""
+    import onnx
+
+    tools = tools_for(0, 0)
+    rows: list[tuple[str, int, dict[str, float | None]]] = []
+    for path in fixtures:
+        model = onnx.load(path)
+        found: dict[str, float | None] = {tool: fastest(tool, model, runs) for tool in tools}
+        rows.append((path.stem, len(model.graph.node), found))
+    others = [tool for tool in tools if tool != OURS]
+    print(f"\nfixtures, in process\n  {'':32}{'nodes':>6}{'us/node':>9}" + "".join(f"{tool:>17}" for tool in others))
+    ratios: dict[str, list[float]] = {tool: [] for tool in others}
+    for name, nodes, found in rows:
+        ours = found[OURS]
+        assert ours is not None
+        texts = []
+        for tool in others:
+            theirs = found[tool]
+            texts.append("fails" if theirs is None else f"{theirs / ours:.2f}")
+            if theirs is not None:
+                ratios[tool].append(theirs / ours)
+        print(f"  {name:32}{nodes:6}{1e6 * ours / nodes:9.1f}" + "".join(f"{text:>17}" for text in texts))
+    for tool, all_of in ratios.items():
+        print(
+            f"{tool} takes {statistics.median(all_of):.2f} times as long in the median, {min(all_of):.2f} at least; "
+            f"longer on {sum(ratio > 1 for ratio in all_of)} of {len(all_of)}"
+        )
+
+
+def fastest(tool: str, model: ModelProto, runs: int) -> float | None:
+    """The least of `runs` times after one that does not count; None where the tool fails."""
+    try:
+        return min([seconds(tool, model) for _ in range(runs + 1)][1:])
+    except Exception as error:
+        if tool == OURS:
+            raise
+        print(f"{tool}: {type(error).__name__}", file=sys.stderr)
+        return None
+
+
 def seconds(tool: str, model: ModelProto) -> float:
     gc.collect()  # what the tool before has left behind
     start = time.process_time()
@@ -223,6 +264,7 @@ def main() -> None:
         whole_processes(options.nodes, fixtures, options.runs, options.limit, Path(folder))
         if options.megabytes:
             large_file(options.megabytes, options.runs, Path(folder))
+    fixtures_in_process(fixtures, options.runs)
     in_process(sorted(options.nodes), options.runs, options.limit)  # last: it fills this process
 
 
