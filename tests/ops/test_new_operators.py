@@ -33,8 +33,7 @@ BY_SIGNATURE = {
     "IsAllFinite", "MatMulBlockQuantizedFp4Weight", "MatMulBlockQuantizedFp8Weight", "MatMulNBitsMlp",
     "MatMulNBitsQkv", "MaxpoolWithMask", "NhwcConv", "PackedMultiHeadAttention", "PagedAttention", "QMoE",
     "QOrderedAttention", "QOrderedGelu", "QOrderedLayerNormalization", "QOrderedLongformerAttention",
-    "QOrderedMatMul", "QuantizeBFP", "QuantizeWithOrder", "SparseToDenseMatMul", "VarlenCausalConvWithState",
-    "WhisperBeamSearch",
+    "QOrderedMatMul", "QuantizeBFP", "QuantizeWithOrder", "SparseToDenseMatMul", "WhisperBeamSearch",
 }  # fmt: skip
 """Operators of com.microsoft that test_ms_robustness.py alone calls, as it does all that have a signature."""
 

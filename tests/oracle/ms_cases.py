@@ -272,6 +272,27 @@ def causal_conv(r: random.Random) -> Case:
     return Case("CausalConvWithState", [floats(b, c, length), floats(c, 1, k), bias, past], {"dilation": dilation}, 2)
 
 
+def packed_conv(r: random.Random) -> Case:
+    lengths = [r.randint(1, 3) for _ in range(r.randint(1, 3))]
+    c, k, dilation = r.randint(1, 3), r.randint(2, 4), r.choice([1, 1, 2])
+    ends = np.cumsum([0, *lengths]).astype(np.int32)
+    bias = floats(c) if r.random() < 0.5 else None
+    attributes = {"dilation": dilation}
+    inputs = [floats(sum(lengths), c), floats(c, 1, k), ends, bias, floats(len(lengths), c, (k - 1) * dilation)]
+    if r.random() < 0.5:
+        attributes["state_update_capacity"] = r.randint(1, 3)
+        inputs.append(np.ones(len(lengths), np.int32))
+    return Case("VarlenCausalConvWithState", inputs, attributes, 3 if len(inputs) > 5 else 2)
+
+
+def gather_packed(r: random.Random) -> Case:
+    """Format 8: blocks of 32 numbers of a byte each behind a scale of 16 bits."""
+    rows, blocks = r.randint(1, 3), r.randint(1, 2)
+    at = np.asarray(np.random.default_rng(r.randrange(2**32)).integers(-1, rows + 1, size=dims(r)))
+    attributes = {"K": 32 * blocks, "packed_type": 8, "output_dtype": r.choice([1, 10])}
+    return Case("GatherPacked", [ints(rows, 34 * blocks), at.astype(r.choice([np.int32, np.int64]))], attributes)
+
+
 def quantize(r: random.Random) -> Case:
     shape = dims(r, 1)
     axis = r.randrange(len(shape))
@@ -382,7 +403,7 @@ GENERATORS: dict[str, Callable[[random.Random], Case]] = {
     function.__name__: function
     for function in (
         unary, biased, gates, same, layer_norm, skip_norm, other_norm, embed_norm, quantized_embed_norm, fused_matmul,
-        fused_gemm, n_bits, bnb4, integer_matmul, experts, conv, pool, transposed_conv, causal_conv, quantize, qlinear,
-        quantized_lstm, data, padded, tokens,
+        fused_gemm, n_bits, bnb4, integer_matmul, experts, conv, pool, transposed_conv, causal_conv, packed_conv,
+        quantize, qlinear, quantized_lstm, data, padded, tokens, gather_packed,
     )
 }  # fmt: skip

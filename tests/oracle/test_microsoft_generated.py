@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from multiprocessing.connection import Connection
 
+import onnxruntime
 import onnxruntime.capi.onnxruntime_pybind11_state as runtime
 import pytest
 
@@ -24,6 +25,10 @@ CASES = 25
 SHARES = (0.0, 0.4, 0.9)
 NAMES = {"float": "float32", "double": "float64"}
 SCHEMAS = {schema.name: schema for schema in runtime.get_all_operator_schema() if schema.domain == "com.microsoft"}
+IS_OLDER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 32)
+"""The signatures are those of 1.32: what came with it stands at the end of lists, or is an attribute."""
+SINCE_1_32 = {"packed_conv", "gather_packed"}
+"""Families of operators that have a kernel on the processor from 1.32 on."""
 RULES = {op_type: rule for op_type, _, rule in standard_rules()["com.microsoft"].entries()}
 
 
@@ -41,6 +46,7 @@ def test_signature_is_that_of_the_schema(op_type: str) -> None:
     signature, schema = SIGNATURES[op_type], SCHEMAS[op_type]
     choices = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
     for mine, theirs in ((signature.inputs, schema.inputs), (signature.outputs, schema.outputs)):
+        mine = mine[: len(theirs)] if IS_OLDER else mine
         assert [formal.name for formal in mine] == [formal.name for formal in theirs]
         for formal, given in zip(mine, theirs, strict=True):
             assert formal.is_optional == str(given.option).endswith("Optional"), formal.name
@@ -49,7 +55,8 @@ def test_signature_is_that_of_the_schema(op_type: str) -> None:
             if formal.type != "*":
                 allowed = {str(dtype) for dtype in signature.choices[formal.type]}
                 assert allowed == {NAMES.get(text, text) for text in texts}, formal.name
-    assert signature.attributes == {n: str(a.type).split(".")[-1].lower() for n, a in schema.attributes.items()}
+    attributes = {n: str(a.type).split(".")[-1].lower() for n, a in schema.attributes.items()}
+    assert signature.attributes == (signature.attributes | attributes if IS_OLDER else attributes)
     assert sorted(signature.required) == sorted(n for n, a in schema.attributes.items() if a.required)
 
 
@@ -75,7 +82,7 @@ def work(family: str, answer: Connection) -> None:
     answer.send(counts)
 
 
-@pytest.mark.parametrize("family", GENERATORS)
+@pytest.mark.parametrize("family", sorted(GENERATORS.keys() - (SINCE_1_32 if IS_OLDER else set())))
 def test_generated(family: str) -> None:
     here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=work, args=(family, there))

@@ -72,6 +72,8 @@ def test_every_element_is_that_of_the_runtimes(source: int) -> None:
                 assert together is None or raw(together[0]) == raw(expected)
                 model = model_of("Cast", [column], version, given, [to])
                 theirs = [r for r in (by_onnxruntime(model), by_reference(model)) if r is not None]
+                if (source, to) == (T.FLOAT8E8M0, T.BOOL):
+                    theirs = theirs[-1:]  # onnxruntime 1.32 takes 2^-127, which is subnormal as a float32, for 0
                 for result in theirs:
                     assert result == [raw(expected)], f"{DType(source)} to {DType(to)} at {version}, {saturate}"
                 judges[len(theirs)] += 1

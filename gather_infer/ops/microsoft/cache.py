@@ -80,9 +80,10 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
     rules, "GroupQueryAttention",
     "query:T key?:T value?:T past_key?:C past_value?:C seqlens_k:int32 total_sequence_length:int32 cos_cache?:T "
     "sin_cache?:T position_ids?:int64 attention_bias?:T head_sink?:T k_scale?:float32 v_scale?:float32 "
-    "q_norm_weight?:T k_norm_weight?:T -> output:T present_key?:C present_value?:C output_qk?:T",
-    GROUPED + " causal:int k_quant_type:string kv_cache_bit_width:int local_window_size:int qk_norm_epsilon:float "
-    "qk_output:int sliding_window_cache:int smooth_softmax:int softcap:float v_quant_type:string",
+    "q_norm_weight?:T k_norm_weight?:T query_seqlens?:int32 -> output:T present_key?:C present_value?:C output_qk?:T",
+    GROUPED + " causal:int k_norm_epsilon:float k_quant_type:string kv_cache_bit_width:int local_window_size:int "
+    "q_norm_epsilon:float qk_norm_epsilon:float qk_output:int sliding_window_cache:int smooth_softmax:int "
+    "softcap:float v_quant_type:string",
     addresses={5: 3, 9: 7}, T=MODEL_FLOATS, C=MODEL_FLOATS | QUANTIZED_CACHE,
 )  # fmt: skip
 def group_query_attention(op: OpCall) -> Inferred:
@@ -92,6 +93,7 @@ def group_query_attention(op: OpCall) -> Inferred:
     key, value             [B, L, Hk*E]
     past_key, past_value   [B, Hk, P, E]; half as wide where a byte holds two numbers
     seqlens_k              [B], the place of the last key in the present ones
+    query_seqlens          [B], how many of the S queries count
     total_sequence_length  T, one element
     cos_cache, sin_cache   [positions, E/2 or less], positions >= T
     position_ids           [B, S], rows of these

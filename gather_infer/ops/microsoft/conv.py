@@ -169,8 +169,10 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
 
 
 @contrib(
-    rules, "CausalConvWithState", "input:T weight:T bias?:T past_state?:T -> output:T present_state:T",
-    "activation:string channels_last:int dilation:int ndim:int state_window:int", T=MODEL_FLOATS,
+    rules, "CausalConvWithState",
+    "input:T weight:T bias?:T past_state?:T -> output:T present_state:T state_update?:T",
+    "activation:string channels_last:int dilation:int input_channel_offset:int input_channels:int ndim:int "
+    "state_channels_last:int state_length:int state_update_capacity:int state_window:int", T=MODEL_FLOATS,
 )  # fmt: skip
 def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     """A causal convolution per channel that carries the last (k - 1) * dilation positions on.
@@ -179,6 +181,10 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     weight         [C, 1, k1, ..., kn]
     states         [N, C, D1, ..., (kn - 1) * dilation], for each of `state_window` positions where that is not 0
     with channels_last the last axis of the others is the second
+    state_update   [N, state_update_capacity, C]
+
+    A slice of the channels (`input_channels`) and a layout or a length of the states of their own are those of the past
+    state, when it is given.
     """
     x, w, past = op.tensor(0).shape, op.tensor(1).shape, _shape_of(op.optional_tensor(3))
     n = op.attr("ndim", 1)
@@ -192,20 +198,40 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
         if kernel is not None:
             c = op.require_equal(x[1], kernel[0], "the channels of input and weight")
             x = (x[0], c, *x[2:])
-    if last:
-        return [x, past]
+    channels = op.attr("input_channels", 0)
+    update = None
+    if x is not None and op.attr("state_update_capacity", 0):
+        update = (x[0], op.attr("state_update_capacity", 0), channels or x[-1 if last else 1])
+    if channels and x is not None:
+        x = (*x[:-1], channels)
+    if last or channels or op.attr("state_length", 0) or op.attr("state_channels_last", -1) != -1:
+        return [x, past, update]
     state: tuple[Dim | None, ...] = (None,) * (n + 1) if x is None else x[:-1]
     wanted = (*((window,) if window else ()), *state, carried)
     known = fill(op, merge_shape(op, past, wanted, "past_state"), "the shape of input or weight is not known")
-    return [x, known]
+    return [x, known, update]
 
 
 @contrib(
     rules, "VarlenCausalConvWithState",
     "input:T weight:T cumulative_sequence_length:int32 bias?:T initial_state:T capture_count?:int32 "
-    "-> output:T final_state:T state_update?:T",
-    "activation:string dilation:int state_update_capacity:int", T=MODEL_FLOATS,
+    "kernel_delta?:T previous_mask?:T -> output:T final_state:T state_update?:T",
+    "activation:string delta_offset:int dilation:int group_size:int state_update_capacity:int", T=MODEL_FLOATS,
 )  # fmt: skip
 def varlen_causal_conv_with_state(op: OpCall) -> Inferred:
-    """The result has the shape of input, the final state that of the initial one."""
-    return [op.tensor(0).shape, op.tensor(4).shape, None]
+    """A causal convolution per channel of B sequences that stand one behind the other.
+
+    input, output  [tokens, C]
+    weight         [C, 1, k]
+    cumulative_sequence_length  [B + 1]
+    states         [B, C, (k - 1) * dilation]
+    state_update   [B, state_update_capacity, C]
+    """
+    x, w = require_rank(op.tensor(0).shape, 2, "input"), require_rank(op.tensor(1).shape, 3, "weight")
+    ends = require_rank(op.tensor(2).shape, 1, "cumulative_sequence_length")
+    tokens, channels = merge_shape(op, x, (None, None if w is None else w[0]), "input")
+    carried = None if w is None else (w[2] - 1) * op.attr("dilation", 1)
+    wanted = (None if ends is None else ends[0] - 1, channels, carried)
+    state = merge_shape(op, op.tensor(4).shape, wanted, "initial_state")
+    tokens, b, c, length = fill(op, (tokens, *state), "the shapes of the inputs are not known")
+    return [(tokens, c), (b, c, length), (b, op.attr("state_update_capacity", 0), c)]

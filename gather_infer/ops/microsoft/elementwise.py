@@ -91,14 +91,19 @@ def bias_softmax(op: OpCall) -> Inferred:
     return [shape]
 
 
-@contrib(rules, "GatedAdd", "X:T Y:T gate:T -> output:T", T=MODEL_FLOATS)
+@contrib(rules, "GatedAdd", "X:T Y:T gate:T gate_weight?:T -> output:T", T=MODEL_FLOATS)
 def gated_add(op: OpCall) -> Inferred:
-    """X, Y [..., C], gate [..., 1] -> [..., C]"""
+    """X, Y [..., C], gate [..., 1], or [..., K] with a gate_weight [K, 1] -> [..., C]"""
     shape = same_shape(op, op.tensor(0).shape, op.tensor(1).shape)
     gate = op.tensor(2).shape
     require_min_rank(shape, 1, "X")
     if shape is not None and gate is not None:
-        shape = (*require_shape(op, gate, (*shape[:-1], 1), "gate")[:-1], shape[-1])
+        weight = op.optional_tensor(3)
+        width = (
+            1 if weight is None else None if weight.shape is None else require_rank(weight.shape, 2, "gate_weight")[0]
+        )
+        wanted = (*shape[:-1], gate[-1] if width is None and gate else width)
+        shape = (*require_shape(op, gate, wanted, "gate")[:-1], shape[-1])
     return [shape]
 
 

@@ -1,4 +1,4 @@
-"""GatherND, GatherBlockQuantized and TorchEmbedding of com.microsoft."""
+"""GatherND, GatherBlockQuantized, GatherPacked and TorchEmbedding of com.microsoft."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ SMALL_FLOATS = frozenset(
 )
 SCALES = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})
 ZERO_FILL = Indexing(strict=False, fill=0)
+ROW_0 = Indexing(strict=False, from_end=False)
 FROM_FRONT = Indexing(negative_note="which TorchEmbedding does not define")
 
 
@@ -44,6 +45,32 @@ def torch_embedding(op: OpCall) -> Inferred:
     """Rows of weight [N, M] for indices of any shape -> [..., M]"""
     require_rank(op.tensor(0).shape, 2, "weight")
     return [gather(op, op.tensor(0), op.tensor(1), indexing=FROM_FRONT)]
+
+
+@contrib(
+    rules, "GatherPacked", "data:B indices:I -> output:T", "K:int! output_dtype:int packed_type:int!",
+    addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES,
+)  # fmt: skip
+def gather_packed(op: OpCall) -> Inferred:
+    """Rows of a table of packed weights, dequantized; an index out of bounds selects row 0.
+
+    data     [N, bytes of a row]
+    indices  any rank, from 0 on
+    output   [...indices, K], of type output_dtype (bfloat16)
+    """
+    table, k = require_rank(op.tensor(0).shape, 2, "data"), op.attr("K")
+    if k < 1:
+        raise SpecViolation(f"K must be >= 1, is {k}")
+    rows = SymbolicTensor(_output_type(op), None if table is None else (table[0], k))
+    return [gather(op, rows, op.tensor(1), indexing=ROW_0)]
+
+
+def _output_type(op: OpCall) -> DType:
+    number = op.attr("output_dtype", DType.BFLOAT16)
+    found = next((dtype for dtype in SCALES if dtype == number), None)
+    if found is None:
+        raise SpecViolation(f"output_dtype must be 1 (float32), 10 (float16) or 16 (bfloat16), is {number}")
+    return found
 
 
 @rules.rule("GatherBlockQuantized", since=1, addresses={1: 0}, checks_types=True, gathers=True)

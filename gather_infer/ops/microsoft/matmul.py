@@ -307,7 +307,7 @@ def dynamic_quantize_matmul(op: OpCall) -> Inferred:
 
 EXPERTS = (
     "activation_alpha:float activation_beta:float activation_type:string k:int normalize_routing_weights:int "
-    "swiglu_fusion:int swiglu_limit:float use_sparse_mixer:int"
+    "swiglu_fusion:int swiglu_limit:float swiglu_limit_after_activation:int use_sparse_mixer:int"
 )
 
 

@@ -1,4 +1,4 @@
-"""Signatures of com.microsoft operators: names, element types and attributes, as the schemas of ONNX Runtime 1.31 say.
+"""Signatures of com.microsoft operators: names, element types and attributes, as the schemas of ONNX Runtime 1.32 say.
 
     A:T B:T scale:float32 bias?:T rest*:V -> Y:T mask?:bool
 
@@ -179,7 +179,7 @@ def contrib(
         rule.__name__ = function.__name__
         page = f"{PAGE}#com.microsoft.{op_type}" if rules.domain else f"{PAGE} ({op_type}, in the default domain)"
         rule.__doc__ = (
-            f"{page} (ONNX Runtime 1.31)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
+            f"{page} (ONNX Runtime 1.32)\n\n    {signature_text(text)}\n\n    {function.__doc__ or ''}".rstrip()
         )
         add_rule = rules.rule(
             op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, gathers=gathers,
