@@ -17,15 +17,15 @@ from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.elementwise import same_shape
 from gather_infer.ops.vocabulary.guards import (
     known_value,
+    merge_shape,
     normalize_axis,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
     require_rank,
-    require_shape,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import DimTooLarge, ceildiv, floordiv, product
+from gather_infer.symbolic import Dim, DimTooLarge, ceildiv, floordiv, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
@@ -97,13 +97,13 @@ def gated_add(op: OpCall) -> Inferred:
     shape = same_shape(op, op.tensor(0).shape, op.tensor(1).shape)
     gate = op.tensor(2).shape
     require_min_rank(shape, 1, "X")
-    if shape is not None and gate is not None:
-        weight = op.optional_tensor(3)
-        width = (
-            1 if weight is None else None if weight.shape is None else require_rank(weight.shape, 2, "gate_weight")[0]
-        )
-        wanted = (*shape[:-1], gate[-1] if width is None and gate else width)
-        shape = (*require_shape(op, gate, wanted, "gate")[:-1], shape[-1])
+    width: Dim | None = 1
+    if op.has(3):
+        weight = require_rank(op.tensor(3).shape, 2, "gate_weight")
+        width = None if weight is None else weight[0]
+    if shape is not None:
+        lead = merge_shape(op, gate, (*shape[:-1], width), "gate")[:-1]
+        shape = (*(d for d in lead if d is not None), shape[-1])
     return [shape]
 
 
