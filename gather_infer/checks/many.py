@@ -32,6 +32,10 @@ def check_many(
                breaks is done in processes of our own
 
     A file that is no model has the finding GI001. Nothing is read before the first result is asked for.
+
+        >>> for result in gather_infer.check_many(["fixtures/bert-torchscript.onnx"], jobs=1):
+        ...     print(result.model, len(result.errors), dict(result.accesses))
+        fixtures/bert-torchscript.onnx 0 {'proved': 16, 'conditional': 2}
     """
     for name, texts in (("dims", dims), ("inputs", inputs), ("ranges", ranges)):
         if isinstance(texts, str):

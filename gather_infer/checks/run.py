@@ -49,6 +49,10 @@ def check(
     rules    rule sets of the caller
 
     Raises ModelReadError when it cannot be read as a model, and UsageError as `infer` does.
+
+        >>> result = gather_infer.check("fixtures/bert-torchscript.onnx", dims=["seq=1..512"])
+        >>> print(result.errors[0].code, result.errors[0].message)
+        GI501 seq=1..512 is declared, which reaches outside seq <= 64: the model fails there
     """
     started = time.monotonic()
     file = to_model_file(model)

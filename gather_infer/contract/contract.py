@@ -30,9 +30,13 @@ class Contract:
     declared  what the caller promised when the contract was made (`--dim`, `--range`): the lines rest on it
     open      what it cannot say
 
-        >>> contract = Contract.load("bert.contract.json")
-        >>> contract.check({"input_ids": ids, "token_type_ids": types})
-        [Violation(text='input_ids[3, 17] = 30522: must be ...')]
+        >>> import numpy
+        >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
+        >>> ids = numpy.array([[101, 151]])
+        >>> feeds = {"input_ids": ids, "attention_mask": numpy.ones_like(ids), "token_type_ids": numpy.zeros_like(ids)}
+        >>> for violation in contract.check(feeds):
+        ...     print(violation)
+        input_ids[0, 1] = 151: must be -151 <= input_ids < 151 (/bert/embeddings/word_embeddings/Gather)
     """
 
     model: str

@@ -56,6 +56,10 @@ def explain(
     every    list also the nodes that only hand the dims on
 
     Raises UsageError when there is no such tensor, and what `infer` raises.
+
+        >>> explanation = gather_infer.explain("fixtures/bert-torchscript.onnx", "last_hidden_state")
+        >>> print(explanation.value)
+        float32[batch, seq, 32]
     """
     file = to_model_file(model)
     specs = list(dims)

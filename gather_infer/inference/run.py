@@ -68,6 +68,10 @@ def infer(
 
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims`, `inputs` and `ranges`.
+
+        >>> inference = gather_infer.infer("fixtures/gpt2-kv-torchscript.onnx", dims=["seq=1..64"])
+        >>> print(inference["logits"])
+        float32[batch, seq, 131]
     """
     return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges).run()
 

@@ -210,6 +210,10 @@ def open_model(path: PathLike) -> ModelFile:
     """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input, which is read whole.
 
     Raises ModelReadError, one clear line, when there is no model.
+
+        >>> model = gather_infer.open_model("fixtures/bert-torchscript.onnx")
+        >>> print(len(model.proto.graph.node))
+        335
     """
     if path == STDIN:
         return ModelFile.from_bytes(sys.stdin.buffer.read(), name="<stdin>")

@@ -130,6 +130,10 @@ def convert(
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
     `fold`; UsageError for another `gather_oob` or `opset` and as `infer`.
+
+        >>> converted = gather_infer.convert("fixtures/openvino/decoder.xml")
+        >>> print([i.name for i in converted.proto.graph.input])
+        ['input_ids', 'beam_idx', 'past_key_values.0.value', 'past_key_values.0.key']
     """
     if gather_oob not in _POLICIES:
         raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")

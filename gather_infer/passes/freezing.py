@@ -56,6 +56,10 @@ def freeze(
 
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
     twice, UsageError as `infer`.
+
+        >>> frozen = gather_infer.freeze("fixtures/bert-torchscript.onnx", dims=["batch=1", "seq=64"])
+        >>> print(frozen.interface.open)
+        ()
     """
     source = to_onnx_file(model)
     source.require_data()

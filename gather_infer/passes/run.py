@@ -114,6 +114,10 @@ def fold(
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
     rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, a rule that there is
     not, and as `infer`.
+
+        >>> folded = gather_infer.fold("fixtures/bert-torchscript.onnx", dims=["batch=1"])
+        >>> print(folded.before.nodes, folded.after.nodes)
+        335 270
     """
     return _run(model, "fold", (), _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress)
 
@@ -143,6 +147,11 @@ def optimize(
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises as `fold`.
+
+        >>> small = gather_infer.optimize("fixtures/gpt2-kv-torchscript.onnx")
+        >>> print(small.before.nodes, small.after.nodes)
+        544 139
+        >>> small.save("small.onnx")
     """
     return _run(
         model, "optimize", rewrites, _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress

@@ -63,6 +63,9 @@ def parse_dim(text: str, names: Collection[str] | None = None) -> Dim:
     """The dim that the text says. With `names`, every symbol must be one of them.
 
     Raises DimSyntaxError.
+
+        >>> print(gather_infer.parse_dim("2*seq + seq - 1"))
+        3*seq - 1
     """
     if len(text) > MAX_TEXT:
         raise DimSyntaxError(text, MAX_TEXT, f"text of {len(text)} characters, the limit is {MAX_TEXT}")

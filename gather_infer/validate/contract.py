@@ -88,6 +88,10 @@ def contract_of(
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
 
     Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
+
+        >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
+        >>> print([line.text for line in contract.lines])
+        ['-151 <= input_ids < 151', '-2 <= token_type_ids < 2', 'seq <= 64']
     """
     return contract(infer(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules), rules=rules)
 
