@@ -29,6 +29,7 @@ COMMANDS = (
     "inspect",
     "ops",
     "optimize",
+    "tensors",
 )
 """What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.contract import Contract, Violation
     from gather_infer.diagnostic import Diagnostic, Location, Severity
@@ -105,10 +106,18 @@ __all__ = [
     "open_model",
     "optimize",
     "parse_dim",
+    "shape_inference",
     "symbol",
+    "symbolic",
+    "testing",
+    "validate",
+    "verification",
 ]
 
-__getattr__ = lazy(__name__, _HOME)
+_MODULES = ("shape_inference", "symbolic", "testing", "validate", "verification")
+"""Modules that are part of the API; `gather_infer.symbolic` needs no import of its own."""
+
+__getattr__ = lazy(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

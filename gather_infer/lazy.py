@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 
 
-def lazy(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], object]:
+def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[str] = ()) -> Callable[[str], object]:
     """The `__getattr__` of a package.
 
-    homes   names by the module below the package that they are in
+    homes     names by the module below the package that they are in
+    modules   those below the package that are names of it themselves
     """
     module_of = {name: module for module, names in homes.items() for name in names}
 
     def find(name: str) -> object:
+        if name in modules:
+            return import_module(f"{package}.{name}")
         module = module_of.get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

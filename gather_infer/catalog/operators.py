@@ -12,9 +12,8 @@ import onnx.defs
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.catalog.probe import carries
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.dispatch import CONTROL_FLOW
-from gather_infer.inference.options import suggestion
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet

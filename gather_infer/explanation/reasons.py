@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.explanation.chain import Explanation, Facet, Link, Origin, Unknown
-from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
-from gather_infer.inference.options import suggestion
 from gather_infer.inference.result import Inference
+from gather_infer.inference.rows import is_typed, lost_rank
 from gather_infer.inference.run import infer
+from gather_infer.inference.walked import Bodies, Body, Place
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN
@@ -91,7 +91,7 @@ def explain(
         step=step,
         unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
         remedies=remedies.of_type(body, name, lost),
-        lost=None if lost is None else _lost(lost),
+        lost=None if lost is None else lost_rank(lost),
         assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
         constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
         findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
@@ -116,22 +116,6 @@ def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
 
 def _spec(name: str, bounds: Interval) -> str:
     return f"{name}={bounds.lo}..{'' if bounds.hi is None else bounds.hi}"
-
-
-def _lost(place: Place) -> Cause:
-    """Why a node with inputs of known rank has an output of unknown rank."""
-    op_type = place.node.op_type if place.entry.domain == "" else ""
-    values = [place.body.fact(name) for name in place.node.input if name]
-    reason = "the rank of its result depends on what is not known of its inputs"
-    first = values[0] if values else None
-    if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
-        open_dims = " and ".join(str(d) for d in first.shape or () if not isinstance(d, int))
-        reason = f"without axes it removes the dims that are 1, which {open_dims} may be"
-    elif op_type == "If":
-        reason = "its branches may give different ranks"
-    elif op_type in ("Loop", "Scan"):
-        reason = "the rank may change from iteration to iteration"
-    return Cause(place.path, place.node.op_type, reason, False)
 
 
 def _resolve(inference: Inference, bodies: Bodies, tensor: str) -> tuple[Body, str]:
@@ -220,7 +204,7 @@ class _Remedies:
 
         lost   the node at which the rank was lost
         """
-        if _is_typed(body.values[name]):
+        if is_typed(body.values[name]):
             return ()
         found = list(self._from_leaves(body, name))
         if lost is not None and not found:
@@ -230,12 +214,12 @@ class _Remedies:
 
     def lost(self, body: Body, name: str) -> Place | None:
         """The first node whose output has an unknown rank or type while those of its inputs are known."""
-        if _is_typed(body.values[name]):
+        if is_typed(body.values[name]):
             return None
         search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
         search.chain(body, name)
         for place in reversed(search.visited):
-            if place.path not in self.without_rule and all(map(_is_typed, self._given(place))):
+            if place.path not in self.without_rule and all(map(is_typed, self._given(place))):
                 return place
         return None
 
@@ -338,11 +322,6 @@ def _deciding_input(place: Place) -> str:
         if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
             return name
     return names[0] if names else ""
-
-
-def _is_typed(value: Value) -> bool:
-    """True when the element type and the rank of a tensor are known; of what is no tensor they are."""
-    return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
 
 
 def _is_last(remedy: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.stated import BOUNDS, Statement, split
 from gather_infer.symbolic import (
     Dim,
@@ -50,15 +49,6 @@ class DimSpecs:
     bound: dict[str, Dim] = field(default_factory=dict)
     bounds: dict[str, Interval] = field(default_factory=dict)
     required: list[Statement] = field(default_factory=list)
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when some known name is close, else the known names in their order, else nothing."""
-    known = sorted(known) if isinstance(known, Set) else list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
 
 
 def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str]) -> DimSpecs:
@@ -112,8 +102,8 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
         )
-    low = _size(name, int(match[1])) if match[1] else 0
-    high = _size(name, int(match[2])) if match[2] else None
+    low = dim_size(name, int(match[1])) if match[1] else 0
+    high = dim_size(name, int(match[2])) if match[2] else None
     if high is not None and low > high:
         raise UsageError(f"dim {name!r}: no size is in the bounds {text}")
     return Interval(low, high)
@@ -129,10 +119,10 @@ def _dim(name: str, text: str, names: set[str]) -> Dim:
     for other in free_symbols(dim):
         if other not in names:
             raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}")
-    return _size(name, dim) if isinstance(dim, int) else dim
+    return dim_size(name, dim) if isinstance(dim, int) else dim
 
 
-def _size(name: str, size: int) -> int:
+def dim_size(name: str, size: int) -> int:
     if not 0 <= size <= MAX_SIZE:
         raise UsageError(f"dim {name!r} must be in [0, 2^63 - 1], is {size}")
     return size

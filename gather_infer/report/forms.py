@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation
     from gather_infer.inference.interface import Interface
-    from gather_infer.inference.result import Inference
+    from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary
@@ -95,6 +95,15 @@ class InferenceReport:
     everything: bool = False
     constraints: bool = False
     interface: Interface | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorsReport:
+    """Tensors of a model, of `total` that it has; `model` is what the file is called."""
+
+    rows: Sequence[TensorRow]
+    total: int
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,9 @@ INFERENCE: ResultKind[InferenceReport] = ResultKind(
 )
 SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
     {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
+)
+TENSORS: ResultKind[TensorsReport] = ResultKind(
+    {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
 )
 EXPLANATION: ResultKind[ExplanationReport] = ResultKind(
     {Form.TEXT: "explain:explanation_text", Form.JSON: "explain:explanation_json"},
