@@ -27,10 +27,11 @@ if TYPE_CHECKING:
         ModelStructureError,
         ModelWriteError,
         SpecViolation,
+        UnknownName,
         UsageError,
     )
-    from gather_infer.explanation import Explanation, explain
-    from gather_infer.inference import Access, Inference, infer
+    from gather_infer.explanation import Explainer, Explanation, SymbolExplanation, explain
+    from gather_infer.inference import Access, Inference, TensorRow, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.passes import FreezeResult, OptimizeResult, Rewrite, RewriteSet, Site, fold, freeze, optimize
@@ -47,10 +48,10 @@ _HOME = {
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
         "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
-        "ModelWriteError", "SpecViolation", "UsageError",
+        "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
     ),
-    "explanation": ("Explanation", "explain"),
-    "inference": ("Access", "Inference", "infer"),
+    "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
+    "inference": ("Access", "Inference", "TensorRow", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "freeze", "optimize"),
@@ -71,6 +72,7 @@ __all__ = [
     "DType",
     "Diagnostic",
     "Dim",
+    "Explainer",
     "Explanation",
     "Expr",
     "FreezeResult",
@@ -92,7 +94,10 @@ __all__ = [
     "Site",
     "Span",
     "SpecViolation",
+    "SymbolExplanation",
     "SymbolicTensor",
+    "TensorRow",
+    "UnknownName",
     "UsageError",
     "Violation",
     "check",

@@ -1,9 +1,10 @@
-"""Names of a package that are resolved on first use, so that importing it costs nothing (PEP 562)."""
+"""Names that are resolved on first use: so importing a package costs nothing (PEP 562), and results reach what is above."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
+from typing import Any
 
 
 def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[str] = ()) -> Callable[[str], object]:
@@ -23,3 +24,12 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[s
         return getattr(import_module(f"{package}.{module}"), name)
 
     return find
+
+
+def resolved(home: str) -> Any:
+    """What `module:name` below this package is.
+
+    Results are asked for what stands above them: their texts, which `report` makes, or another run.
+    """
+    module, _, name = home.partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
+from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath
 from gather_infer.record import Assumption, Cause, Constraint, Demand
-from gather_infer.shown import shown
 from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
 
@@ -288,9 +288,8 @@ class Inference(Mapping[str, Value]):
 
         Raises UsageError when no tensor matches, or no node is of that operator.
         """
-        from gather_infer.inference.rows import tensor_rows
-
-        return tensor_rows(self, pattern, op, unknown)
+        rows: tuple[TensorRow, ...] = resolved("inference.rows:tensor_rows")(self, pattern, op, unknown)
+        return rows
 
     def table(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> list[dict[str, Cell]]:
         """`tensors` as rows of plain values, as `pandas.DataFrame` takes them."""
@@ -303,9 +302,8 @@ class Inference(Mapping[str, Value]):
         only what depends on data is no number. Raises UsageError for an unknown name, and for a size that is none or
         contradicts what is declared.
         """
-        from gather_infer.inference.sizes import at_sizes
-
-        return at_sizes(self, {**(sizes or {}), **named})
+        again: Inference = resolved("inference.sizes:at_sizes")(self, {**(sizes or {}), **named})
+        return again
 
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
@@ -327,7 +325,7 @@ class Inference(Mapping[str, Value]):
         return f"<Inference of {self.model.name}: {coverage.tensors} tensors, {coverage.exact} known{errors}>"
 
     def _repr_html_(self) -> str:
-        return shown("html:inference_html", self)
+        return "\n".join(resolved("report.html:inference_html")(self))
 
     @property
     def recorded(self) -> tuple[Statement, ...]:

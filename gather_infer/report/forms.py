@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
     from gather_infer.diagnostic import Diagnostic
-    from gather_infer.explanation.chain import Explanation
+    from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
@@ -115,6 +115,14 @@ class ExplanationReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplanationsReport:
+    """Explanations of tensors and symbols; of `more` there is none, though they were asked for."""
+
+    found: Sequence[Explanation | SymbolExplanation]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RewriteReport:
     """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is.
 
@@ -187,6 +195,9 @@ TENSORS: ResultKind[TensorsReport] = ResultKind(
 )
 EXPLANATION: ResultKind[ExplanationReport] = ResultKind(
     {Form.TEXT: "explain:explanation_text", Form.JSON: "explain:explanation_json"},
+)
+EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
+    {Form.TEXT: "explain:explanations_text", Form.JSON: "explain:explanations_json"},
 )
 CODE: ResultKind[str] = ResultKind(
     {Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"},
