@@ -17,6 +17,7 @@ import click
 from gather_infer.errors import GatherInferError
 
 from .console import announce
+from .start import BROKEN_PIPE, INTERRUPTED, was_interrupted
 
 COMMANDS = (
     "check",
@@ -33,7 +34,7 @@ COMMANDS = (
 )
 """What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
 
-USAGE, UNREADABLE, OUR_FAULT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
+USAGE, UNREADABLE, OUR_FAULT = 2, 3, 4
 
 
 class Program(click.Group):
@@ -142,6 +143,9 @@ class _Failures:
         """Prints the line for `error`; the exit code."""
         if self.debug:
             traceback.print_exception(error)
+        if was_interrupted():  # code in C, as that which imports numpy, may make another exception of it
+            self.say("error: interrupted")
+            return INTERRUPTED
         if isinstance(error, GatherInferError):
             self.say(f"error: {error}")
             return error.exit_code

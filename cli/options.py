@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -14,6 +15,27 @@ from .console import Console
 
 Function: TypeAlias = Callable[..., int]
 """The function of a command; what it returns is the exit code."""
+
+
+_BYTES = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?|B)?", re.IGNORECASE)
+
+
+if TYPE_CHECKING:
+    _Number = click.ParamType[int]
+else:
+    _Number = click.ParamType  # takes no parameter in click 8.1
+
+
+class Bytes(_Number):
+    """A number of bytes: `4096`, `64K`, `1M`, `2GiB`, in units of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = _BYTES.fullmatch(str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no size: 4096, 64K or 1M", param, ctx)
+        return int(match[1]) << 10 * (" KMGT".index(match[2].upper()) if match[2] else 0)
 
 
 class Option(click.Option):

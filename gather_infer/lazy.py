@@ -1,4 +1,4 @@
-"""Names that are resolved on first use: so importing a package costs nothing (PEP 562), and results reach what is above."""
+"""Names that are resolved on first use: importing a package costs nothing (PEP 562), results reach what is above."""
 
 from __future__ import annotations
 

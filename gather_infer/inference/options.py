@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,7 @@ MAX_SIZE: Final = 2**63 - 1
 """The largest size that a model file can state."""
 
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
+_BOUNDS_OF_OTHERS = re.compile(r"\s*([0-9]{1,40})\s*(?:-|:|,|\.\.\.|–|to)\s*([0-9]{1,40})\s*")
 _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
 
@@ -51,10 +52,15 @@ class DimSpecs:
     required: list[Statement] = field(default_factory=list)
 
 
-def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str]) -> DimSpecs:
+def read_dims(
+    specs: Mapping[str, object] | Iterable[str],
+    known: Iterable[str],
+    renaming: Callable[[str, str], str] = lambda name, new: "",
+) -> DimSpecs:
     """Parse `dims=`: strings as on the command line, or a mapping of names to a size, a text or a pair of bounds.
 
-    known   the symbols of the model's inputs
+    known      the symbols of the model's inputs
+    renaming   the option that gives a symbol another name, empty where there is none
     Raises UsageError for an unknown name, a malformed entry, a binding that contradicts another.
     """
     names = set(known)
@@ -66,7 +72,7 @@ def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str])
             raise UsageError(f"dim {name!r} is given twice")
         interval = _interval(name, text, names)
         if interval is None:
-            bind(found, name, _dim(name, text, names))
+            bind(found, name, _dim(name, text, names, renaming))
         elif interval.lo is not None and interval.lo == interval.hi:
             bind(found, name, interval.lo)
         else:
@@ -101,6 +107,7 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
     if match is None:
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
+            + _meant(text)
         )
     low = dim_size(name, int(match[1])) if match[1] else 0
     high = dim_size(name, int(match[2])) if match[2] else None
@@ -109,17 +116,32 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
     return Interval(low, high)
 
 
-def _dim(name: str, text: str, names: set[str]) -> Dim:
+def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], str]) -> Dim:
+    meant = _meant(text)
     try:
         dim = parse_dim(text)
     except DimSyntaxError as error:
+        if meant:
+            raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}") from error
         raise UsageError(
             f"dim {name!r} must be a size, bounds LOW..HIGH or an expression in other dims: {error}"
         ) from error
     for other in free_symbols(dim):
         if other not in names:
-            raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}")
+            rename = renaming(name, other) if isinstance(dim, Expr) and dim.is_symbol else ""
+            hint = f" ({rename} gives {name!r} that name)" if rename else ""
+            raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}{hint}")
+    if isinstance(dim, int) and dim < 0 and meant:
+        raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}")
     return dim_size(name, dim) if isinstance(dim, int) else dim
+
+
+def _meant(text: str) -> str:
+    """`; did you mean 1..512?` for bounds as others write them, `1-512` or `1:512`."""
+    match = _BOUNDS_OF_OTHERS.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        return ""
+    return f"; did you mean {match[1]}..{match[2]}?"
 
 
 def dim_size(name: str, size: int) -> int:
@@ -300,7 +322,8 @@ def read_ranges(
             raise UsageError(f"the range of {name!r} is given twice")
         low, dots, high = (part.strip() for part in text.partition(".."))
         if not dots or not (low or high):
-            raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, found {text!r}")
+            found_text = f"found {text!r}{_meant(text)}"
+            raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, {found_text}")
         lo, hi = (_range_end(name, end, symbols) if end else None for end in (low, high))
         if isinstance(lo, int) and isinstance(hi, int) and lo > hi:
             raise UsageError(f"range of {name!r}: no number is in {text}")
