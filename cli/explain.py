@@ -13,9 +13,10 @@ from gather_infer.diagnostic import CODES
 from gather_infer.errors import UsageError
 from gather_infer.report.forms import CODE, EXPLANATIONS, ExplanationsReport
 
+from .completing import codes_or_files, tensors
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 from .selection import op_option, unknown_option
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 
 
 @click.command("explain", cls=Command, example="gather-infer explain fixtures/bert-dynamo.onnx view --dim seq=1..64")
-@click.argument("subject", metavar="MODEL TENSOR | MODEL SYMBOL | CODE")
-@click.argument("name", metavar="", required=False)
+@model_argument("subject", metavar="MODEL TENSOR | MODEL SYMBOL | CODE", shell_complete=codes_or_files)
+@click.argument("name", metavar="", required=False, shell_complete=tensors)
 @op_option
 @unknown_option
 @option("--all", "everything", section="Tensors", is_flag=True, help="Explain all that are meant, not the first few.")

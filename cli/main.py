@@ -16,11 +16,13 @@ import click
 
 from gather_infer.errors import GatherInferError
 
+from . import completing
 from .console import announce
 from .start import BROKEN_PIPE, INTERRUPTED, was_interrupted
 
 COMMANDS = (
     "check",
+    "completion",
     "contract",
     "convert",
     "explain",
@@ -70,7 +72,7 @@ class Program(click.Group):
     ) -> NoReturn:
         """Runs the command and exits: 0 to 4 as documented, 130 when interrupted, 141 when nobody reads on."""
         arguments = list(sys.argv[1:] if args is None else args)
-        failures = _Failures(debug="--debug" in arguments, colour="--no-color" not in arguments)
+        failures = _Failures("--debug" in arguments, "--no-color" not in arguments, is_silent=completing.is_asked())
         # Cycles hold next to nothing here, and the search for them took a tenth of the time of a large model.
         was_enabled = gc.isenabled()
         gc.disable()
@@ -125,13 +127,15 @@ class Program(click.Group):
 
 @dataclass(frozen=True, slots=True)
 class _Failures:
-    """What is printed when a command fails: one line and, with --debug, the traceback."""
+    """What is printed when a command fails: one line and, with --debug, the traceback; nothing to a shell that asks."""
 
     debug: bool
     colour: bool
+    is_silent: bool = False
 
     def say(self, text: str) -> None:
-        announce(text, colour=self.colour)
+        if not self.is_silent:
+            announce(text, colour=self.colour)
 
     def usage(self, error: click.ClickException) -> None:
         message = error.format_message().rstrip(".")

@@ -11,6 +11,7 @@ import click
 
 from gather_infer.report.forms import Form, ResultKind, common_forms
 
+from .completing import files
 from .console import Console
 
 Function: TypeAlias = Callable[..., int]
@@ -70,8 +71,15 @@ class Command(click.Command):
 
 
 def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:
-    """click.option under the heading `section`."""
+    """click.option under the heading `section`; a shell completes files where it takes one."""
+    if settings.get("metavar") in ("FILE", "FILE.py", "OUT"):
+        settings["shell_complete"] = files
     return click.option(*names, cls=Option, section=section, **settings)
+
+
+def model_argument(name: str = "model", **settings: Any) -> Callable[[Function], Function]:
+    """The argument that is a model, or several."""
+    return click.argument(name, **{"shell_complete": files, **settings})
 
 
 def with_options(function: Function, *options: Callable[[Function], Function]) -> Function:

@@ -14,7 +14,7 @@ from gather_infer.report.forms import REWRITING, RewriteReport
 
 from .console import Console
 from .facts import Facts, facts_options
-from .options import Bytes, Function, common_options, option, with_options
+from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 from .verification import verified, verify_option
 
@@ -105,7 +105,7 @@ def rewriting_options(
 
         return with_options(
             run,
-            click.argument("model"),
+            model_argument(),
             facts_options,
             output_options(f"Where to write the {becomes} model."),
             dry_run_option,

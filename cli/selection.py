@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from .completing import operators_of_model
 from .options import Function, option
 
 
 def op_option(function: Function) -> Function:
     """--op, as `op`."""
     return option(
-        "--op", section="Tensors", metavar="OP", help="Only outputs of this operator: Reshape, com.microsoft.Gelu."
+        "--op",
+        section="Tensors",
+        metavar="OP",
+        shell_complete=operators_of_model,
+        help="Only outputs of this operator: Reshape, com.microsoft.Gelu.",
     )(function)
 
 

@@ -6,15 +6,16 @@ import click
 
 from gather_infer.report.forms import TENSORS, TensorsReport
 
+from .completing import tensors
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options
+from .options import Command, common_options, model_argument
 from .selection import op_option, unknown_option
 
 
 @click.command("tensors", cls=Command, example="gather-infer tensors fixtures/bert-torchscript.onnx '*/attention/*'")
-@click.argument("model")
-@click.argument("pattern", metavar="[GLOB]", default="")
+@model_argument()
+@click.argument("pattern", metavar="[GLOB]", default="", shell_complete=tensors)
 @op_option
 @unknown_option
 @facts_options

@@ -29,9 +29,12 @@ _PACKAGE = Path(__file__).parents[1]
 def operators() -> list[Operator]:
     """Every operator that onnx or a rule knows, by domain and name."""
     schemas = _schemas()
-    names = {(domain, op) for domain, op in schemas}
-    names |= {(domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries()}
-    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(names, key=_order)]
+    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(known_names(), key=_order)]
+
+
+def known_names() -> set[tuple[str, str]]:
+    """The domains and names of all of them."""
+    return {*_schemas(), *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
 
 
 def operator_named(name: str) -> list[Operator]:
@@ -40,7 +43,7 @@ def operator_named(name: str) -> list[Operator]:
     Raises UsageError, with a suggestion, when there is none.
     """
     schemas = _schemas()
-    names = {*schemas, *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
+    names = known_names()
     found = [(d, op) for d, op in names if name in (op, f"{d or 'ai.onnx'}.{op}")]
     if not found:
         known = {op for _, op in names} | {f"{d}.{op}" for d, op in names if d}
