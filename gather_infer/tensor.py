@@ -293,10 +293,10 @@ def format_shape(shape: Shape | None) -> str:
 
 
 def format_values(values: npt.NDArray[np.object_]) -> str:
-    """The elements as nested lists; `?` where one is unknown."""
+    """The elements as nested lists, booleans as `true` and `false`; `?` where one is unknown."""
     if values.ndim == 0:
         item = values.item()
-        return "?" if item is None else str(item)
+        return "?" if item is None else str(item).lower() if isinstance(item, bool) else str(item)
     return "[" + ", ".join(format_values(np.asarray(v, dtype=object)) for v in values) + "]"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from gather_infer.contract import DimsLine, Line
+from gather_infer.contract import Relation
 from gather_infer.errors import UnknownName
 from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
 from gather_infer.explanation.provenance import facet_dims
@@ -41,7 +41,7 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
         places=places,
         cause=cause,
         equals=equals,
-        bounds=_bounds(inference, name, limits),
+        bounds=_bounds(inference, name),
         declared=inference.declared.symbol_bounds(name),
         limits=limits,
         assumptions=tuple(a for a in inference.assumptions if name in free_symbols(a.dim)),
@@ -93,12 +93,15 @@ def _equals(inference: Inference, name: str, places: tuple[SymbolPlace, ...]) ->
     return None
 
 
-def _bounds(inference: Inference, name: str, limits: tuple[Line, ...]) -> Interval:
-    """Between which numbers the symbol is in every run that does not fail."""
+def _bounds(inference: Inference, name: str) -> Interval:
+    """Between which numbers the symbol is in every run that does not fail.
+
+    Lines of a contract say less: where another size is 0, nothing may be addressed.
+    """
     scope = inference.known.child()
-    for line in limits:
-        if isinstance(line, DimsLine) and line.tight and len(line.relations) == 1:
-            line.relations[0].teach(scope)
+    for constraint in inference.constraints:
+        if name in free_symbols(constraint.left) | free_symbols(constraint.right):
+            Relation(constraint.left, constraint.relation, constraint.right).teach(scope)
     return scope.symbol_bounds(name)
 
 

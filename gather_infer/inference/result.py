@@ -13,7 +13,7 @@ from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath
 from gather_infer.record import Assumption, Cause, Constraint, Demand
 from gather_infer.symbolic import Dim, Scope
-from gather_infer.tensor import SymbolicTensor, Value, format_shape
+from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
 if TYPE_CHECKING:
     import os
@@ -266,6 +266,13 @@ class Inference(Mapping[str, Value]):
         if not isinstance(value, SymbolicTensor):
             raise UsageError(f"{name!r} is no tensor, it is {value}")
         return value
+
+    def shape(self, name: str) -> Shape:
+        """The dims of a tensor. Raises as `tensor`, and UsageError when not even the rank is known."""
+        shape = self.tensor(name).shape
+        if shape is None:
+            raise UsageError(f"the rank of {name!r} is not known")
+        return shape
 
     def _below(self, title: str) -> Iterator[Value]:
         """What is called so below the path of its graph."""

@@ -18,7 +18,8 @@ def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
     assert given is not None, "a run that was made by `infer` knows what it was told"
     specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.required))
     found: dict[str, int] = {}
-    for name, size in sizes.items():
+    # what stands for an expression comes last: `total = past + seq` may leave one symbol open
+    for name, size in sorted(sizes.items(), key=lambda entry: entry[0] in specs.bound):
         if name not in given.known:
             raise UnknownName("input dim", name, given.known)
         found[name] = _size(name, size)

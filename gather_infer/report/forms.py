@@ -193,9 +193,6 @@ SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
 TENSORS: ResultKind[TensorsReport] = ResultKind(
     {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
 )
-EXPLANATION: ResultKind[ExplanationReport] = ResultKind(
-    {Form.TEXT: "explain:explanation_text", Form.JSON: "explain:explanation_json"},
-)
 EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
     {Form.TEXT: "explain:explanations_text", Form.JSON: "explain:explanations_json"},
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import gather_infer_cli
 import pytest
 from click.testing import CliRunner
+from gather_infer_cli import start
 from gather_infer_cli.main import COMMANDS, main
 
 from tests.cli.conftest import PROGRAM, READERS, Run
@@ -21,7 +22,8 @@ from tests.cli.test_golden import CASES
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": []}
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
+    more |= dict.fromkeys(("infer", "inspect", "contract", "tensors"), [])
     return [command, model, *more.get(command, written)]
 
 
@@ -74,9 +76,15 @@ USAGE = {
     "infer embedding.onnx --dim seq=1..x": "dim 'seq': bounds must read LOW..HIGH, numbers .* found '1..x'",
     "infer embedding.onnx --dim seq=-1..4": "bounds must read LOW..HIGH, numbers >= 0 .* found '-1..4'",
     "infer embedding.onnx --dim seq=batch..4": "found 'batch..4'",
-    "infer embedding.onnx --dim seq=1...4": "found '1...4'",
+    "infer embedding.onnx --dim seq=1...4": r"found '1...4'; did you mean 1\.\.4\?",
     "infer embedding.onnx --dim seq=5..1": "no size is in the bounds 5..1",
-    "infer embedding.onnx --dim seq=1-4": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -3",
+    "infer embedding.onnx --dim seq=1-4": r"bounds must read LOW..HIGH, found '1-4'; did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim seq=1:4": r"found '1:4'; did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim 'seq=1 to 4'": r"did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim seq=4-5*1": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -1",
+    "infer embedding.onnx --dim seq=tokens": r"no input dim 'tokens'; there are batch, seq \(--input 'ids=\[batch, tokens\]' "
+    "gives 'seq' that name",
+    "contract embedding.onnx --range ids=0-9": r"found '0-9'; did you mean 0\.\.9\?",
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
     "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
     "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
@@ -99,7 +107,9 @@ USAGE = {
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-growth -1": "-1 is not in the range",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no size: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no size: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no size",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
@@ -122,7 +132,15 @@ USAGE = {
     "inspect": "missing argument",
     "explain": "missing argument",
     "explain embedding.onnx": "missing argument 'TENSOR': which tensor of embedding.onnx",
-    "explain embedding.onnx hiden": "did you mean 'hidden'",
+    "explain embedding.onnx hiden": "no tensor or symbol 'hiden'; did you mean 'hidden'",
+    "explain embedding.onnx bath": "did you mean 'batch'",
+    "explain embedding.onnx '/nothing/*'": "no tensor matches '/nothing/\\*'",
+    "explain embedding.onnx --op Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "tensors embedding.onnx hiden": "no tensor 'hiden'; did you mean 'hidden'",
+    "tensors embedding.onnx 'x*'": "no tensor matches 'x\\*'",
+    "tensors embedding.onnx --op Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "completion": "missing argument",
+    "completion tcsh": "'tcsh' is not one of 'bash', 'zsh', 'fish'",
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
@@ -131,7 +149,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, contract, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, completion, contract, convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 
@@ -150,17 +168,6 @@ def test_the_help_tells_of_standard_streams(run: Run) -> None:
         assert "- is standard input" in run(command, "--help").stdout
     for command in ("infer", "fold", "optimize", "freeze", "convert", "contract"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
-
-
-def test_shell_completion_still_works() -> None:
-    environment = {
-        **os.environ,
-        "_GATHER_INFER_COMPLETE": "bash_complete",
-        "COMP_WORDS": "gather-infer ex",
-        "COMP_CWORD": "1",
-    }
-    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "plain,explain\n", "")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -208,5 +215,5 @@ def test_without_arguments_the_help_is_shown(run: Run) -> None:
 
 def test_the_console_script_is_this_program() -> None:
     (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
-    assert script.load() is main
+    assert script.load() is start.main
     assert CliRunner().invoke(main, ["--version"]).stdout == f"gather-infer {metadata.version('gather-infer')}\n"

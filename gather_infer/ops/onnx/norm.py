@@ -70,7 +70,7 @@ def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[
 
 @rules.rule("BatchNormalization", since=1)
 def batch_normalization_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (1 to 8: it has `spatial`, and up to five outputs)"""
+    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (1 to 8: it has `spatial` and up to five outputs)"""
     return batch_normalization(op, spatial=bool(op.attr("spatial", 1)), same_dtype=True)
 
 
