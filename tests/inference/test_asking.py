@@ -31,7 +31,7 @@ BRANCHES = parsed("""
         >
     }
 """)
-UNKNOWN = parsed('g (float[N] x) => (float[N] z) { y = mine.Op (x) z = Identity (y) }')
+UNKNOWN = parsed("g (float[N] x) => (float[N] z) { y = mine.Op (x) z = Identity (y) }")
 UNKNOWN.opset_import.append(helper.make_opsetid("mine", 1))
 
 
@@ -44,9 +44,9 @@ def test_an_unknown_name_is_a_key_error_that_suggests_another() -> None:
     assert repr(raised.value) == """UnknownName("no tensor 'hiden'; did you mean 'hidden'?")"""
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
     assert ("hiden" in inference, inference.get("hiden"), "hidden" in inference) == (False, None, True)
-    with pytest.raises(UnknownName, match="no tensor 'hiden'; did you mean 'hidden'?"):
+    with pytest.raises(UnknownName, match=r"no tensor 'hiden'; did you mean 'hidden'?"):
         inference.tensor("hiden")
-    with pytest.raises(UnknownName, match="no graph 'If#0/then'; did you mean 'If#0/then_branch'?"):
+    with pytest.raises(UnknownName, match=r"no graph 'If#0/then'; did you mean 'If#0/then_branch'?"):
         gather_infer.infer(BRANCHES).scope("If#0/then")
 
 
@@ -189,7 +189,9 @@ def test_save_writes_the_annotated_model(tmp_path: Path) -> None:
     assert written == inference.annotated()
     onnx.checker.check_model(written, full_check=True)
     ir = gather_infer.infer(FIXTURES / "openvino" / "cnn.xml")
-    with pytest.raises(gather_infer.ModelReadError, match="`gather-infer convert .*cnn.xml -o OUT.onnx` makes it ONNX"):
+    with pytest.raises(
+        gather_infer.ModelReadError, match=r"`gather-infer convert .*cnn.xml -o OUT.onnx` makes it ONNX"
+    ):
         ir.save(tmp_path / "ir.onnx")
 
 

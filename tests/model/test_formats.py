@@ -78,5 +78,5 @@ def test_the_weights_of_an_ir() -> None:
 def test_what_is_a_model_is_none_of_them(tmp_path: Path) -> None:
     for size in (1, 7, 100, len(MODEL) - 1):
         (tmp_path / "part.onnx").write_bytes(MODEL[:size])
-        with pytest.raises(ModelReadError, match="truncated or not ONNX protobuf|not an ONNX model"):
+        with pytest.raises(ModelReadError, match=r"truncated or not ONNX protobuf|not an ONNX model"):
             open_model(tmp_path / "part.onnx")
