@@ -83,7 +83,7 @@ USAGE = {
     "infer embedding.onnx --dim seq=1:4": r"found '1:4'; did you mean 1\.\.4\?",
     "infer embedding.onnx --dim 'seq=1 to 4'": r"did you mean 1\.\.4\?",
     "infer embedding.onnx --dim seq=4-5*1": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -1",
-    "infer embedding.onnx --dim seq=tokens": r"there are batch, seq \(--input 'ids=\[batch, tokens\]' gives 'seq' that name",
+    "infer embedding.onnx --dim seq=tokens": r"there are batch, seq \(--input 'ids=\[batch, tokens\]' gives 'seq' that",
     "contract embedding.onnx --range ids=0-9": r"found '0-9'; did you mean 0\.\.9\?",
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
     "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
