@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from click import Context, Parameter
-from click.shell_completion import CompletionItem, split_arg_string
 
 from gather_infer.diagnostic import CODES
 from gather_infer.domains import qualified
 from gather_infer.errors import GatherInferError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from gather_infer.model import ModelFile
 
 Items: TypeAlias = "list[CompletionItem] | list[str]"
@@ -27,6 +28,8 @@ VARIABLE = "_GATHER_INFER_COMPLETE"
 
 def files(context: Context, parameter: Parameter, text: str) -> Items:
     """The shell knows them itself."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(text, type="file")]
 
 
@@ -82,6 +85,8 @@ def _model(context: Context) -> ModelFile | None:
 
 def _file_before() -> str | None:
     """The first word of the line that is a file: click reads no arguments where the value of an option is missing."""
+    from click.shell_completion import split_arg_string
+
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]
     return next((word for word in words if os.path.isfile(os.path.expanduser(word))), None)
 

@@ -20,21 +20,22 @@ from . import completing
 from .console import announce
 from .start import BROKEN_PIPE, INTERRUPTED, was_interrupted
 
-COMMANDS = (
-    "check",
-    "completion",
-    "contract",
-    "convert",
-    "explain",
-    "fold",
-    "freeze",
-    "infer",
-    "inspect",
-    "ops",
-    "optimize",
-    "tensors",
-)
-"""What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
+COMMANDS = {
+    "check": "Print everything that would hurt when models are deployed.",
+    "completion": "Print what makes a shell complete commands, options, files, operators, codes and tensors.",
+    "contract": "Print what the inputs have to be, so that no run fails.",
+    "convert": "Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.",
+    "explain": "Print why a tensor has its shape, where a symbol comes from, or what a code means.",
+    "fold": "Replace nodes whose results are known by constants.",
+    "freeze": "Make dims of the inputs numbers, and those of the outputs that follow.",
+    "infer": "Print symbolic types and shapes, and what is wrong.",
+    "inspect": "Print what is in model files, several side by side.",
+    "ops": "Print the operators that are known, or one in detail.",
+    "optimize": "Make a model smaller and faster that computes the same, bit for bit.",
+    "tensors": "Print the tensors of a model, what makes each of them, and why something of it is not known.",
+}
+"""What there is, by name, with the first sentence of its help: the module of that name beside this one has it as
+`command`, and is imported on first use."""
 
 USAGE, UNREADABLE, OUR_FAULT = 2, 3, 4
 
@@ -50,6 +51,14 @@ class Program(click.Group):
             return None
         command: click.Command = import_module(f".{cmd_name}", __package__).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands with their first sentences; none is imported for that."""
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(n, click.Command(n, help=text).get_short_help_str(room)) for n, text in COMMANDS.items()]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import gather_infer_cli
@@ -221,6 +221,13 @@ def test_every_command_is_listed_and_its_help_is_tested() -> None:
     files = Path(gather_infer_cli.__file__).parent.glob("*.py")
     assert set(COMMANDS) == {path.stem for path in files if "@click.command(" in path.read_text()}
     assert {f"help-{name}" for name in COMMANDS} <= CASES.keys()
+
+
+def test_the_help_lists_each_command_by_its_first_sentence(run: Run) -> None:
+    for name, sentence in COMMANDS.items():
+        text = import_module(f"gather_infer_cli.{name}").command.help
+        assert " ".join(text.split("\n\n")[0].split()) == sentence, name
+        assert f"\n  {name} " in run("--help").stdout
 
 
 def test_only_the_command_that_runs_is_imported() -> None:
