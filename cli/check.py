@@ -13,10 +13,11 @@ from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
 from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport
 
+from .completing import codes
 from .configuration import Configuration, find_configuration
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 
 if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
@@ -27,11 +28,20 @@ Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
 
 
 @click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
-@click.argument("models", nargs=-1, required=True)
+@model_argument("models", nargs=-1, required=True)
 @facts_options
 @ranges_option
-@option("--select", section="Findings", multiple=True, metavar="CODE,...", help="Only these codes: GI301, GI3.")
-@option("--ignore", section="Findings", multiple=True, metavar="CODE,...", help="All but these codes.")
+@option(
+    "--select",
+    section="Findings",
+    multiple=True,
+    metavar="CODE,...",
+    shell_complete=codes,
+    help="Only these codes: GI301, GI3.",
+)
+@option(
+    "--ignore", section="Findings", multiple=True, metavar="CODE,...", shell_complete=codes, help="All but these codes."
+)
 @option(
     "--fail-on",
     section="Findings",

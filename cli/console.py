@@ -102,9 +102,21 @@ def _echo(text: str, colour: bool, *, err: bool) -> None:
     from gather_infer.report.layout import printable
 
     line = "\n".join(map(printable, text.split("\n")))  # names from a file cannot steer the terminal
-    # click removes the colours again when the stream is no terminal
-    wanted = colour and not os.environ.get("NO_COLOR")
-    click.echo(_painted(line) if wanted else line, err=err, color=None if wanted else False)
+    wanted = _wants_colours(colour)
+    # click removes colours again where it is told nothing and the stream is no terminal
+    click.echo(line if wanted is False else _painted(line), err=err, color=wanted)
+
+
+def _wants_colours(allowed: bool) -> bool | None:
+    """Whether to print colours: None does on a terminal. NO_COLOR weighs more than FORCE_COLOR, that more than TERM.
+
+    allowed   False with --no-color
+    """
+    if not allowed or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def _painted(line: str) -> str:

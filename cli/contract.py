@@ -11,14 +11,14 @@ from gather_infer.report.forms import CONTRACT, ContractReport
 
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, write_and_print, write_texts
 
 
 @click.command(
     "contract", cls=Command, example="gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150"
 )
-@click.argument("model")
+@model_argument()
 @facts_options
 @ranges_option
 @option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of the model in OUT.")

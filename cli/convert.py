@@ -12,7 +12,7 @@ from gather_infer.report.forms import CONVERSION, ConversionReport
 
 from .console import Console
 from .facts import Facts, facts_options
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 from .verification import verify_option
 
@@ -21,7 +21,7 @@ TOLERANCE: Final = 1e-4
 
 
 @click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
-@click.argument("model")
+@model_argument()
 @facts_options
 @output_options("Where to write the ONNX model.")
 @dry_run_option

@@ -5,53 +5,83 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from typing import TYPE_CHECKING
 
 import click
 
 from gather_infer.diagnostic import CODES
 from gather_infer.errors import UsageError
-from gather_infer.report.forms import CODE, EXPLANATION, ExplanationReport
+from gather_infer.report.forms import CODE, EXPLANATIONS, ExplanationsReport
 
+from .completing import codes_or_files, tensors
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
+from .selection import op_option, unknown_option
+
+if TYPE_CHECKING:
+    from gather_infer.explanation import Explanation, SymbolExplanation
+
+SHOWN = 12
+"""Tensors that are explained, before how many more there are is told."""
 
 _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 
 
 @click.command("explain", cls=Command, example="gather-infer explain fixtures/bert-dynamo.onnx view --dim seq=1..64")
-@click.argument("subject", metavar="MODEL TENSOR | CODE")
-@click.argument("tensor", metavar="", required=False)
+@model_argument("subject", metavar="MODEL TENSOR | MODEL SYMBOL | CODE", shell_complete=codes_or_files)
+@click.argument("name", metavar="", required=False, shell_complete=tensors)
+@op_option
+@unknown_option
+@option("--all", "everything", section="Tensors", is_flag=True, help="Explain all that are meant, not the first few.")
 @facts_options
 @assume_option
 @option("--depth", section="Report", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
         help="Steps below each other at most.")  # fmt: skip
-@common_options(EXPLANATION, CODE, verbose="Print every node of the chain.")
-def command(subject: str, tensor: str | None, facts: Facts, no_assume: bool, depth: int, console: Console) -> int:
-    """Print why a tensor has its shape, or what a code means.
+@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain.")
+def command(
+    subject: str,
+    name: str | None,
+    op: str | None,
+    unknown: bool,
+    everything: bool,
+    facts: Facts,
+    no_assume: bool,
+    depth: int,
+    console: Console,
+) -> int:  # fmt: skip
+    """Print why a tensor has its shape, where a symbol comes from, or what a code means.
 
-    MODEL is an ONNX file; - is standard input. A tensor of a subgraph is named below its path: If_3/then_branch/y.
+    MODEL is an ONNX file; - is standard input. TENSOR may be a glob, '/encoder/*'; with --op or --unknown it may be
+    left out. A tensor of a subgraph is named below its path: If_3/then_branch/y. SYMBOL is a dim of the inputs, seq,
+    or one that was made up, nonzero_0.
     """
-    if tensor is None:
+    if name is None and op is None and not unknown:
         if facts.options:
             raise click.UsageError(f"{facts.options[0]} needs MODEL TENSOR")
         console.result(CODE, _code(subject))
         return 0
 
-    from gather_infer.explanation import explain
+    from gather_infer.explanation import Explainer
 
-    explanation = explain(
-        subject,
-        tensor,
-        dims=facts.dims,
-        inputs=facts.inputs,
-        rules=facts.rules(),
-        assume=not no_assume,
-        depth=depth,
-        every=console.verbose,
-    )
-    called = "<stdin>" if subject == "-" else subject
-    console.result(EXPLANATION, ExplanationReport(explanation, called))
+    with console.progress() as progress:
+        rules = facts.rules()
+        progress(lambda: "inferring")
+        explainer = Explainer(subject, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        progress(lambda: "explaining")
+        found: tuple[Explanation | SymbolExplanation, ...]
+        more = 0
+        if name is None or op is not None or unknown or explainer.is_glob(name):
+            rows = explainer.inference.tensors(name or "", op=op, unknown=unknown)
+            shown = rows if everything or len(rows) <= SHOWN + 1 else rows[:SHOWN]
+            more = len(rows) - len(shown)
+            found = tuple(explainer.tensor(row.title, depth=depth, every=console.verbose) for row in shown)
+        else:
+            found = explainer.named(name, depth=depth, every=console.verbose)
+        lines = console.lines_of(EXPLANATIONS, ExplanationsReport(found, more))
+    console.print(lines)
+    if not found:
+        console.message("every tensor that is meant is known")
     return 0
 
 

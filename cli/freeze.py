@@ -9,14 +9,14 @@ from gather_infer.report.forms import FREEZE
 
 from .console import Console
 from .facts import Facts, facts_options
-from .options import Command, common_options
+from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 
 
 @click.command(
     "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o frozen.onnx"
 )
-@click.argument("model")
+@model_argument()
 @facts_options
 @output_options("Where to write the frozen model.")
 @dry_run_option

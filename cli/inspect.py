@@ -11,7 +11,7 @@ from gather_infer.errors import ModelReadError
 from gather_infer.report.forms import SUMMARIES
 
 from .console import Console
-from .options import Command, common_options
+from .options import Command, common_options, model_argument
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
-@click.argument("models", nargs=-1, required=True)
+@model_argument("models", nargs=-1, required=True)
 @common_options(SUMMARIES, verbose="Print every initializer and the values of the metadata.")
 def command(models: tuple[str, ...], console: Console) -> int:
     """Print what is in model files, several side by side.

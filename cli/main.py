@@ -16,23 +16,28 @@ import click
 
 from gather_infer.errors import GatherInferError
 
+from . import completing
 from .console import announce
+from .start import BROKEN_PIPE, INTERRUPTED, was_interrupted
 
-COMMANDS = (
-    "check",
-    "contract",
-    "convert",
-    "explain",
-    "fold",
-    "freeze",
-    "infer",
-    "inspect",
-    "ops",
-    "optimize",
-)
-"""What there is, by name: the module of that name beside this one has it as `command`, and is imported on first use."""
+COMMANDS = {
+    "check": "Print everything that would hurt when models are deployed.",
+    "completion": "Print what makes a shell complete commands, options, files, operators, codes and tensors.",
+    "contract": "Print what the inputs have to be, so that no run fails.",
+    "convert": "Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.",
+    "explain": "Print why a tensor has its shape, where a symbol comes from, or what a code means.",
+    "fold": "Replace nodes whose results are known by constants.",
+    "freeze": "Make dims of the inputs numbers, and those of the outputs that follow.",
+    "infer": "Print symbolic types and shapes, and what is wrong.",
+    "inspect": "Print what is in model files, several side by side.",
+    "ops": "Print the operators that are known, or one in detail.",
+    "optimize": "Make a model smaller and faster that computes the same, bit for bit.",
+    "tensors": "Print the tensors of a model, what makes each of them, and why something of it is not known.",
+}
+"""What there is, by name, with the first sentence of its help: the module of that name beside this one has it as
+`command`, and is imported on first use."""
 
-USAGE, UNREADABLE, OUR_FAULT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 130, 141
+USAGE, UNREADABLE, OUR_FAULT = 2, 3, 4
 
 
 class Program(click.Group):
@@ -46,6 +51,14 @@ class Program(click.Group):
             return None
         command: click.Command = import_module(f".{cmd_name}", __package__).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands with their first sentences; none is imported for that."""
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(n, click.Command(n, help=text).get_short_help_str(room)) for n, text in COMMANDS.items()]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -68,7 +81,7 @@ class Program(click.Group):
     ) -> NoReturn:
         """Runs the command and exits: 0 to 4 as documented, 130 when interrupted, 141 when nobody reads on."""
         arguments = list(sys.argv[1:] if args is None else args)
-        failures = _Failures(debug="--debug" in arguments, colour="--no-color" not in arguments)
+        failures = _Failures("--debug" in arguments, "--no-color" not in arguments, is_silent=completing.is_asked())
         # Cycles hold next to nothing here, and the search for them took a tenth of the time of a large model.
         was_enabled = gc.isenabled()
         gc.disable()
@@ -123,13 +136,15 @@ class Program(click.Group):
 
 @dataclass(frozen=True, slots=True)
 class _Failures:
-    """What is printed when a command fails: one line and, with --debug, the traceback."""
+    """What is printed when a command fails: one line and, with --debug, the traceback; nothing to a shell that asks."""
 
     debug: bool
     colour: bool
+    is_silent: bool = False
 
     def say(self, text: str) -> None:
-        announce(text, colour=self.colour)
+        if not self.is_silent:
+            announce(text, colour=self.colour)
 
     def usage(self, error: click.ClickException) -> None:
         message = error.format_message().rstrip(".")
@@ -141,6 +156,9 @@ class _Failures:
         """Prints the line for `error`; the exit code."""
         if self.debug:
             traceback.print_exception(error)
+        if was_interrupted():  # code in C, as that which imports numpy, may make another exception of it
+            self.say("error: interrupted")
+            return INTERRUPTED
         if isinstance(error, GatherInferError):
             self.say(f"error: {error}")
             return error.exit_code

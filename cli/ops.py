@@ -6,12 +6,13 @@ import click
 
 from gather_infer.report.forms import OPERATOR, OPERATORS
 
+from .completing import operators
 from .console import Console
 from .options import Command, common_options
 
 
 @click.command("ops", cls=Command, example="gather-infer ops Gather")
-@click.argument("op", required=False)
+@click.argument("op", required=False, shell_complete=operators)
 @common_options(OPERATORS, OPERATOR, verbose="Print each behaviour of every operator.")
 def command(op: str | None, console: Console) -> int:
     """Print the operators that are known, or one in detail.

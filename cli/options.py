@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from gather_infer.report.forms import Form, ResultKind, common_forms
 
+from .completing import files
 from .console import Console
 
 Function: TypeAlias = Callable[..., int]
 """The function of a command; what it returns is the exit code."""
+
+
+_BYTES = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?|B)?", re.IGNORECASE)
+
+
+if TYPE_CHECKING:
+    _Number = click.ParamType[int]
+else:
+    _Number = click.ParamType  # takes no parameter in click 8.1
+
+
+class Bytes(_Number):
+    """A number of bytes: `4096`, `64K`, `1M`, `2GiB`, in units of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = _BYTES.fullmatch(str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no size: 4096, 64K or 1M", param, ctx)
+        return int(match[1]) << 10 * (" KMGT".index(match[2].upper()) if match[2] else 0)
 
 
 class Option(click.Option):
@@ -48,8 +71,15 @@ class Command(click.Command):
 
 
 def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:
-    """click.option under the heading `section`."""
+    """click.option under the heading `section`; a shell completes files where it takes one."""
+    if settings.get("metavar") in ("FILE", "FILE.py", "OUT"):
+        settings["shell_complete"] = files
     return click.option(*names, cls=Option, section=section, **settings)
+
+
+def model_argument(name: str = "model", **settings: Any) -> Callable[[Function], Function]:
+    """The argument that is a model, or several."""
+    return click.argument(name, **{"shell_complete": files, **settings})
 
 
 def with_options(function: Function, *options: Callable[[Function], Function]) -> Function:

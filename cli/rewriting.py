@@ -14,7 +14,7 @@ from gather_infer.report.forms import REWRITING, RewriteReport
 
 from .console import Console
 from .facts import Facts, facts_options
-from .options import Function, common_options, option, with_options
+from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 from .verification import verified, verify_option
 
@@ -105,7 +105,7 @@ def rewriting_options(
 
         return with_options(
             run,
-            click.argument("model"),
+            model_argument(),
             facts_options,
             output_options(f"Where to write the {becomes} model."),
             dry_run_option,
@@ -119,8 +119,8 @@ def rewriting_options(
             *own,
             option("--fold-floats", section="Rewriting", is_flag=True,
                    help="Evaluate float operators of constants with a runtime too: last bits may change."),
-            option("--max-growth", section="Rewriting", type=click.IntRange(min=0), default=1 << 20, show_default=True,
-                   metavar="N", help="Bytes by which a rewrite may let the constants grow."),
+            option("--max-growth", section="Rewriting", type=Bytes(), default="1M", show_default=True,
+                   metavar="SIZE", help="Bytes by which a rewrite may let the constants grow: 4096, 64K, 1M."),
             strict_option("Write nothing and exit with 1 when there are errors or warnings."),
             common_options(REWRITING, verbose=verbose),
         )  # fmt: skip

@@ -21,6 +21,7 @@ def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]
     for file in files:
         if not Path(file).is_file():
             raise UsageError(f"{option} {file}: {'not a file' if Path(file).exists() else 'no such file'}")
+        _require_python(file, option)
         with foreign(file, ""):
             names = runpy.run_path(file)
         sets = [value for value in names.values() if isinstance(value, kind)]
@@ -28,3 +29,17 @@ def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]
             raise UsageError(f"{option} {file}: defines no {kind.__name__} at module level")
         found += sets
     return found
+
+
+def _require_python(file: str, option: str) -> None:
+    """Raises UsageError for what is no Python text: an archive would be run as a program."""
+    try:
+        with open(file, "rb") as source:
+            compile(source.read(), file, "exec", dont_inherit=True)
+    except OSError as error:
+        raise UsageError(f"{option} {file}: {error.strerror}") from error
+    except SyntaxError as error:
+        where = f"{file}:{error.lineno}" if error.lineno else f"{option} {file}: not Python"
+        raise UsageError(f"{where}: {error.msg}") from error
+    except ValueError as error:  # a NUL in it, of which older versions of Python say so
+        raise UsageError(f"{option} {file}: not Python: {error}") from error

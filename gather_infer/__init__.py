@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.contract import Contract, Violation
     from gather_infer.diagnostic import Diagnostic, Location, Severity
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
         ModelStructureError,
         ModelWriteError,
         SpecViolation,
+        UnknownName,
         UsageError,
     )
-    from gather_infer.explanation import Explanation, explain
-    from gather_infer.inference import Access, Inference, infer
+    from gather_infer.explanation import Explainer, Explanation, SymbolExplanation, explain
+    from gather_infer.inference import Access, Inference, TensorRow, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.passes import FreezeResult, OptimizeResult, Rewrite, RewriteSet, Site, fold, freeze, optimize
@@ -46,10 +48,10 @@ _HOME = {
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
         "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
-        "ModelWriteError", "SpecViolation", "UsageError",
+        "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
     ),
-    "explanation": ("Explanation", "explain"),
-    "inference": ("Access", "Inference", "infer"),
+    "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
+    "inference": ("Access", "Inference", "TensorRow", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "freeze", "optimize"),
@@ -70,6 +72,7 @@ __all__ = [
     "DType",
     "Diagnostic",
     "Dim",
+    "Explainer",
     "Explanation",
     "Expr",
     "FreezeResult",
@@ -91,7 +94,10 @@ __all__ = [
     "Site",
     "Span",
     "SpecViolation",
+    "SymbolExplanation",
     "SymbolicTensor",
+    "TensorRow",
+    "UnknownName",
     "UsageError",
     "Violation",
     "check",
@@ -105,10 +111,18 @@ __all__ = [
     "open_model",
     "optimize",
     "parse_dim",
+    "shape_inference",
     "symbol",
+    "symbolic",
+    "testing",
+    "validate",
+    "verification",
 ]
 
-__getattr__ = lazy(__name__, _HOME)
+_MODULES = ("shape_inference", "symbolic", "testing", "validate", "verification")
+"""Modules that are part of the API; `gather_infer.symbolic` needs no import of its own."""
+
+__getattr__ = lazy(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

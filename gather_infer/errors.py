@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
 
@@ -18,6 +19,24 @@ class UsageError(GatherInferError):
 
     What a rule of the caller raises is its cause.
     """
+
+
+class UnknownName(UsageError, KeyError):
+    """A model has nothing of a name; the text suggests another, and is made when somebody reads it.
+
+    what    what was looked for, `tensor`
+    known   the names that there are
+    """
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        super().__init__(what, name, tuple(known))
+
+    def __str__(self) -> str:
+        what, name, known = self.args
+        return f"no {what} {name!r}{suggestion(str(name), known)}"
+
+    def __repr__(self) -> str:
+        return f"UnknownName({str(self)!r})"
 
 
 class ModelReadError(GatherInferError):
@@ -66,6 +85,15 @@ class SpecViolation(Exception):
         self.message = message
         self.code = code
         self.detail = detail
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'seq'?` when some known name is close, else the known names in their order, else nothing."""
+    known = sorted(known) if isinstance(known, Set) else list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
 
 
 @contextmanager

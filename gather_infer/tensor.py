@@ -69,6 +69,22 @@ class DType(enum.IntEnum):
     def is_float(self) -> bool:
         return self in FLOATS
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What numpy calls it, which `np.dtype(element_type)` gives too; as in `onnx.numpy_helper`.
+
+        Strings are objects. bfloat16 and the types of 8, 6, 4 and 2 bits are those of ml_dtypes, where an element of
+        less than a byte takes a whole one.
+        """
+        if self is DType.STRING:
+            return np.dtype(object)
+        if self in _NOT_NUMPYS:
+            import ml_dtypes
+
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NOT_NUMPYS[self]))
+            return found
+        return np.dtype(str(self))
+
 
 INTEGER_RANGE: dict[DType, tuple[int, int]] = {
     DType.UINT8: (0, 2**8 - 1),
@@ -85,6 +101,22 @@ INTEGER_RANGE: dict[DType, tuple[int, int]] = {
     DType.INT2: (-2, 1),
 }
 FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
+_NOT_NUMPYS = {
+    # what ml_dtypes calls them
+    DType.BFLOAT16: "bfloat16",
+    DType.FLOAT8E4M3FN: "float8_e4m3fn",
+    DType.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    DType.FLOAT8E5M2: "float8_e5m2",
+    DType.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+    DType.FLOAT8E8M0: "float8_e8m0fnu",
+    DType.FLOAT6E2M3: "float6_e2m3fn",
+    DType.FLOAT6E3M2: "float6_e3m2fn",
+    DType.FLOAT4E2M1: "float4_e2m1fn",
+    DType.UINT4: "uint4",
+    DType.INT4: "int4",
+    DType.UINT2: "uint2",
+    DType.INT2: "int2",
+}
 _WIDTHS = {
     **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.INT16, DType.UINT16), 2),
     **dict.fromkeys((DType.FLOAT32, DType.INT32, DType.UINT32), 4),
@@ -261,10 +293,10 @@ def format_shape(shape: Shape | None) -> str:
 
 
 def format_values(values: npt.NDArray[np.object_]) -> str:
-    """The elements as nested lists; `?` where one is unknown."""
+    """The elements as nested lists, booleans as `true` and `false`; `?` where one is unknown."""
     if values.ndim == 0:
         item = values.item()
-        return "?" if item is None else str(item)
+        return "?" if item is None else str(item).lower() if isinstance(item, bool) else str(item)
     return "[" + ", ".join(format_values(np.asarray(v, dtype=object)) for v in values) + "]"
 
 

@@ -16,10 +16,10 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from click.testing import CliRunner
+from gather_infer_cli.main import main
 
 REPO = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -75,11 +75,10 @@ def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:
 
 
 def run_command(line: str) -> tuple[int, str]:
-    """Exit code and output of a `gather-infer` command, run in this process through its entry point."""
+    """Exit code and output of a `gather-infer` command, run in this process."""
     program, *arguments = shlex.split(line, comments=True)
     assert program == "gather-infer", f"not run by the tests: {line}"
-    (entry,) = entry_points(group="console_scripts", name=program)
-    result = CliRunner().invoke(entry.load(), arguments)
+    result = CliRunner().invoke(main, arguments)
     return result.exit_code, result.output
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import gather_infer
-from tests.documents import REPO, matches, run_page
+from tests.documents import REPO, blocks, matches, run_page
 
 PAGES = sorted((REPO / "docs").glob("*.md"))
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
@@ -26,6 +29,31 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in _LINK.findall(page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+TYPED = ["docs/inference.md", "README.md"]
+"""Pages whose Python is one program each; those about rules have files of their own."""
+
+
+@pytest.mark.parametrize("page", TYPED)
+def test_python_of_a_page_is_typed(page: str, tmp_path: Path) -> None:
+    """Users who copy it have no fault from mypy --strict."""
+    program = tmp_path / "page.py"
+    program.write_text("".join(block.text for block in blocks(REPO / page, "python")))
+    mypy = [
+        "mypy",
+        "--strict",
+        "--config-file",
+        "",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(tmp_path),
+        str(program),
+    ]
+    environment = {**os.environ, "MYPYPATH": str(REPO)}
+    done = subprocess.run([sys.executable, "-m", *mypy], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert [line for line in done.stdout.splitlines() if line.startswith("page.py")] == []
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def in_the_table_of(heading: str) -> set[str]:

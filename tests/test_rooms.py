@@ -35,7 +35,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "places": (set(), set()),
     "diagnostic": ({"places"}, set()),
     "symbolic": (set(), set()),
-    "tensor": ({"symbolic"}, {"numpy"}),
+    "tensor": ({"symbolic"}, {"ml_dtypes", "numpy"}),
     "access": ({"symbolic"}, set()),
     "record": ({"places", "symbolic"}, set()),
     "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, set()),
@@ -55,10 +55,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "explanation": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules", "symbolic",
-            "tensor",
+            "contract", "diagnostic", "errors", "inference", "lazy", "model", "places", "record", "rules", "symbolic",
+            "tensor", "validate",
         },
-        {"onnx"},
+        set(),
     ),
     "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
     "passes": (

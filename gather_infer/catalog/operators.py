@@ -12,9 +12,8 @@ import onnx.defs
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.catalog.probe import carries
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.dispatch import CONTROL_FLOW
-from gather_infer.inference.options import suggestion
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
@@ -24,15 +23,37 @@ DOMAINS: Final = ("", "ai.onnx.ml", "com.microsoft", "openvino")
 
 _PAGE = "https://onnx.ai/onnx/operators/onnx_{domain}_{op_type}.html"
 _LINK = re.compile(r"(?:https?://|onnx_)\S+?(?=[,:;)]*(?:\s|$))[,:;]*")
+_WORD = re.compile(r"[a-z]+ (?!=)")
+_COLUMNS = re.compile(r"\S {2,}\S")
+_END = re.compile(r"(?<=\.)\s+(?=[A-Z])")
+_SHORT: Final = tuple(
+    (re.compile(short), long)
+    for short, long in {
+        r"^_.*": "",  # the rest of a link
+        r"^(\w+), in the default domain\) \(": r"It is \1 in the default domain, as in ",
+        r"^ONNX Runtime": "As in ONNX Runtime",
+        r"^(\d+(?:(?:,| and| to) \d+)+)(: | )": r"Versions \1\2",
+        r"^(\d+)(: | )": r"Version \1\2",
+        r"^also ": "The same holds of ",
+        r"^called ": "It is called ",
+        r"^Adds ": "This version adds ",
+        r"^\[": "The result is [",
+    }.items()
+)
+"""What docstrings say in short, and the beginning of a sentence in its place."""
+
 _PACKAGE = Path(__file__).parents[1]
 
 
 def operators() -> list[Operator]:
     """Every operator that onnx or a rule knows, by domain and name."""
     schemas = _schemas()
-    names = {(domain, op) for domain, op in schemas}
-    names |= {(domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries()}
-    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(names, key=_order)]
+    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(known_names(), key=_order)]
+
+
+def known_names() -> set[tuple[str, str]]:
+    """The domains and names of all of them."""
+    return {*_schemas(), *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
 
 
 def operator_named(name: str) -> list[Operator]:
@@ -41,7 +62,7 @@ def operator_named(name: str) -> list[Operator]:
     Raises UsageError, with a suggestion, when there is none.
     """
     schemas = _schemas()
-    names = {*schemas, *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
+    names = known_names()
     found = [(d, op) for d, op in names if name in (op, f"{d or 'ai.onnx'}.{op}")]
     if not found:
         known = {op for _, op in names} | {f"{d}.{op}" for d, op in names if d}
@@ -119,21 +140,32 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, r
 
 
 def _described(rule: Rule) -> tuple[str, str]:
-    """What the docstring of a rule says first, and the first page that it names."""
+    """What the docstring of a rule says first, as a sentence, and the first page that it names."""
     doc = inspect.getdoc(rule) or ""
     link = next((found[0].rstrip(",:;") for found in _LINK.finditer(doc)), "")
-    for line in _lines(doc):
-        return line, link
-    return "", link
+    text = " ".join(_lines(doc)).strip(" ,:;")
+    return _sentence(text[1:-1] if text.startswith("(") and text.endswith(")") else text), link
 
 
 def _lines(doc: str) -> Iterator[str]:
+    """The first paragraph beside links, as far as it is text: what stands in columns are shapes."""
+    has_begun = False
     for line in doc.splitlines():
-        text = " ".join(_LINK.sub(" ", line).split()).strip(" ,:;")
-        if text.startswith("(") and text.endswith(")"):
-            text = text[1:-1]
+        text = _LINK.sub(" ", line).strip(" ,:;")
+        if _COLUMNS.search(text) or "->" in text or (has_begun and not text):
+            return
         if text:
-            yield text
+            has_begun = True
+            yield " ".join(text.split())
+
+
+def _sentence(text: str) -> str:
+    """The first sentence of what a docstring says in short."""
+    for short, long in _SHORT:
+        text = short.sub(long, text, count=1)
+    first = _END.split(text, maxsplit=1)[0].rstrip(".")
+    begins = first[:1].upper() if _WORD.match(first) else first[:1]  # names stay as they are
+    return f"{begins}{first[1:]}." if first else ""
 
 
 def _file(rule: Rule) -> str:

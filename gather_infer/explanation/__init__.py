@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from gather_infer.explanation.chain import Explanation
-    from gather_infer.explanation.reasons import explain
+    from gather_infer.explanation.chain import Explanation, SymbolExplanation
+    from gather_infer.explanation.reasons import Explainer, explain
 
-_HOME = {"reasons": ("explain",), "chain": ("Explanation",)}
+_HOME = {"reasons": ("Explainer", "explain"), "chain": ("Explanation", "SymbolExplanation")}
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explainer", "Explanation", "SymbolExplanation", "explain"]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gather_infer.contract import Line
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.inference.result import Belief
+from gather_infer.lazy import resolved
 from gather_infer.places import NodePath
 from gather_infer.record import Assumption, Cause, Constraint
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import Value
 
 
@@ -95,6 +97,9 @@ class Explanation:
     findings  diagnostics about nodes of the chain
     lost      why its element type or rank is not known, where the node at which it was lost is
     believed  what the chain takes from the file as it is declared
+    model     what the file is called
+
+    Its `str` is what `gather-infer explain` prints.
     """
 
     scope: str
@@ -108,3 +113,55 @@ class Explanation:
     findings: tuple[Diagnostic, ...]
     lost: Cause | None = None
     believed: tuple[Belief, ...] = ()
+    model: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(resolved("report.explain:tensor_text")(self))
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolPlace:
+    """A dim of an input or output of the model that is declared with a symbol; `kind` is `input` or `output`."""
+
+    kind: str
+    value: str
+    axis: int
+
+    def __str__(self) -> str:
+        return f"axis {self.axis} of the {self.kind} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolExplanation:
+    """Where a symbol comes from, what bounds it, and how much it is used.
+
+    places     dims of the interface that it is the name of
+    cause      why the run made it up; None for one that the model declares
+    equals     what it is, where that is something else: a size that was given, the expression that an output stands for
+    bounds     of the symbol in every legal run
+    declared   bounds that the caller or the file states
+    limits     lines of the contract that are about it: what the inputs have to be, or the model fails
+    assumptions  those that are about it
+    shapes, elements   how many tensors have it in their dims, and in their elements
+    first      some of these tensors
+    remedies   what would make one that the run made up known
+    rename     the option that gives it another name; empty where there is none
+    """
+
+    model: str
+    symbol: str
+    places: tuple[SymbolPlace, ...]
+    cause: Cause | None
+    equals: Dim | None
+    bounds: Interval
+    declared: Interval
+    limits: tuple[Line, ...]
+    assumptions: tuple[Assumption, ...]
+    shapes: int
+    elements: int
+    first: tuple[str, ...]
+    remedies: tuple[str, ...]
+    rename: str
+
+    def __str__(self) -> str:
+        return "\n".join(resolved("report.explain:symbol_text")(self))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gather_infer.explanation.chain import Facet, Link, Operand, Origin
-from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.inference.result import Inference
+from gather_infer.inference.walked import Bodies, Body, Place
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value

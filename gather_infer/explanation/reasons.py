@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from gather_infer.errors import UsageError
-from gather_infer.explanation.chain import Explanation, Facet, Link, Origin, Unknown
-from gather_infer.explanation.places import Bodies, Body, Place
+from gather_infer.errors import UnknownName, UsageError
+from gather_infer.explanation.chain import Explanation, SymbolExplanation, Unknown
 from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.tries import Bounds, Tries, is_ranked, is_without
-from gather_infer.inference.options import suggestion
+from gather_infer.explanation.remedies import Remedies
+from gather_infer.explanation.symbols import explained_symbol, known_symbols
+from gather_infer.explanation.tries import Bounds, Tries
 from gather_infer.inference.result import Inference
+from gather_infer.inference.rows import is_glob, lost_rank
 from gather_infer.inference.run import infer
+from gather_infer.inference.walked import Bodies, Body
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.record import Constraint
 from gather_infer.rules import RuleSet
-from gather_infer.symbolic import Expr, Interval, free_symbols
-from gather_infer.tensor import SymbolicTensor, Value, format_shape
+from gather_infer.symbolic import Interval, free_symbols
 
 DEPTH: Final = 8
 """Steps below each other, unless said otherwise."""
@@ -61,46 +61,134 @@ def explain(
         >>> print(explanation.value)
         float32[batch, seq, 32]
     """
-    file = to_model_file(model)
-    specs = list(dims)
-    inference = infer(file, dims=specs, inputs=inputs, rules=rules, assume=assume)
-    bodies = Bodies(inference)
-    body, name = _resolve(inference, bodies, tensor)
-    strict = not assume or any(map(_FROM_ZERO.fullmatch, specs))
-
-    def relaxed() -> Inference:
-        kept = [spec for spec in specs if not _FROM_ZERO.fullmatch(spec)]
-        return infer(file, dims=kept, inputs=inputs, rules=rules)
-
-    value = body.values[name]
-    search = Search(inference, bodies, depth=depth, every=every)
-    step = search.chain(body, name)
-    unknown = _generated(inference, names_in(value))
-    relaxed_run = relaxed() if strict and unknown else None
-
-    def again(bounds: Bounds) -> Inference | None:
-        try:
-            return infer(file, dims=_bounded(specs, bounds), inputs=inputs, rules=rules, assume=assume)
-        except UsageError:  # there are no such sizes with what the caller says of other dims
-            return None
-
-    remedies = _Remedies(inference, bodies, (body, name), Tries(inference, again), relaxed_run, assume)
-    lost = remedies.lost(body, name)
-    concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
-    visited = {place.path for place in search.visited}
-    return Explanation(
-        scope=body.label,
-        name=name,
-        value=value,
-        step=step,
-        unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
-        remedies=remedies.of_type(body, name, lost),
-        lost=None if lost is None else _lost(lost),
-        assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
-        constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
-        findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
-        believed=tuple(b for b in inference.believed if b.node in visited),
+    return Explainer(model, dims=dims, inputs=inputs, rules=rules, assume=assume).tensor(
+        tensor, depth=depth, every=every
     )
+
+
+class Explainer:
+    """Explains tensors and symbols of a model that is inferred once.
+
+    model, dims, inputs, rules, assume   as for `infer`, whose exceptions it raises
+
+    `inference` has the facts.
+    """
+
+    def __init__(
+        self,
+        model: GivenModel,
+        *,
+        dims: Iterable[str] = (),
+        inputs: Mapping[str, str] | Iterable[str] = (),
+        rules: Sequence[RuleSet] = (),
+        assume: bool = True,
+    ) -> None:
+        self._file = to_model_file(model)
+        self._dims = list(dims)
+        self._inputs = dict(inputs) if isinstance(inputs, Mapping) else list(inputs)
+        self._rules = rules
+        self.inference = infer(self._file, dims=self._dims, inputs=self._inputs, rules=rules, assume=assume)
+        self._bodies = Bodies(self.inference)
+        self._is_strict = not assume or any(map(_FROM_ZERO.fullmatch, self._dims))
+        self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
+
+    def tensor(self, name: str, *, depth: int = DEPTH, every: bool = False) -> Explanation:
+        """Why a tensor has its shape and values; as `explain`."""
+        body, known = _resolve(self.inference, self._bodies, name)
+        return self._explained(body, known, depth, every)
+
+    def tensors(
+        self,
+        pattern: str = "",
+        *,
+        op: str | None = None,
+        unknown: bool = False,
+        depth: int = DEPTH,
+        every: bool = False,
+    ) -> Iterator[Explanation]:
+        """The same of all that `Inference.tensors` gives, one by one. Raises UsageError as that."""
+        for row in self.inference.tensors(pattern, op=op, unknown=unknown):
+            yield self.tensor(row.title, depth=depth, every=every)
+
+    def symbol(self, name: str) -> SymbolExplanation:
+        """Where a symbol comes from, what bounds it, how much it is used. Raises UnknownName when there is none."""
+        return explained_symbol(self.inference, name, self._remedies_of)
+
+    def named(
+        self, name: str, *, depth: int = DEPTH, every: bool = False
+    ) -> tuple[Explanation | SymbolExplanation, ...]:
+        """What a name means: the tensor, the symbol, or both. Raises UsageError where it means nothing."""
+        symbols = known_symbols(self.inference)
+        symbol = (self.symbol(name),) if name in symbols else ()
+        if symbol and next(_found(self.inference, self._bodies, name), None) is None:
+            return symbol
+        body, known = _resolve(self.inference, self._bodies, name, symbols)
+        return self._explained(body, known, depth, every), *symbol
+
+    def is_glob(self, text: str) -> bool:
+        """Whether a text means the tensors that match it: it looks so, and nothing is called so."""
+        is_name = text in known_symbols(self.inference) or any(True for _ in _found(self.inference, self._bodies, text))
+        return is_glob(text) and not is_name
+
+    def _explained(self, body: Body, name: str, depth: int, every: bool) -> Explanation:
+        inference = self.inference
+        value = body.values[name]
+        search = Search(inference, self._bodies, depth=depth, every=every)
+        step = search.chain(body, name)
+        unknown = _generated(inference, names_in(value))
+        remedies = self._remedies(body, name, bool(unknown))
+        lost = remedies.lost(body, name)
+        concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
+        visited = {place.path for place in search.visited}
+        return Explanation(
+            scope=body.label,
+            name=name,
+            value=value,
+            step=step,
+            unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
+            remedies=remedies.of_type(body, name, lost),
+            lost=None if lost is None else lost_rank(lost),
+            assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
+            constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
+            findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
+            believed=tuple(b for b in inference.believed if b.node in visited),
+            model=self._file.name,
+        )
+
+    def _remedies(self, body: Body, name: str, is_unknown: bool) -> Remedies:
+        """What would make a tensor, or a symbol in it, known."""
+        relaxed = self._relaxed() if self._is_strict and is_unknown else None
+        tries = Tries(self.inference, self._again)
+        return Remedies(self.inference, self._bodies, (body, name), tries, relaxed, self.inference.assume)
+
+    def _remedies_of(self, symbol: str) -> tuple[str, ...]:
+        """What would make a generated symbol known."""
+        for path, values in self.inference.scopes.items():
+            body = self._bodies.at(path)
+            for name, value in values.items():
+                if body is not None and symbol in names_in(value):
+                    return self._remedies(body, name, True).of(symbol)
+        return ()
+
+    def _relaxed(self) -> Inference:
+        """The run that may assume, and is not told that a dim may be 0."""
+        kept = [spec for spec in self._dims if not _FROM_ZERO.fullmatch(spec)]
+        return infer(self._file, dims=kept, inputs=self._inputs, rules=self._rules)
+
+    def _again(self, bounds: Bounds) -> Inference | None:
+        """The run with these bounds too; None when there are no such sizes with what the caller says of other dims."""
+        key = tuple(sorted(bounds.items(), key=lambda entry: entry[0]))
+        if key not in self._runs:
+            assume = self.inference.assume
+            try:
+                found = infer(
+                    self._file, dims=_bounded(self._dims, bounds), inputs=self._inputs, rules=self._rules, assume=assume
+                )
+            except UsageError:
+                self._runs[key] = None
+            else:
+                self._runs[key] = found
+        return self._runs[key]
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
@@ -122,42 +210,30 @@ def _spec(name: str, bounds: Interval) -> str:
     return f"{name}={bounds.lo}..{'' if bounds.hi is None else bounds.hi}"
 
 
-def _lost(place: Place) -> Cause:
-    """Why a node with inputs of known rank has an output of unknown rank."""
-    op_type = place.node.op_type if place.entry.domain == "" else ""
-    values = [place.body.fact(name) for name in place.node.input if name]
-    reason = "the rank of its result depends on what is not known of its inputs"
-    first = values[0] if values else None
-    if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
-        open_dims = " and ".join(str(d) for d in first.shape or () if not isinstance(d, int))
-        reason = f"without axes it removes the dims that are 1, which {open_dims} may be"
-    elif op_type == "If":
-        reason = "its branches may give different ranks"
-    elif op_type in ("Loop", "Scan"):
-        reason = "the rank may change from iteration to iteration"
-    return Cause(place.path, place.node.op_type, reason, False)
-
-
-def _resolve(inference: Inference, bodies: Bodies, tensor: str) -> tuple[Body, str]:
-    """The graph and the name that `scope/name` means; the main graph comes first.
-
-    Raises UsageError.
-    """
+def _found(inference: Inference, bodies: Bodies, tensor: str) -> Iterator[tuple[Body, str]]:
+    """The graphs and the name that `scope/name` may mean; the main graph comes first."""
     if tensor in inference.scopes[MAIN]:
-        return bodies.main, tensor
+        yield bodies.main, tensor
     for path, values in inference.scopes.items():
         label = inference.labels[path]
         name = tensor[len(label) + 1 :]
         if label and tensor.startswith(f"{label}/") and name in values and (body := bodies.at(path)) is not None:
-            return body, name
+            yield body, name
+
+
+def _resolve(inference: Inference, bodies: Bodies, tensor: str, symbols: Iterable[str] = ()) -> tuple[Body, str]:
+    """The graph and the name that `scope/name` means. Raises UsageError, which may suggest one of the symbols."""
+    found = next(_found(inference, bodies, tensor), None)
+    if found is not None:
+        return found
     place = bodies.called(tensor)
     if place is not None and any(place.node.output):
         made = " and ".join(repr(joined(place.body.label, n)) for n in place.node.output if n)
         raise UsageError(f"no tensor {tensor!r}; the node of that name makes {made}")
     known = [joined(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
     # People ask for outputs first.
-    ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *known))
-    raise UsageError(f"no tensor {tensor!r}{suggestion(tensor, ordered)}")
+    ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *symbols, *known))
+    raise UnknownName("tensor or symbol" if symbols else "tensor", tensor, ordered)
 
 
 def _concerns(constraint: Constraint, names: set[str], inference: Inference) -> bool:
@@ -169,205 +245,3 @@ def _concerns(constraint: Constraint, names: set[str], inference: Inference) -> 
 def _generated(inference: Inference, names: set[str]) -> list[str]:
     """The generated symbols among the names, in the order in which they were made."""
     return [name for name in inference.causes if name in names]
-
-
-class _Remedies:
-    """What would make a generated symbol, or a type, known; the most effective ways first.
-
-    asked          the tensor that is explained
-    tries          infers again under bounds
-    relaxed        the run that may assume; None when the one that is explained may
-    """
-
-    def __init__(
-        self,
-        inference: Inference,
-        bodies: Bodies,
-        asked: tuple[Body, str],
-        tries: Tries,
-        relaxed: Inference | None,
-        assume: bool,
-    ) -> None:
-        self.inference = inference
-        self.bodies = bodies
-        self.body, self.name = asked
-        self.tries = tries
-        self.relaxed = relaxed
-        self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
-        self.assume = assume
-        self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
-        self.effect = _effects(inference)
-
-    def of(self, name: str) -> tuple[str, ...]:
-        is_known = is_without(self.body.path, self.name, self.inference, name)
-        found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
-        if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
-            remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
-            if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
-                found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
-        return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
-
-    def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
-        """False for a bound or an assumption with which a run does not know more."""
-        if remedy == ASSUMPTION:
-            return self.relaxed is None or is_known(self.relaxed)
-        bound = _LOWER.fullmatch(remedy)
-        return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
-
-    def _as_far_as_tried(self, remedy: str) -> str:
-        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN):
-            return remedy
-        return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
-
-    def of_type(self, body: Body, name: str, lost: Place | None) -> tuple[str, ...]:
-        """What would make the element type and the rank of a tensor known; nothing where they are.
-
-        lost   the node at which the rank was lost
-        """
-        if _is_typed(body.values[name]):
-            return ()
-        found = list(self._from_leaves(body, name))
-        if lost is not None and not found:
-            remedy = self.tries.remedy(self._symbols_behind(lost), is_ranked(body.path, name))
-            found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
-        return tuple(dict.fromkeys(found))
-
-    def lost(self, body: Body, name: str) -> Place | None:
-        """The first node whose output has an unknown rank or type while those of its inputs are known."""
-        if _is_typed(body.values[name]):
-            return None
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
-        search.chain(body, name)
-        for place in reversed(search.visited):
-            if place.path not in self.without_rule and all(map(_is_typed, self._given(place))):
-                return place
-        return None
-
-    def _given(self, place: Place) -> Iterator[Value]:
-        """What a node works on: its inputs, and the outputs of its bodies."""
-        for name in place.node.input:
-            if name and (fact := place.body.fact(name)) is not None:
-                yield fact
-        for _, inner in self.bodies.inner(place):
-            yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
-
-    def _symbols_behind(self, place: Place) -> list[str]:
-        """The symbols in what the node works on, then those in what its inputs come from."""
-        found = sorted(name for fact in self._given(place) for name in names_in(fact))
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
-        for name in filter(None, place.node.input):
-            for step in _steps(search.chain(place.body, name)):
-                found += sorted(names_in(step.value))
-        return list(dict.fromkeys(found))
-
-    def _near(self, cause: Cause) -> list[str]:
-        """The symbols that a generated symbol may depend on, the nearest first."""
-        place = self.bodies.place(cause.node)
-        return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
-
-    def _of(self, name: str, seen: set[str]) -> Iterator[str]:
-        cause = self.inference.causes[name]
-        seen.add(name)
-        for operand in sorted(cause.operands - seen, key=lambda o: (-self.effect[o], o)):
-            if operand in self.inference.causes:
-                yield from self._of(operand, seen)
-            else:
-                yield f"--dim {operand}=SIZE"
-        if cause.operands:
-            return
-        place = self.bodies.place(cause.node)
-        assumed = [a for a in self.would_assume if a.node == cause.node]
-        nearby = set() if place is None else _symbols_near(place)
-        for assumption in assumed or [a for a in self.would_assume if free_symbols(a.dim) & nearby]:
-            if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.least is not None:
-                yield f"--dim {assumption.dim.name}={assumption.least}.."
-            if not self.assume:
-                yield ASSUMPTION
-        if place is None or assumed:
-            return
-        if place.entry.rule is None and "no rule" in cause.reason:
-            yield self._rule_for(place)
-        found = list(self._from_node(place, name))
-        yield from found
-        if not found and cause.data_dependent:
-            yield _only_a_run(place)
-
-    def _from_node(self, place: Place, symbol: str) -> Iterator[str]:
-        for output in place.node.output:
-            value = place.body.values.get(output)
-            if output and value is not None and (symbol in names_in(value) or len(place.node.output) == 1):
-                yield from self._from_leaves(place.body, output)
-                return
-
-    def _from_leaves(self, body: Body, name: str) -> Iterator[str]:
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
-        for leaf in _leaves(search.chain(body, name)):
-            value = leaf.value
-            if leaf.origin is Origin.INPUT and isinstance(value, SymbolicTensor):
-                if value.shape is None or value.dtype is None:
-                    shape = "[...]" if value.shape is None else format_shape(value.shape)
-                    yield f"--input '{leaf.name}={value.dtype or 'float32'}{shape}'"
-                elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
-                    yield f"a constant in place of the input {leaf.name}, {value}"
-            elif leaf.node is not None and leaf.node in self.without_rule:
-                place = self.bodies.place(leaf.node)
-                assert place is not None, "a node of the chain is in a graph that was walked"
-                yield self._rule_for(place)
-
-    def _rule_for(self, place: Place) -> str:
-        domain = place.entry.domain
-        return f"a rule for {domain + '.' if domain else ''}{place.node.op_type}: --rules FILE.py"
-
-
-def _effects(inference: Inference) -> Counter[str]:
-    """How many generated symbols are a function of each symbol of the inputs, be it through others."""
-    behind: dict[str, frozenset[str]] = {}
-    for name, cause in inference.causes.items():  # in the order in which they were made
-        behind[name] = frozenset().union(*(behind.get(o, frozenset((o,))) for o in cause.operands))
-    return Counter(symbol for symbols in behind.values() for symbol in symbols)
-
-
-def _symbols_near(place: Place) -> set[str]:
-    facts = (place.body.fact(name) for name in place.node.input if name)
-    return {name for fact in facts if fact is not None for name in names_in(fact)}
-
-
-def _deciding_input(place: Place) -> str:
-    """The input whose elements decide a size: one of integers that looks like sizes or a count, else the first."""
-    names: list[str] = [name for name in place.node.input if name]
-    for name in names:
-        fact = place.body.fact(name)
-        if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
-            continue
-        if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
-            return name
-    return names[0] if names else ""
-
-
-def _is_typed(value: Value) -> bool:
-    """True when the element type and the rank of a tensor are known; of what is no tensor they are."""
-    return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
-
-
-def _is_last(remedy: str) -> bool:
-    """True for what is said when nothing better is known."""
-    return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
-
-
-def _steps(step: Link) -> Iterator[Link]:
-    yield step
-    for source in step.sources:
-        yield from _steps(source)
-
-
-def _only_a_run(place: Place) -> str:
-    data = _deciding_input(place)
-    return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
-
-
-def _leaves(step: Link) -> Iterator[Link]:
-    """The steps without sources, and those whose operators have no rule."""
-    if not step.sources or step.op_type:
-        yield step
-    for source in step.sources:
-        yield from _leaves(source)

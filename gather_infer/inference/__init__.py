@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Access, Belief, Coverage, Inference
+    from gather_infer.inference.result import Access, Belief, Coverage, Inference, TensorRow
     from gather_infer.inference.run import infer
 
 _HOME = {
-    "result": ("Access", "Belief", "Coverage", "Inference"),
+    "result": ("Access", "Belief", "Coverage", "Inference", "TensorRow"),
     "run": ("infer",),
 }
 
-__all__ = ["Access", "Belief", "Coverage", "Inference", "infer"]
+__all__ = ["Access", "Belief", "Coverage", "Inference", "TensorRow", "infer"]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.stated import BOUNDS, Statement, split
 from gather_infer.symbolic import (
     Dim,
@@ -28,6 +27,7 @@ MAX_SIZE: Final = 2**63 - 1
 """The largest size that a model file can state."""
 
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
+_BOUNDS_OF_OTHERS = re.compile(r"\s*([0-9]{1,40})\s*(?:-|:|,|\.\.\.|–|to)\s*([0-9]{1,40})\s*")
 _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
 
@@ -52,19 +52,15 @@ class DimSpecs:
     required: list[Statement] = field(default_factory=list)
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when some known name is close, else the known names in their order, else nothing."""
-    known = sorted(known) if isinstance(known, Set) else list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
-
-
-def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str]) -> DimSpecs:
+def read_dims(
+    specs: Mapping[str, object] | Iterable[str],
+    known: Iterable[str],
+    renaming: Callable[[str, str], str] = lambda name, new: "",
+) -> DimSpecs:
     """Parse `dims=`: strings as on the command line, or a mapping of names to a size, a text or a pair of bounds.
 
-    known   the symbols of the model's inputs
+    known      the symbols of the model's inputs
+    renaming   the option that gives a symbol another name, empty where there is none
     Raises UsageError for an unknown name, a malformed entry, a binding that contradicts another.
     """
     names = set(known)
@@ -76,7 +72,7 @@ def read_dims(specs: Mapping[str, object] | Iterable[str], known: Iterable[str])
             raise UsageError(f"dim {name!r} is given twice")
         interval = _interval(name, text, names)
         if interval is None:
-            bind(found, name, _dim(name, text, names))
+            bind(found, name, _dim(name, text, names, renaming))
         elif interval.lo is not None and interval.lo == interval.hi:
             bind(found, name, interval.lo)
         else:
@@ -111,28 +107,44 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
     if match is None:
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
+            + _meant(text)
         )
-    low = _size(name, int(match[1])) if match[1] else 0
-    high = _size(name, int(match[2])) if match[2] else None
+    low = dim_size(name, int(match[1])) if match[1] else 0
+    high = dim_size(name, int(match[2])) if match[2] else None
     if high is not None and low > high:
         raise UsageError(f"dim {name!r}: no size is in the bounds {text}")
     return Interval(low, high)
 
 
-def _dim(name: str, text: str, names: set[str]) -> Dim:
+def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], str]) -> Dim:
+    meant = _meant(text)
     try:
         dim = parse_dim(text)
     except DimSyntaxError as error:
+        if meant:
+            raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}") from error
         raise UsageError(
             f"dim {name!r} must be a size, bounds LOW..HIGH or an expression in other dims: {error}"
         ) from error
     for other in free_symbols(dim):
         if other not in names:
-            raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}")
-    return _size(name, dim) if isinstance(dim, int) else dim
+            rename = renaming(name, other) if isinstance(dim, Expr) and dim.is_symbol else ""
+            hint = f" ({rename} gives {name!r} that name)" if rename else ""
+            raise UsageError(f"dim {name!r}: no input dim {other!r}{suggestion(other, names)}{hint}")
+    if isinstance(dim, int) and dim < 0 and meant:
+        raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}")
+    return dim_size(name, dim) if isinstance(dim, int) else dim
 
 
-def _size(name: str, size: int) -> int:
+def _meant(text: str) -> str:
+    """`; did you mean 1..512?` for bounds as others write them, `1-512` or `1:512`."""
+    match = _BOUNDS_OF_OTHERS.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        return ""
+    return f"; did you mean {match[1]}..{match[2]}?"
+
+
+def dim_size(name: str, size: int) -> int:
     if not 0 <= size <= MAX_SIZE:
         raise UsageError(f"dim {name!r} must be in [0, 2^63 - 1], is {size}")
     return size
@@ -310,7 +322,8 @@ def read_ranges(
             raise UsageError(f"the range of {name!r} is given twice")
         low, dots, high = (part.strip() for part in text.partition(".."))
         if not dots or not (low or high):
-            raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, found {text!r}")
+            found_text = f"found {text!r}{_meant(text)}"
+            raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, {found_text}")
         lo, hi = (_range_end(name, end, symbols) if end else None for end in (low, high))
         if isinstance(lo, int) and isinstance(hi, int) and lo > hi:
             raise UsageError(f"range of {name!r}: no number is in {text}")

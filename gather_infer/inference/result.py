@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.domains import qualified
+from gather_infer.errors import UnknownName, UsageError
+from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath
 from gather_infer.record import Assumption, Cause, Constraint, Demand
 from gather_infer.symbolic import Dim, Scope
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
 if TYPE_CHECKING:
+    import os
+
     import onnx
 
     from gather_infer.access import Addressing
     from gather_infer.inference.lineage.trace import Trace
     from gather_infer.inference.said import Given
     from gather_infer.inference.stated import Statement
-    from gather_infer.model import ModelFile
+    from gather_infer.model import ModelFile, SaveReport
+    from gather_infer.rules import RuleSet
+
+Cell: TypeAlias = "str | int | bool | None"
+"""What a row of a table has in a column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +126,56 @@ class Coverage:
     exact: int
 
 
+@dataclass(frozen=True, slots=True)
+class TensorRow:
+    """A value of a graph, what makes it, and why something of it is not known.
+
+    scope     what its graph is called, "" is the main graph
+    origin    `node`, `input`, `constant` or `body input`
+    node      the node that makes it; None for what no node makes
+    cause     why its element type, its rank or a dim is not known; empty where all are
+    """
+
+    scope: str
+    name: str
+    value: Value
+    origin: str
+    node: NodePath | None = None
+    op_type: str = ""
+    domain: str = ""
+    cause: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name below that of its graph: `If_3/then_branch/y`."""
+        return f"{self.scope}/{self.name}" if self.scope else self.name
+
+    @property
+    def operator(self) -> str:
+        """`Reshape`, `com.microsoft.Gelu`; empty for what no node makes."""
+        return qualified(self.domain, self.op_type) if self.op_type else ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the element type, the rank and every dim are."""
+        return not self.cause
+
+    def cells(self) -> dict[str, Cell]:
+        """The row of a table: texts, numbers and truth values by column."""
+        tensor = self.value if isinstance(self.value, SymbolicTensor) else SymbolicTensor()
+        return {
+            "name": self.title,
+            "operator": self.operator or self.origin,
+            "node": None if self.node is None else str(self.node),
+            "type": str(self.value),
+            "dtype": None if tensor.dtype is None else str(tensor.dtype),
+            "rank": tensor.rank,
+            "shape": None if tensor.shape is None else format_shape(tensor.shape),
+            "known": self.is_known,
+            "cause": self.cause,
+        }
+
+
 class Inference(Mapping[str, Value]):
     """The facts of a model: a mapping from the names of the main graph to their types.
 
@@ -124,7 +183,8 @@ class Inference(Mapping[str, Value]):
     what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
-    that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume.
+    that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
+    `rules` are the rule sets that it was given.
     """
 
     def __init__(
@@ -146,6 +206,7 @@ class Inference(Mapping[str, Value]):
         given: Given | None = None,
         demands: tuple[Demand, ...] = (),
         assume: bool = True,
+        rules: tuple[RuleSet, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -163,9 +224,17 @@ class Inference(Mapping[str, Value]):
         self.given = given
         self.demands = demands
         self.assume = assume
+        self.rules = rules
 
     def __getitem__(self, name: str) -> Value:
-        return self.scopes[MAIN][name]
+        """Raises UnknownName, which is a KeyError and suggests another name."""
+        value = self.scopes[MAIN].get(name)
+        if value is None:
+            raise UnknownName("tensor", name, self._names())
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.scopes[MAIN]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scopes[MAIN])
@@ -177,12 +246,93 @@ class Inference(Mapping[str, Value]):
         """The values of the graph that is called `label`.
 
         "" is the main graph, `If_3/then_branch` a subgraph, the label of a node the function that it calls. When
-        several are called so it is the first. Raises KeyError when there is none.
+        several are called so it is the first. Raises UnknownName, a KeyError, when there is none.
         """
         for path, known in self.labels.items():
             if known == label:
                 return self.scopes[path]
-        raise KeyError(label)
+        raise UnknownName("graph", label, [known for known in self.labels.values() if known])
+
+    def tensor(self, name: str) -> SymbolicTensor:
+        """The facts of a tensor of the main graph, or below the path of another: `If_3/then_branch/y`.
+
+        Raises UnknownName when there is none, UsageError when it is a sequence, an optional or the like.
+        """
+        value = self.scopes[MAIN].get(name)
+        if value is None:
+            value = next((found for found in self._below(name)), None)
+        if value is None:
+            raise UnknownName("tensor", name, self._names())
+        if not isinstance(value, SymbolicTensor):
+            raise UsageError(f"{name!r} is no tensor, it is {value}")
+        return value
+
+    def shape(self, name: str) -> Shape:
+        """The dims of a tensor. Raises as `tensor`, and UsageError when not even the rank is known."""
+        shape = self.tensor(name).shape
+        if shape is None:
+            raise UsageError(f"the rank of {name!r} is not known")
+        return shape
+
+    def _below(self, title: str) -> Iterator[Value]:
+        """What is called so below the path of its graph."""
+        for path, label in self.labels.items():
+            name = title[len(label) + 1 :]
+            if label and title.startswith(f"{label}/") and name in self.scopes[path]:
+                yield self.scopes[path][name]
+
+    def _names(self) -> list[str]:
+        """Every value by name, below the path of its graph; outputs and inputs come first, people ask for these."""
+        rest = (f"{self.labels[p]}/{n}" if self.labels[p] else n for p, values in self.scopes.items() for n in values)
+        return list(dict.fromkeys((*self.outputs, *self.inputs, *rest)))
+
+    def tensors(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> tuple[TensorRow, ...]:
+        """The values of all graphs, each with what makes it and why something of it is not known.
+
+        pattern   a name, or a glob as `/encoder/*`, in which `*` stands for any text; empty for all
+        op        only outputs of this operator: `Reshape`, `com.microsoft.Gelu`
+        unknown   only those of which the element type, the rank or a dim is not known
+
+        Raises UsageError when no tensor matches, or no node is of that operator.
+        """
+        rows: tuple[TensorRow, ...] = resolved("inference.rows:tensor_rows")(self, pattern, op, unknown)
+        return rows
+
+    def table(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> list[dict[str, Cell]]:
+        """`tensors` as rows of plain values, as `pandas.DataFrame` takes them."""
+        return [row.cells() for row in self.tensors(pattern, op=op, unknown=unknown)]
+
+    def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Inference:
+        """The model at these sizes of its symbols: `inference.at(batch=1, seq=128)`, or a mapping for other names.
+
+        It is inferred again, under all that this run was told. A symbol that is not named stays one; with all of them
+        only what depends on data is no number. Raises UsageError for an unknown name, and for a size that is none or
+        contradicts what is declared.
+        """
+        again: Inference = resolved("inference.sizes:at_sizes")(self, {**(sizes or {}), **named})
+        return again
+
+    def save(
+        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+    ) -> SaveReport:
+        """Write `annotated()`, whole or not at all; see `gather_infer.model.save`.
+
+        Raises ModelReadError for a model that is no ONNX, and ModelWriteError.
+        """
+        from gather_infer.inference.annotate import annotated
+        from gather_infer.model import save
+        from gather_infer.model.given import to_onnx_file
+
+        model = to_onnx_file(self.model)
+        return save(model, annotated(model, self)[0], path, external_data=external_data, in_place=in_place)
+
+    def __repr__(self) -> str:
+        coverage, faults = self.coverage(), len(self.errors)
+        errors = f", {faults} error{'s' * (faults != 1)}" if faults else ""
+        return f"<Inference of {self.model.name}: {coverage.tensors} tensors, {coverage.exact} known{errors}>"
+
+    def _repr_html_(self) -> str:
+        return "\n".join(resolved("report.html:inference_html")(self))
 
     @property
     def recorded(self) -> tuple[Statement, ...]:

@@ -96,6 +96,13 @@ def infer_again(
     return run.run()
 
 
+def infer_given(inference: Inference, given: Given) -> Inference:
+    """The model of an inference, with this in the place of what that was told of the inputs."""
+    run = _Run(inference.model, (), (), inference.rules, inference.assume)
+    run.adopt(given)
+    return run.run()
+
+
 def infer_like_onnx(model: ModelFile, *, check_types: bool) -> Inference:
     """As `infer`, for what onnx's own inference takes a model for.
 
@@ -129,6 +136,7 @@ class _Run:
         self.graph = model.proto.graph
         self.assume = assume
         self.check_types = check_types
+        self.rules = tuple(rules)
         self.fixed_defaults = fixed_defaults
         self.early: list[Diagnostic] = []
         self.constants: dict[tuple[int, bytes], Value | None] = {}
@@ -339,6 +347,7 @@ class _Run:
             given=self.given,
             demands=demands,
             assume=self.assume,
+            rules=self.rules,
         )
 
     def _contradicted_hints(self, walker: Walker, reader: DimReader) -> Iterable[Diagnostic]:

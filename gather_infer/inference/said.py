@@ -68,7 +68,7 @@ def read_given(
     names, unnamed = symbols_of_inputs(values, specs)
     recorded, spelt_out, doubts = _recorded(model, values)
     known = names | spelt_out
-    found = read_dims(dims, known)
+    found = read_dims(dims, known, lambda name, new: _renaming(values, unnamed, name, new))
     is_said = bool(found.bound or found.bounds or specs)
     by_input = {name for v in values if v.name in specs for name in _bind(found, v, specs[v.name].shape, known)}
     stands_for = _stands_for(values, specs, known) if recorded else {}
@@ -77,6 +77,18 @@ def read_given(
     changed = {name: dim for name, dim in found.bound.items() if isinstance(dim, int) or name in by_input}
     spans = read_ranges(ranges, [v.name for v in values], known)
     return Given(is_said, tuple(recorded), known, unnamed, found, specs, changed, spans), doubts
+
+
+def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
+    """The option that calls a symbol otherwise, `--input 'ids=[batch, seq]'`; empty where no input has it as a dim."""
+    for value in values:
+        dims = [
+            dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
+            for axis, dim in enumerate(shaped_dims(value))
+        ]
+        if name in dims:
+            return f"--input '{value.name}=[{', '.join(new if dim == name else dim for dim in dims)}]'"
+    return ""
 
 
 def _recorded(

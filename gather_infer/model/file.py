@@ -22,6 +22,7 @@ from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, type_name
+from gather_infer.model.formats import HEAD, known_format
 from gather_infer.model.source import Region, Source
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError, length_delimited
@@ -291,8 +292,9 @@ def texts_are_utf8(data: Buffer) -> bool:
 
 
 def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
-    if bytes(data[:23]) == b"version https://git-lfs":
-        reason = "a Git LFS pointer, not the model itself; `git lfs pull` fetches it"
+    known = known_format(bytes(data[:HEAD]), name)
+    if known:
+        reason = known
     elif name.endswith(_TEXT_SUFFIXES):
         reason += "; text forms are not read, onnx.load and onnx.save convert them"
     return ModelReadError(f"{name}: {reason}")

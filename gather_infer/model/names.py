@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from onnx import FunctionProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.model.paths import bodies
+from gather_infer.domains import qualified
+from gather_infer.model.paths import bodies, joined, label_of
+from gather_infer.places import Root
 
 
 class Names:
@@ -30,6 +32,23 @@ class Names:
         self._next[base] = count
         self._taken.add(name)
         return name
+
+
+def tensor_names(model: ModelProto) -> Iterator[str]:
+    """What the values of the main graph and its subgraphs are called, these below their paths: `If_3/then_branch/y`."""
+    for path, graph in bodies(model):
+        if path.root is not Root.GRAPH or isinstance(graph, FunctionProto):
+            continue
+        label = label_of(model, path)
+        made = (output for node in graph.node for output in node.output if output)
+        for name in (*(v.name for v in graph.input), *(t.name for t in graph.initializer), *made):
+            yield joined(label, name)
+
+
+def operator_names(model: ModelProto) -> Iterator[str]:
+    """The operators of all nodes, `Gather` and `com.microsoft.Gelu`, with repetitions."""
+    for _, body in bodies(model):
+        yield from (qualified(node.domain, node.op_type) for node in body.node)
 
 
 def names_of(model: ModelProto) -> Iterator[str]:

@@ -347,7 +347,7 @@ def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
     if not out.parent.is_dir():
         raise ModelWriteError(f"{out.parent}: no such directory")
     if not in_place and _is_same_file(out, model.path):
-        raise UsageError(f"{out}: is the input, which only --in-place (in_place=True) writes over")
+        raise UsageError(f"{out}: is the input, which only --in-place writes over")
     if _is_data_file(model, model.proto, out):
         raise UsageError(f"{out}: is a data file of {model.name}")
 

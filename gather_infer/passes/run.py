@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
-from gather_infer.inference.options import suggestion
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_onnx_file

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.chain import Facet, Link, Operand, Origin
-from gather_infer.report.forms import PLAIN, ExplanationReport, View
+from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation
+from gather_infer.report.forms import PLAIN, ExplanationReport, ExplanationsReport, View
 from gather_infer.report.json import (
     SCHEMA,
     Json,
@@ -19,9 +20,13 @@ from gather_infer.report.json import (
     dim_json,
     type_json,
 )
-from gather_infer.report.layout import count, printable
+from gather_infer.report.layout import count, printable, shorten
 from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
+
+if TYPE_CHECKING:
+    from gather_infer.contract import Line
+    from gather_infer.record import Cause
 
 _LARGEST = 8  # elements that are printed
 
@@ -54,6 +59,116 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
     if explanation.findings:
         lines += ["", *diagnostics_text(explanation.findings, report.model)]
     return lines
+
+
+def tensor_text(explanation: Explanation) -> list[str]:
+    """The `str` of an explanation."""
+    return explanation_text(ExplanationReport(explanation, explanation.model))
+
+
+def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
+    """What `gather-infer explain MODEL SYMBOL` prints, and the `str` of it."""
+    name, cause = symbol.symbol, symbol.cause
+    lines = [f"{name}   {_kind(symbol)}"]
+    lines += _list("is", symbol.places)
+    if cause is not None:
+        lines += [f"  made up at   {_made_at(cause)}", f"  because      {cause.reason}"]
+    if symbol.equals is not None:
+        lines.append(f"  equals       {symbol.equals}")
+    else:
+        lines.append(f"  bounds       {_bounds(symbol)}")
+    lines += _list("used", _uses(symbol))
+    lines += _list("limited by", [f"{line.text}   {_demanded_by(line)}" for line in symbol.limits])
+    lines += _list("assumed", [f"{a}: {a.reason}" for a in symbol.assumptions])
+    if symbol.rename:
+        lines.append(f"  rename       {symbol.rename}")
+    lines += [line[4:] for line in _remedies(symbol.remedies)]
+    printed = map(printable, lines)
+    return list(printed) if view.width is None else [shorten(line, view.width) for line in printed]
+
+
+def _list(label: str, entries: Sequence[object]) -> list[str]:
+    return [f"  {label if i == 0 else '':<11}  {entry}" for i, entry in enumerate(entries)]
+
+
+def _kind(symbol: SymbolExplanation) -> str:
+    if symbol.cause is not None:
+        return (
+            "a symbol that was made up: the size depends on data"
+            if symbol.cause.data_dependent
+            else ("a symbol that was made up: the size could not be worked out")
+        )
+    is_input = any(place.kind == "input" for place in symbol.places)
+    return "a dim of the inputs" if is_input or not symbol.places else "a dim that outputs are declared with"
+
+
+def _made_at(cause: Cause) -> str:
+    return f"node {cause.node}" + (f", {cause.op_type}" if cause.op_type else "")
+
+
+def _bounds(symbol: SymbolExplanation) -> str:
+    """`1 <= seq <= 512, declared`; `seq >= 1, as the model fails otherwise`; `seq >= 0, as all sizes are`."""
+    bounds = symbol.bounds
+    text = f"{symbol.symbol} >= {bounds.lo or 0}"
+    if bounds.hi is not None:
+        text = f"{bounds.lo or 0} <= {symbol.symbol} <= {bounds.hi}"
+    if bounds == symbol.declared:
+        return f"{text}, {'as all sizes are' if (bounds.lo or 0, bounds.hi) == (0, None) else 'as declared'}"
+    return f"{text} in every run that does not fail"
+
+
+def _uses(symbol: SymbolExplanation) -> list[str]:
+    """In how many tensors, and what some of these are called."""
+    if not symbol.first:
+        return ["by no tensor"]
+    shapes = f"in the shapes of {count(symbol.shapes, 'tensor')}" if symbol.shapes else ""
+    elements = f"in the elements of {count(symbol.elements, 'tensor')}" if symbol.elements else ""
+    more = ["..."] if max(symbol.shapes, symbol.elements) > len(symbol.first) else []
+    return [" and ".join(filter(None, (shapes, elements))), ", ".join([*symbol.first, *more])]
+
+
+def _demanded_by(line: Line) -> str:
+    more = f" and {count(len(line.nodes) - 1, 'more node')}" if len(line.nodes) > 1 else ""
+    where = f"{line.nodes[0]}{more}" if line.nodes else "the file"
+    return f"({where})" if line.tight else f"({where}; it is enough, less may be)"
+
+
+def explanations_text(report: ExplanationsReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer explain` prints of tensors and symbols."""
+    parts = [symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e) for e in report.found]
+    lines = [line for part in parts for line in ("", *part)][1:]
+    return [*lines, "", f"... {count(report.more, 'more tensor')}: --all"] if report.more else lines
+
+
+def explanations_json(report: ExplanationsReport) -> dict[str, Json]:
+    """Of one tensor or symbol alone its own object, else a list of these."""
+    found = [symbol_json(e) if isinstance(e, SymbolExplanation) else _tensor_json(e) for e in report.found]
+    if len(found) == 1 and not report.more:
+        return found[0]
+    explanations: list[Json] = [*found]
+    return {"schema": SCHEMA, "explanations": explanations, "more": report.more}
+
+
+def _tensor_json(explanation: Explanation) -> dict[str, Json]:
+    return explanation_json(ExplanationReport(explanation, explanation.model))
+
+
+def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
+    return {
+        "schema": SCHEMA,
+        "symbol": symbol.symbol,
+        "places": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
+        "cause": None if symbol.cause is None else cause_json(symbol.cause),
+        "equals": None if symbol.equals is None else dim_json(symbol.equals),
+        "least": symbol.bounds.lo or 0,
+        "most": symbol.bounds.hi,
+        "declared": {"least": symbol.declared.lo or 0, "most": symbol.declared.hi},
+        "limits": [{"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits],
+        "assumptions": [assumption_json(a) for a in symbol.assumptions],
+        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "first": list(symbol.first)},
+        "remedies": list(symbol.remedies),
+        "rename": symbol.rename or None,
+    }
 
 
 def _remedies(remedies: tuple[str, ...]) -> list[str]:

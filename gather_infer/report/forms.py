@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
     from gather_infer.diagnostic import Diagnostic
-    from gather_infer.explanation.chain import Explanation
+    from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.inference.interface import Interface
-    from gather_infer.inference.result import Inference
+    from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary
@@ -98,11 +98,28 @@ class InferenceReport:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorsReport:
+    """Tensors of a model, of `total` that it has; `model` is what the file is called."""
+
+    rows: Sequence[TensorRow]
+    total: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExplanationReport:
     """An explanation; `model` is what the file is called."""
 
     explanation: Explanation
     model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationsReport:
+    """Explanations of tensors and symbols; of `more` there is none, though they were asked for."""
+
+    found: Sequence[Explanation | SymbolExplanation]
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +190,11 @@ INFERENCE: ResultKind[InferenceReport] = ResultKind(
 SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
     {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
 )
-EXPLANATION: ResultKind[ExplanationReport] = ResultKind(
-    {Form.TEXT: "explain:explanation_text", Form.JSON: "explain:explanation_json"},
+TENSORS: ResultKind[TensorsReport] = ResultKind(
+    {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
+)
+EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
+    {Form.TEXT: "explain:explanations_text", Form.JSON: "explain:explanations_json"},
 )
 CODE: ResultKind[str] = ResultKind(
     {Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"},

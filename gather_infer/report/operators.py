@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -32,10 +33,19 @@ def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str
         deprecated = ", deprecated" if operator.deprecated else ""
         lines.append(f"{operator.op_type}   {operator.domain or 'ai.onnx'}{deprecated}")
         for behaviour in operator.behaviours:
-            where = f", {ROOMS}/{behaviour.file}" if behaviour.file else ""
-            lines.append(f"  since {behaviour.since:<4}{behaviour.source.value}{where}")
-            lines += [f"            {text}" for text in (behaviour.summary, _told(behaviour), behaviour.spec) if text]
+            texts = (_inferred(behaviour), behaviour.summary, _told(behaviour), behaviour.spec)
+            shown = [line for text in texts if text for line in _wrapped(text, view.width)]
+            lines += [f"  {f'since {behaviour.since}' if i == 0 else '':<10}{line}" for i, line in enumerate(shown)]
     return lines
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else textwrap.wrap(text, max(width - 12, 40), break_long_words=False)
+
+
+def _inferred(behaviour: Behaviour) -> str:
+    where = f", in {ROOMS}/{behaviour.file}" if behaviour.file else ""
+    return f"{_INFERRED[behaviour.source]}{where}."
 
 
 def operators_markdown(operators: Sequence[Operator]) -> Iterator[str]:
@@ -92,9 +102,15 @@ def _answer(known: bool | None) -> str:
 
 def _told(behaviour: Behaviour) -> str:
     if behaviour.values is None:
-        return "tells elements and their bounds as its bodies do"
-    told = [text for text, known in (("elements", behaviour.values), ("bounds of elements", behaviour.spans)) if known]
-    return f"tells {' and '.join(told)}" if told else ""
+        return "Elements and their bounds are known as far as its bodies tell them."
+    match behaviour.values, behaviour.spans:
+        case True, True:
+            return "Elements of the results and their bounds are known where those of the inputs are."
+        case True, _:
+            return "Elements of the results are known where those of the inputs are."
+        case _, True:
+            return "Bounds of the elements of the results are known."
+    return "Of the elements of the results nothing is known."
 
 
 def _total(operators: Sequence[Operator]) -> str:
@@ -109,4 +125,11 @@ _WORDS = {
     Source.FUNCTION: "by their function body",
     Source.ONNX: "by onnx's own inference",
     Source.NONE: "not known",
+}
+_INFERRED = {
+    Source.WALK: "The walk itself infers it",
+    Source.RULE: "A rule of ours infers it",
+    Source.FUNCTION: "It is inferred by walking its function body",
+    Source.ONNX: "onnx infers its element type and rank, and sizes where all of them are numbers",
+    Source.NONE: "Nobody infers it: its results are unknown",
 }

@@ -17,7 +17,7 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
-from gather_infer.model.given import GivenModel
+from gather_infer.model.given import GivenModel, to_onnx_file
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, Span, SymbolicTensor
@@ -58,9 +58,12 @@ class ContractResult:
         return (*lines, *rest)
 
     def embedded(self) -> ModelProto:
-        """The model with the contract in its metadata, and nothing else changed."""
+        """The model with the contract in its metadata, and nothing else changed.
+
+        Raises ModelReadError for one that is no ONNX.
+        """
         proto = ModelProto()
-        proto.CopyFrom(self.source.proto)
+        proto.CopyFrom(to_onnx_file(self.source).proto)
         text = json.dumps(self.contract.to_json())
         for position in reversed([i for i, entry in enumerate(proto.metadata_props) if entry.key == KEY]):
             del proto.metadata_props[position]

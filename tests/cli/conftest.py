@@ -14,10 +14,10 @@ from tests.cli.cli_models import MODELS
 
 Run = Callable[..., Result]
 
-READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract")
+READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "tensors")
 """The commands that read a model."""
 
-PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]
+PROGRAM = [sys.executable, "-c", "from gather_infer_cli.start import main; main()"]
 """Begins the arguments of a process."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from pathlib import Path
 
 import onnx
@@ -91,6 +92,8 @@ rules.rule("Gather")(lambda op: 3)
 """,
         rf"error: mine.py: {RULE} must return a list of facts, returns int\n",
     ),
+    "no text": ("x = 1\0", r"error: --rules mine.py: not Python: .*null bytes\n"),
+    "another language": ("<html>", r"error: mine.py:1: invalid syntax\n"),
     "nothing": ("x = 1\n", r"error: --rules mine.py: defines no RuleSet at module level\n"),
 }
 
@@ -102,6 +105,15 @@ def test_a_rules_file_that_fails_is_not_our_fault(case: str, run: Run) -> None:
     result = run("infer", "embedding.onnx", "--rules", "mine.py")
     assert result.exit_code == 2
     assert re.fullmatch(message, result.stderr)
+
+
+@pytest.mark.parametrize("name", ["embedding.onnx", "rules.zip", "fixtures/bert-dynamo.onnx"])
+def test_rules_that_are_no_python(name: str, run: Run) -> None:
+    with zipfile.ZipFile("rules.zip", "w") as archive:  # Python would run it
+        archive.writestr("__main__.py", "raise AssertionError('was run')")
+    result = run("infer", "embedding.onnx", "--rules", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: --rules {name}: not Python: ")
 
 
 HEAD = """

@@ -231,13 +231,14 @@ def test_operators() -> None:
     ]
     in_detail = operator_text(OPERATORS)
     assert in_detail == operators_text(OPERATORS, VERBOSE)
-    assert in_detail[:4] == [
+    assert in_detail[:5] == [
         "Twice   ai.onnx",
-        "  since 1   onnx",
+        "  since 1   onnx infers its element type and rank, and sizes where all of them are numbers.",
         "            Doubles.",
+        "            Of the elements of the results nothing is known.",
         "            https://twice",
     ]
-    assert in_detail[4] == "  since 7   ours, gather_infer/ops/twice.py"
+    assert in_detail[5] == "  since 7   A rule of ours infers it, in gather_infer/ops/twice.py."
     assert "Run   com.example, deprecated" in in_detail
     twice, _ = _objects(operators_json(OPERATORS)["operators"])
     assert [b["since"] for b in _objects(twice["behaviours"])] == [1, 7]

@@ -56,6 +56,32 @@ def test_colours_only_where_they_are_wanted(run: Run, monkeypatch: pytest.Monkey
     assert "\x1b[" not in run("infer", "missing.onnx", color=True).stderr
 
 
+COLOURS = {
+    # --no-color, environment: whether there are colours on a terminal, and elsewhere
+    "usual": ((), {}, (True, False)),
+    "a dumb terminal": ((), {"TERM": "dumb"}, (False, False)),
+    "forced": ((), {"FORCE_COLOR": "1"}, (True, True)),
+    "forced on a dumb terminal": ((), {"FORCE_COLOR": "1", "TERM": "dumb"}, (True, True)),
+    "forced by 0 or nothing": ((), {"FORCE_COLOR": "0", "TERM": "dumb"}, (False, False)),
+    "not wanted": ((), {"NO_COLOR": "1"}, (False, False)),
+    "not wanted, and forced": ((), {"NO_COLOR": "1", "FORCE_COLOR": "1"}, (False, False)),
+    "an empty wish": ((), {"NO_COLOR": "", "FORCE_COLOR": ""}, (True, False)),
+    "an option, and forced": (("--no-color",), {"FORCE_COLOR": "1"}, (False, False)),
+}
+
+
+@pytest.mark.parametrize("case", COLOURS)
+def test_who_has_the_last_word_on_colours(case: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, variables, wanted = COLOURS[case]
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    on_terminal = on_a_terminal(80, "infer", "bad.onnx", "-q", *options, **variables)[1]
+    elsewhere = subprocess.run([*PROGRAM, "infer", "bad.onnx", *options], capture_output=True, text=True).stdout
+    assert tuple("\x1b[31m" in text for text in (on_terminal, elsewhere)) == wanted
+
+
 def test_standard_streams(run: Run) -> None:
     data = Path("embedding.onnx").read_bytes()
     assert run("inspect", "-", input=data).stdout.startswith("<stdin>")
@@ -92,12 +118,13 @@ def test_results_that_cannot_be_written(run: Run) -> None:
     assert done.stderr == "error: standard output: No space left on device\n"
 
 
-def on_a_terminal(columns: int, *arguments: str) -> tuple[int, str]:
+def on_a_terminal(columns: int, *arguments: str, **variables: str) -> tuple[int, str]:
     """Exit code and everything printed by a command whose streams are a terminal of that width."""
     leader, follower = pty.openpty()
     command = [*PROGRAM, *arguments]
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
     environment.pop("NO_COLOR", None)
+    environment |= variables
     done = subprocess.Popen(command, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     output = b""

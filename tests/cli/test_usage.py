@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import gather_infer_cli
+import onnx
 import pytest
 from click.testing import CliRunner
+from gather_infer_cli import start
 from gather_infer_cli.main import COMMANDS, main
+from gather_infer_cli.options import Bytes
 
-from tests.cli.conftest import PROGRAM, READERS, Run
-from tests.cli.test_golden import CASES
+from tests.cli.conftest import READERS, Run
+from tests.cli.test_golden import CASES, GOLDEN
 
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": []}
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
+    more |= {name: [] for name in ("infer", "inspect", "contract", "tensors")}
     return [command, model, *more.get(command, written)]
 
 
@@ -74,9 +77,14 @@ USAGE = {
     "infer embedding.onnx --dim seq=1..x": "dim 'seq': bounds must read LOW..HIGH, numbers .* found '1..x'",
     "infer embedding.onnx --dim seq=-1..4": "bounds must read LOW..HIGH, numbers >= 0 .* found '-1..4'",
     "infer embedding.onnx --dim seq=batch..4": "found 'batch..4'",
-    "infer embedding.onnx --dim seq=1...4": "found '1...4'",
+    "infer embedding.onnx --dim seq=1...4": r"found '1...4'; did you mean 1\.\.4\?",
     "infer embedding.onnx --dim seq=5..1": "no size is in the bounds 5..1",
-    "infer embedding.onnx --dim seq=1-4": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -3",
+    "infer embedding.onnx --dim seq=1-4": r"bounds must read LOW..HIGH, found '1-4'; did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim seq=1:4": r"found '1:4'; did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim 'seq=1 to 4'": r"did you mean 1\.\.4\?",
+    "infer embedding.onnx --dim seq=4-5*1": r"dim 'seq' must be in \[0, 2\^63 - 1\], is -1",
+    "infer embedding.onnx --dim seq=tokens": r"there are batch, seq \(--input 'ids=\[batch, tokens\]' gives 'seq' that",
+    "contract embedding.onnx --range ids=0-9": r"found '0-9'; did you mean 0\.\.9\?",
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
     "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
     "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
@@ -99,7 +107,9 @@ USAGE = {
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-growth -1": "-1 is not in the range",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no size: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no size: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no size",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
@@ -122,7 +132,15 @@ USAGE = {
     "inspect": "missing argument",
     "explain": "missing argument",
     "explain embedding.onnx": "missing argument 'TENSOR': which tensor of embedding.onnx",
-    "explain embedding.onnx hiden": "did you mean 'hidden'",
+    "explain embedding.onnx hiden": "no tensor or symbol 'hiden'; did you mean 'hidden'",
+    "explain embedding.onnx bath": "did you mean 'batch'",
+    "explain embedding.onnx '/nothing/*'": "no tensor matches '/nothing/\\*'",
+    "explain embedding.onnx --op Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "tensors embedding.onnx hiden": "no tensor 'hiden'; did you mean 'hidden'",
+    "tensors embedding.onnx 'x*'": "no tensor matches 'x\\*'",
+    "tensors embedding.onnx --op Gahter": "no operator 'Gahter'; did you mean 'Gather'",
+    "completion": "missing argument",
+    "completion tcsh": "'tcsh' is not one of 'bash', 'zsh', 'fish'",
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
@@ -131,7 +149,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, contract, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, completion, contract, convert, explain, fold, freeze, infer, inspect, ops",
 }
 
 
@@ -145,22 +163,37 @@ def test_usage_errors_are_exit_2(command: str, run: Run) -> None:
     assert Path("embedding.onnx").read_bytes() == model
 
 
+SIZES = {"0": 0, "4096": 4096, "64K": 1 << 16, "64k": 1 << 16, "1M": 1 << 20, "2MB": 2 << 20, "1 GiB": 1 << 30, "7B": 7}
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_sizes_in_bytes(text: str) -> None:
+    assert Bytes().convert(text, None, None) == SIZES[text]
+
+
+PYTHON = re.compile(r"\b(None|True|False|NoneType|dict|tuple|[A-Za-z]+(Error|Exception))\b|<class")
+"""What only those who know Python understand."""
+
+
+def test_no_text_speaks_python() -> None:
+    for path in GOLDEN.glob("*.txt"):
+        if not path.stem.endswith("json"):
+            assert not PYTHON.search(path.read_text()), path
+
+
+@pytest.mark.parametrize("command", [*USAGE, "infer bools.onnx -v", "tensors bools.onnx", "explain bools.onnx y"])
+def test_no_message_speaks_python(command: str, run: Run) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (bool[2] y) <bool[2] y = {1, 0}> { }'
+    onnx.save(onnx.parser.parse_model(text), "bools.onnx")
+    result = run(*shlex.split(command))
+    assert not PYTHON.search(result.output), result.output
+
+
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
         assert "- is standard input" in run(command, "--help").stdout
     for command in ("infer", "fold", "optimize", "freeze", "convert", "contract"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
-
-
-def test_shell_completion_still_works() -> None:
-    environment = {
-        **os.environ,
-        "_GATHER_INFER_COMPLETE": "bash_complete",
-        "COMP_WORDS": "gather-infer ex",
-        "COMP_CWORD": "1",
-    }
-    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "plain,explain\n", "")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -190,6 +223,13 @@ def test_every_command_is_listed_and_its_help_is_tested() -> None:
     assert {f"help-{name}" for name in COMMANDS} <= CASES.keys()
 
 
+def test_the_help_lists_each_command_by_its_first_sentence(run: Run) -> None:
+    for name, sentence in COMMANDS.items():
+        text = import_module(f"gather_infer_cli.{name}").command.help
+        assert " ".join(text.split("\n\n")[0].split()) == sentence, name
+        assert f"\n  {name} " in run("--help").stdout
+
+
 def test_only_the_command_that_runs_is_imported() -> None:
     code = (
         "import sys\n"
@@ -208,5 +248,5 @@ def test_without_arguments_the_help_is_shown(run: Run) -> None:
 
 def test_the_console_script_is_this_program() -> None:
     (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
-    assert script.load() is main
+    assert script.load() is start.main
     assert CliRunner().invoke(main, ["--version"]).stdout == f"gather-infer {metadata.version('gather-infer')}\n"

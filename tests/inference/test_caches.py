@@ -93,7 +93,7 @@ def test_a_later_node_is_answered_for_itself(name: str) -> None:
 def test_what_has_been_learnt_answers_a_question_that_was_asked_before() -> None:
     """A Gather with the index 4 fails where N < 5, so whatever runs after it knows."""
     inference = infer(proto_of("a = Less(n, five) g = Gather(x, four) b = Less(n, five)"))
-    assert str(inference["b"]) == "bool[] = False"
+    assert str(inference["b"]) == "bool[] = false"
     later = infer(
         model("""(int64[M] ids, float[N] x) => (z) {
             s = Shape(x) n = Squeeze(s) first = Constant<value_int = 0>() a = Mod(ids, n) g = Gather(x, first)

@@ -148,7 +148,7 @@ NOT_MODELS: dict[str, Any] = {
     "group":              (b"\x08\x09\x0b", "truncated or not ONNX protobuf"),
     "wire type 7":        (b"\x08\x09\x0f", "truncated or not ONNX protobuf"),
     "text is not UTF-8":  (b"\x08\x09\x3a\x04\x12\x02\xff\xfe", "not UTF-8"),
-    "zip archive":        (b"PK\x03\x04" + bytes(60), "not ONNX|not an ONNX"),
+    "zip archive":        (b"PK\x03\x04" + bytes(60), "a zip archive, not a model"),
 }  # fmt: skip
 
 

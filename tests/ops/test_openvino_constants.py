@@ -25,7 +25,7 @@ CONSTANTS: dict[str, tuple[str, tuple[int, ...], Span]] = {
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a type that ONNX has": ({"element_type": "f32", "shape": (2,)}, "element_type must be one of u1, "),
     "no type": ({"shape": (2,)}, "element_type must be one of u1, .*, is ''"),
-    "a negative size": ({"element_type": "u1", "shape": (-1,)}, r"attribute shape must be a list of sizes, is \(-1,\)"),
+    "a negative size": ({"element_type": "u1", "shape": (-1,)}, "attribute shape must be a list of sizes >= 0"),
     "a shape that is none": ({"element_type": "u1", "shape": "2,3"}, "attribute shape must be a list of sizes"),
 }
 

@@ -28,7 +28,7 @@ FROM_FRONT = Indexing(negative_note="which TorchEmbedding does not define")
 def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherND
 
-    That of ai.onnx 11, with int32 indices as well.
+    It is that of ai.onnx 11, with int32 indices as well.
     """
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)

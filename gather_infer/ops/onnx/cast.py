@@ -64,7 +64,7 @@ def cast_like(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("BitCast", since=26)
 def bit_cast(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BitCast.html: the same bits under another type of the same width"""
+    """https://onnx.ai/onnx/operators/onnx__BitCast.html: it has the same bits under another type of the same width"""
     x = op.tensor(0)
     dtype = dtype_of(op.attr("to", 0), "to")
     if x.dtype is dtype:

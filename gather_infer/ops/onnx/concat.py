@@ -105,7 +105,7 @@ def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values
 
 @rules.rule("Split", since=1, moves=0)
 def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (1: lengths as an attribute or an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html (1: lengths are an attribute or an input)"""
     if op.has(1):
         return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
     return _split_by_attribute(op)
@@ -113,7 +113,7 @@ def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Split", since=2, moves=0)
 def onnx_split_2(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (2: lengths as an attribute; 11: axis may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html (2: lengths are an attribute; 11: axis may be negative)"""
     return _split_by_attribute(op)
 
 
@@ -126,7 +126,7 @@ def _split_by_attribute(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Split", since=13, moves=0)
 def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths as an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths are an input)"""
     return _split_by_input(op)
 
 

@@ -64,7 +64,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
 
 @rules.rule("Tile", since=1, moves=0)
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (1: one axis, tiles times)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (1: one axis is repeated, tiles times)"""
     data = op.tensor(0)
     axis = known_value(op.tensor(2))
     if data.shape is None:
@@ -79,7 +79,7 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Tile", since=6, moves=0)
 def onnx_tile(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (6: repeats for every axis)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (6: repeats has every axis)"""
     return [tile(op, op.tensor(0), elements_of(op.tensor(1), "repeats"))]
 
 

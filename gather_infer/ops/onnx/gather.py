@@ -285,7 +285,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
 def gather_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
-    Indices in [-s, s-1].
+    Indices are in [-s, s-1].
     """
     return [_onnx_gather(op, TYPES_1, ONNX)]
 

@@ -69,7 +69,7 @@ def to_float(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CategoryMapper")
 def category_mapper(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: strings to integers or integers to strings
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: it maps strings to integers or back
 
     Raises SpecViolation unless `cats_int64s` and `cats_strings` are given and have one length.
     """
@@ -88,13 +88,13 @@ def _mapped(x: SymbolicTensor) -> SymbolicTensor:
 
 @rules.rule("LabelEncoder", since=1)
 def label_encoder_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (1: strings to indices or indices to strings)"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (1: it maps strings to indices or back)"""
     return [_mapped(op.tensor(0))]
 
 
 @rules.rule("LabelEncoder", since=2)
 def label_encoder(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values; 4 has them as tensors too)
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values are given; 4 adds tensors)
 
     Raises SpecViolation unless exactly one `values_*` attribute is given, and `default_tensor` has the type of
     `values_tensor`.

@@ -70,7 +70,7 @@ def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[
 
 @rules.rule("BatchNormalization", since=1)
 def batch_normalization_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (1 to 8: attribute spatial, up to five outputs)"""
+    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (1 to 8: it has `spatial` and up to five outputs)"""
     return batch_normalization(op, spatial=bool(op.attr("spatial", 1)), same_dtype=True)
 
 
@@ -105,7 +105,7 @@ def instance_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GroupNormalization", since=18)
 def group_normalization_18(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (18: scale and bias [num_groups])"""
+    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (18: scale and bias are [num_groups])"""
     x, scale, bias = op.tensor(0), op.tensor(1), op.tensor(2)
     groups = _check_groups(op, x)
     for name, vector in (("scale", scale), ("bias", bias)):
@@ -117,7 +117,7 @@ def group_normalization_18(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GroupNormalization", since=21)
 def group_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (21: scale and bias [C])"""
+    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (21: scale and bias are [C])"""
     x, scale, bias = op.tensor(0), op.tensor(1), op.tensor(2)
     _check_groups(op, x)
     c = channel_dim(op, x.shape, {"scale": scale, "bias": bias})

@@ -210,7 +210,7 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GridSample", since=16)
 def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GridSample.html (20: any number of spatial axes)
+    """https://onnx.ai/onnx/operators/onnx__GridSample.html (20: there is any number of spatial axes)
 
     X       [N, C, D1, ..., Dk], k >= 2 at 16, k >= 1 from 20 on
     grid    [N, E1, ..., Ek, k]

@@ -280,7 +280,7 @@ def _arg_extremum(op_type: str) -> Rule:
                 values = None
         return [tensor_of(DType.INT64, shape, values, Span(0, dim - 1))]
 
-    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (11: negative axis; 12: select_last_index)
+    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (from 11 on axis may be negative)
 
     The axis must not be empty unless the result is.
     """

@@ -252,13 +252,13 @@ def _text(target: Sequence[Dim | None]) -> str:
 
 @rules.rule("Flatten", since=1, moves=0, permutes=True)
 def onnx_flatten_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Flatten.html (1, 9: axis in [0, r])"""
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (1 and 9: axis is in [0, r])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), least=0)]
 
 
 @rules.rule("Flatten", since=11, moves=0, permutes=True)
 def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Flatten.html (11: axis in [-r, r])"""
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (11: axis is in [-r, r])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1))]
 
 

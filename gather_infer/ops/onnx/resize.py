@@ -23,7 +23,7 @@ Scale = object  # int, float, Expr, Ratio, or None when it is not known
 
 @rules.rule("Upsample", since=1)
 def onnx_upsample_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Upsample.html (1: height_scale and width_scale)"""
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (1: it has height_scale and width_scale)"""
     data = op.tensor(0)
     require_rank(data.shape, 4, "the input")
     return [scaled(op, data, [1, 1, op.attr("height_scale"), op.attr("width_scale")])]
@@ -31,7 +31,7 @@ def onnx_upsample_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Upsample", since=7)
 def onnx_upsample_7(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Upsample.html (7: the attribute scales)"""
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (7: the attribute is called scales)"""
     return [scaled(op, op.tensor(0), list(op.attr("scales", ())))]
 
 
@@ -43,13 +43,13 @@ def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Resize", since=10)
 def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (10: scales only)"""
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (10: there are scales only)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
 @rules.rule("Resize", since=11)
 def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (11: scales or sizes; 18 adds axes and the aspect ratio policy)
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (11: scales or sizes are given; 18 adds axes and policies)
 
     Raises SpecViolation unless exactly one of scales and sizes is given; an empty tensor counts as not given.
     """

@@ -135,7 +135,7 @@ def onnx_sequence_empty(op: OpCall) -> list[Value]:
 
 @rules.rule("SequenceAt", since=11, addresses={1: 0})
 def onnx_sequence_at(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceAt.html (position in [-n, n - 1])"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceAt.html (the position is in [-n, n - 1])"""
     found = sequence(op, 0)
     if found.length is not None:
         _require_position(op, 1, found.length)
@@ -161,7 +161,7 @@ def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = Fa
 
 @rules.rule("SequenceInsert", since=11, addresses={2: 0})
 def onnx_sequence_insert(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceInsert.html (position in [-n, n], at the end when absent)"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceInsert.html (the position, in [-n, n], is the end if absent)"""
     found, tensor = sequence(op, 0), op.tensor(1)
     if found.length is not None and op.has(2):
         _require_position(op, 2, found.length, inserts=True)
@@ -180,7 +180,7 @@ def onnx_sequence_insert(op: OpCall) -> list[Value]:
 
 @rules.rule("SequenceErase", since=11, addresses={1: 0})
 def onnx_sequence_erase(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceErase.html (position in [-n, n - 1], the last when absent)"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceErase.html (the position, in [-n, n - 1], is the last if absent)"""
     found = sequence(op, 0)
     if found.length is None:
         return [found]
@@ -342,7 +342,7 @@ def onnx_optional(op: OpCall) -> list[Value]:
 
 @rules.rule("OptionalHasElement", since=15)
 def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html (18: no input, a tensor or a sequence)"""
+    """https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html (18: it may be absent, a tensor or a sequence)"""
     value = op.input(0)
     present = value.present if isinstance(value, OptionalType) else value is not None
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
@@ -352,7 +352,7 @@ def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("OptionalGetElement", since=15, moves=0, permutes=True)
 def onnx_optional_get_element(op: OpCall) -> list[Value | None]:
-    """https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html (18: of a tensor or a sequence the input itself)"""
+    """https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html (18: a tensor or a sequence is given back)"""
     value = op.input(0)
     if value is None:
         raise SpecViolation("input 0 is missing", "GI107")

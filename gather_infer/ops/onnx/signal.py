@@ -30,7 +30,7 @@ def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
 
 @rules.rule("DFT", since=17)
 def dft_17(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DFT.html (17: attribute axis, 1 unless given)"""
+    """https://onnx.ai/onnx/operators/onnx__DFT.html (17: axis is an attribute, 1 unless given)"""
     return [dft(op, op.tensor(0), op.attr("axis", 1))]
 
 

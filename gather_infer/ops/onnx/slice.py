@@ -28,7 +28,7 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Slice", since=10, moves=0)
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Slice.html (10: inputs instead of attributes, adds steps)"""
+    """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, and there are steps)"""
     data = op.tensor(0)
     starts, ends = elements_of(op.tensor(1), "starts"), elements_of(op.tensor(2), "ends")
     axes = elements_of(op.tensor(3), "axes") if op.has(3) else None

@@ -23,5 +23,5 @@ def const(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"element_type must be one of {', '.join(FOREIGN)}, is {element!r}", "GI106")
     shape = op.attr("shape", ())
     if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
-        raise SpecViolation(f"attribute shape must be a list of sizes, is {shape!r}", "GI106")
+        raise SpecViolation("attribute shape must be a list of sizes >= 0", "GI106")
     return [SymbolicTensor(DType.UINT8, shape, None, Span(0, 2**bits - 1))]

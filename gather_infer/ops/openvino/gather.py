@@ -162,7 +162,7 @@ def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-8.html
 
-    That of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
+    It is that of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
     """
     return [_gather_nd(op, integer(op, "batch_dims", 0), ND_8)]
 

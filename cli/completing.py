@@ -1,0 +1,100 @@
+"""What a shell may complete: files, operators, codes, and the tensors of the model that is named before.
+
+A shell asks with every key, so each of these is quick, and says nothing when it fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from click import Context, Parameter
+
+from gather_infer.diagnostic import CODES
+from gather_infer.domains import qualified
+from gather_infer.errors import GatherInferError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from gather_infer.model import ModelFile
+
+Items: TypeAlias = "list[CompletionItem] | list[str]"
+
+VARIABLE = "_GATHER_INFER_COMPLETE"
+"""The variable of the environment by which a shell asks."""
+
+
+def files(context: Context, parameter: Parameter, text: str) -> Items:
+    """The shell knows them itself."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(text, type="file")]
+
+
+def codes(context: Context, parameter: Parameter, text: str) -> Items:
+    """Codes of findings; in a list the last of them."""
+    before, comma, last = text.rpartition(",")
+    return [f"{before}{comma}{code}" for code in CODES if code.startswith(last.upper())]
+
+
+def codes_or_files(context: Context, parameter: Parameter, text: str) -> Items:
+    return codes(context, parameter, text) if text[:2].upper() == "GI" else files(context, parameter, text)
+
+
+def operators(context: Context, parameter: Parameter, text: str) -> Items:
+    """Every operator that is known."""
+    from gather_infer.catalog.operators import known_names
+
+    return _beginning(text, (qualified(domain, op) for domain, op in known_names()))
+
+
+def operators_of_model(context: Context, parameter: Parameter, text: str) -> Items:
+    """The operators of the model that is named before; none where it cannot be read."""
+    model = _model(context)
+    if model is None:
+        return []
+    from gather_infer.model.names import operator_names
+
+    return _beginning(text, operator_names(model.proto))
+
+
+def tensors(context: Context, parameter: Parameter, text: str) -> Items:
+    """The tensors of the model that is named before, those of subgraphs below their path."""
+    model = _model(context)
+    if model is None:
+        return []
+    from gather_infer.model.names import tensor_names
+
+    return _beginning(text, tensor_names(model.proto))
+
+
+def _model(context: Context) -> ModelFile | None:
+    """The model that the line names; None when it cannot be read."""
+    path = context.params.get("model") or context.params.get("subject") or _file_before()
+    if not path or path == "-":
+        return None
+    from gather_infer.model.given import to_model_file
+
+    try:
+        return to_model_file(os.path.expanduser(path))
+    except GatherInferError:
+        return None
+
+
+def _file_before() -> str | None:
+    """The first word of the line that is a file: click reads no arguments where the value of an option is missing."""
+    from click.shell_completion import split_arg_string
+
+    words = split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]
+    return next((word for word in words if os.path.isfile(os.path.expanduser(word))), None)
+
+
+def _beginning(text: str, names: Iterable[str]) -> list[str]:
+    return sorted({name for name in names if name.startswith(text)})
+
+
+def is_asked() -> bool:
+    """Whether a shell asks."""
+    return VARIABLE in os.environ

@@ -1,0 +1,41 @@
+"""`gather-infer tensors`."""
+
+from __future__ import annotations
+
+import click
+
+from gather_infer.report.forms import TENSORS, TensorsReport
+
+from .completing import tensors
+from .console import Console
+from .facts import Facts, assume_option, facts_options
+from .options import Command, common_options, model_argument
+from .selection import op_option, unknown_option
+
+
+@click.command("tensors", cls=Command, example="gather-infer tensors fixtures/bert-torchscript.onnx '*/attention/*'")
+@model_argument()
+@click.argument("pattern", metavar="[GLOB]", default="", shell_complete=tensors)
+@op_option
+@unknown_option
+@facts_options
+@assume_option
+@common_options(TENSORS, verbose="Print the node of each tensor too.")
+def command(
+    model: str, pattern: str, op: str | None, unknown: bool, facts: Facts, no_assume: bool, console: Console
+) -> int:
+    """Print the tensors of a model, what makes each of them, and why something of it is not known.
+
+    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. GLOB is a name, or a text in which *
+    stands for any other: '/encoder/*'. A tensor of a subgraph is named below its path: If_3/then_branch/y.
+    """
+    from gather_infer.inference import infer
+
+    with console.progress() as progress:
+        rules = facts.rules()
+        progress(lambda: "inferring")
+        inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        found = inference.tensors(pattern, op=op, unknown=unknown)
+        lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
+    console.print(lines)
+    return 0

@@ -1,0 +1,223 @@
+"""What would make a generated symbol or a type known; bounds are promised after a run has shown that they help."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from gather_infer.explanation.chain import Facet, Link, Origin
+from gather_infer.explanation.provenance import Search, names_in
+from gather_infer.explanation.tries import Tries, is_ranked, is_without
+from gather_infer.inference.result import Inference
+from gather_infer.inference.rows import is_typed
+from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.record import Assumption, Cause
+from gather_infer.symbolic import Expr, Interval, free_symbols
+from gather_infer.tensor import SymbolicTensor, Value, format_shape
+
+DEEPEST: Final = 60
+"""Steps below each other in search of what an unknown comes from."""
+
+ONLY_A_RUN: Final = "only a run tells"
+ASSUMPTION: Final = "the assumption: without --no-assume"
+
+_LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
+
+
+class Remedies:
+    """What would make a generated symbol, or a type, known; the most effective ways first.
+
+    asked          the tensor that is explained
+    tries          infers again under bounds
+    relaxed        the run that may assume; None when the one that is explained may
+    """
+
+    def __init__(
+        self,
+        inference: Inference,
+        bodies: Bodies,
+        asked: tuple[Body, str],
+        tries: Tries,
+        relaxed: Inference | None,
+        assume: bool,
+    ) -> None:
+        self.inference = inference
+        self.bodies = bodies
+        self.body, self.name = asked
+        self.tries = tries
+        self.relaxed = relaxed
+        self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
+        self.assume = assume
+        self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
+        self.effect = _effects(inference)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        is_known = is_without(self.body.path, self.name, self.inference, name)
+        found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
+        if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
+            remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
+            if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
+                found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
+        return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
+
+    def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
+        """False for a bound or an assumption with which a run does not know more."""
+        if remedy == ASSUMPTION:
+            return self.relaxed is None or is_known(self.relaxed)
+        bound = _LOWER.fullmatch(remedy)
+        return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
+
+    def _as_far_as_tried(self, remedy: str) -> str:
+        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN):
+            return remedy
+        return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
+
+    def of_type(self, body: Body, name: str, lost: Place | None) -> tuple[str, ...]:
+        """What would make the element type and the rank of a tensor known; nothing where they are.
+
+        lost   the node at which the rank was lost
+        """
+        if is_typed(body.values[name]):
+            return ()
+        found = list(self._from_leaves(body, name))
+        if lost is not None and not found:
+            remedy = self.tries.remedy(self._symbols_behind(lost), is_ranked(body.path, name))
+            found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
+        return tuple(dict.fromkeys(found))
+
+    def lost(self, body: Body, name: str) -> Place | None:
+        """The first node whose output has an unknown rank or type while those of its inputs are known."""
+        if is_typed(body.values[name]):
+            return None
+        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        search.chain(body, name)
+        for place in reversed(search.visited):
+            if place.path not in self.without_rule and all(map(is_typed, self._given(place))):
+                return place
+        return None
+
+    def _given(self, place: Place) -> Iterator[Value]:
+        """What a node works on: its inputs, and the outputs of its bodies."""
+        for name in place.node.input:
+            if name and (fact := place.body.fact(name)) is not None:
+                yield fact
+        for _, inner in self.bodies.inner(place):
+            yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
+
+    def _symbols_behind(self, place: Place) -> list[str]:
+        """The symbols in what the node works on, then those in what its inputs come from."""
+        found = sorted(name for fact in self._given(place) for name in names_in(fact))
+        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        for name in filter(None, place.node.input):
+            for step in _steps(search.chain(place.body, name)):
+                found += sorted(names_in(step.value))
+        return list(dict.fromkeys(found))
+
+    def _near(self, cause: Cause) -> list[str]:
+        """The symbols that a generated symbol may depend on, the nearest first."""
+        place = self.bodies.place(cause.node)
+        return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
+
+    def _of(self, name: str, seen: set[str]) -> Iterator[str]:
+        cause = self.inference.causes[name]
+        seen.add(name)
+        for operand in sorted(cause.operands - seen, key=lambda o: (-self.effect[o], o)):
+            if operand in self.inference.causes:
+                yield from self._of(operand, seen)
+            else:
+                yield f"--dim {operand}=SIZE"
+        if cause.operands:
+            return
+        place = self.bodies.place(cause.node)
+        assumed = [a for a in self.would_assume if a.node == cause.node]
+        nearby = set() if place is None else _symbols_near(place)
+        for assumption in assumed or [a for a in self.would_assume if free_symbols(a.dim) & nearby]:
+            if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.least is not None:
+                yield f"--dim {assumption.dim.name}={assumption.least}.."
+            if not self.assume:
+                yield ASSUMPTION
+        if place is None or assumed:
+            return
+        if place.entry.rule is None and "no rule" in cause.reason:
+            yield self._rule_for(place)
+        found = list(self._from_node(place, name))
+        yield from found
+        if not found and cause.data_dependent:
+            yield _only_a_run(place)
+
+    def _from_node(self, place: Place, symbol: str) -> Iterator[str]:
+        for output in place.node.output:
+            value = place.body.values.get(output)
+            if output and value is not None and (symbol in names_in(value) or len(place.node.output) == 1):
+                yield from self._from_leaves(place.body, output)
+                return
+
+    def _from_leaves(self, body: Body, name: str) -> Iterator[str]:
+        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        for leaf in _leaves(search.chain(body, name)):
+            value = leaf.value
+            if leaf.origin is Origin.INPUT and isinstance(value, SymbolicTensor):
+                if value.shape is None or value.dtype is None:
+                    shape = "[...]" if value.shape is None else format_shape(value.shape)
+                    yield f"--input '{leaf.name}={value.dtype or 'float32'}{shape}'"
+                elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
+                    yield f"a constant in place of the input {leaf.name}, {value}"
+            elif leaf.node is not None and leaf.node in self.without_rule:
+                place = self.bodies.place(leaf.node)
+                assert place is not None, "a node of the chain is in a graph that was walked"
+                yield self._rule_for(place)
+
+    def _rule_for(self, place: Place) -> str:
+        domain = place.entry.domain
+        return f"a rule for {domain + '.' if domain else ''}{place.node.op_type}: --rules FILE.py"
+
+
+def _effects(inference: Inference) -> Counter[str]:
+    """How many generated symbols are a function of each symbol of the inputs, be it through others."""
+    behind: dict[str, frozenset[str]] = {}
+    for name, cause in inference.causes.items():  # in the order in which they were made
+        behind[name] = frozenset().union(*(behind.get(o, frozenset((o,))) for o in cause.operands))
+    return Counter(symbol for symbols in behind.values() for symbol in symbols)
+
+
+def _symbols_near(place: Place) -> set[str]:
+    facts = (place.body.fact(name) for name in place.node.input if name)
+    return {name for fact in facts if fact is not None for name in names_in(fact)}
+
+
+def _deciding_input(place: Place) -> str:
+    """The input whose elements decide a size: one of integers that looks like sizes or a count, else the first."""
+    names: list[str] = [name for name in place.node.input if name]
+    for name in names:
+        fact = place.body.fact(name)
+        if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
+            continue
+        if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
+            return name
+    return names[0] if names else ""
+
+
+def _is_last(remedy: str) -> bool:
+    """True for what is said when nothing better is known."""
+    return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
+
+
+def _steps(step: Link) -> Iterator[Link]:
+    yield step
+    for source in step.sources:
+        yield from _steps(source)
+
+
+def _only_a_run(place: Place) -> str:
+    data = _deciding_input(place)
+    return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
+
+
+def _leaves(step: Link) -> Iterator[Link]:
+    """The steps without sources, and those whose operators have no rule."""
+    if not step.sources or step.op_type:
+        yield step
+    for source in step.sources:
+        yield from _leaves(source)

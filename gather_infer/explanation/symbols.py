@@ -1,0 +1,124 @@
+"""Where a symbol of a run comes from, what bounds it, and how much it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
+
+from gather_infer.contract import Relation
+from gather_infer.errors import UnknownName
+from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
+from gather_infer.explanation.provenance import facet_dims
+from gather_infer.inference.result import Inference
+from gather_infer.inference.said import shaped_dims
+from gather_infer.symbolic import Dim, Expr, Interval, free_symbols
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.validate.contract import contract
+
+_SHOWN: Final = 4
+"""Tensors that are named."""
+
+
+def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], tuple[str, ...]]) -> SymbolExplanation:
+    """What there is to say of a symbol.
+
+    remedies   what would make one known that the run made up
+
+    Raises UnknownName when the run has no symbol of the name.
+    """
+    places = tuple(_places(inference, name))
+    cause = inference.causes.get(name)
+    if name not in known_symbols(inference):
+        raise UnknownName("symbol", name, known_symbols(inference))
+    equals = _equals(inference, name, places)
+    uses = [(title, facets) for title, facets in _uses(inference, name) if facets]
+    stated = contract(inference, rules=inference.rules).contract
+    limits = tuple(line for line in (*stated.lines, *stated.nonempty) if name in line.symbols)
+    return SymbolExplanation(
+        model=inference.model.name,
+        symbol=name,
+        places=places,
+        cause=cause,
+        equals=equals,
+        bounds=_bounds(inference, name),
+        declared=inference.declared.symbol_bounds(name),
+        limits=limits,
+        assumptions=tuple(a for a in inference.assumptions if name in free_symbols(a.dim)),
+        shapes=sum(Facet.SHAPE in facets for _, facets in uses),
+        elements=sum(Facet.VALUES in facets for _, facets in uses),
+        first=tuple(title for title, _ in islice(uses, _SHOWN)),
+        remedies=() if cause is None else remedies(name),
+        rename="" if cause is not None or equals is not None else _rename(inference, places),
+    )
+
+
+def known_symbols(inference: Inference) -> list[str]:
+    """The symbols of the inputs, those that the run made up, and those that outputs are declared with."""
+    given = inference.given
+    of_inputs = sorted(given.known) if given is not None else []
+    of_outputs = (d.dim_param for o in inference.model.proto.graph.output for d in shaped_dims(o) if d.dim_param)
+    return list(dict.fromkeys((*of_inputs, *inference.causes, *of_outputs)))
+
+
+def _places(inference: Inference, name: str) -> Iterator[SymbolPlace]:
+    """The dims that are declared with it; of an input also those that state nothing and are called so."""
+    graph = inference.model.proto.graph
+    for kind, values in (("input", graph.input), ("output", graph.output)):
+        for value in values:
+            for axis, dim in enumerate(shaped_dims(value)):
+                if dim.dim_param == name or (kind == "input" and _has(inference, value.name, axis, name)):
+                    yield SymbolPlace(kind, value.name, axis)
+
+
+def _has(inference: Inference, value: str, axis: int, name: str) -> bool:
+    """Whether the dim of an input is the symbol itself."""
+    dim = _dim(inference, value, axis)
+    return isinstance(dim, Expr) and dim.is_symbol and dim.name == name
+
+
+def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
+    """A dim of a tensor of the main graph; None where it is not known."""
+    found = inference.get(value)
+    shape = found.shape if isinstance(found, SymbolicTensor) else None
+    return None if shape is None or axis >= len(shape) else shape[axis]
+
+
+def _equals(inference: Inference, name: str, places: tuple[SymbolPlace, ...]) -> Dim | None:
+    """What stands in the place of the symbol; None where it stands for itself."""
+    for place in places:
+        dim = _dim(inference, place.value, place.axis)
+        if dim is not None and name not in free_symbols(dim):
+            return dim
+    return None
+
+
+def _bounds(inference: Inference, name: str) -> Interval:
+    """Between which numbers the symbol is in every run that does not fail.
+
+    Lines of a contract say less: where another size is 0, nothing may be addressed.
+    """
+    scope = inference.known.child()
+    for constraint in inference.constraints:
+        if name in free_symbols(constraint.left) | free_symbols(constraint.right):
+            Relation(constraint.left, constraint.relation, constraint.right).teach(scope)
+    return scope.symbol_bounds(name)
+
+
+def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
+    """Tensors, and what of them holds the symbol."""
+    for path, values in inference.scopes.items():
+        label = inference.labels[path]
+        for known, value in values.items():
+            facets = {f for f in Facet if any(name in free_symbols(dim) for dim in facet_dims(value, f))}
+            yield f"{label}/{known}" if label else known, facets
+
+
+def _rename(inference: Inference, places: tuple[SymbolPlace, ...]) -> str:
+    """The option that gives a symbol of the inputs another name: one input is enough, all others follow."""
+    for place in places:
+        value = inference.get(place.value)
+        if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:
+            dims = ["NAME" if axis == place.axis else str(dim) for axis, dim in enumerate(value.shape)]
+            return f"--input '{place.value}=[{', '.join(dims)}]'"
+    return ""

@@ -1,0 +1,125 @@
+"""The tensors of a run one by one: what makes each of them, and why something of it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gather_infer.diagnostic import Severity
+from gather_infer.domains import canonical_domain
+from gather_infer.errors import UnknownName, UsageError
+from gather_infer.inference.result import Inference, TensorRow
+from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.places import NodePath
+from gather_infer.record import Cause
+from gather_infer.symbolic import free_symbols
+from gather_infer.tensor import SymbolicTensor, Value
+
+_GAVE_UP: Final = ("GI105", "GI213", "GI214")  # warnings after which outputs are unknown
+
+
+def tensor_rows(inference: Inference, pattern: str, op: str | None, unknown: bool) -> tuple[TensorRow, ...]:
+    """See Inference.tensors."""
+    rows = tuple(_Listing(inference).rows())
+    if op is not None:
+        known = dict.fromkeys(text for row in rows for text in (row.op_type, row.operator) if row.op_type)
+        if op not in known:
+            raise UnknownName("operator", op, known)
+        rows = tuple(row for row in rows if op in (row.op_type, row.operator))
+    if pattern:
+        rows = _named(pattern, rows)
+    return tuple(row for row in rows if not (unknown and row.is_known))
+
+
+def is_glob(text: str) -> bool:
+    return any(char in text for char in "*?[")
+
+
+def _named(pattern: str, rows: tuple[TensorRow, ...]) -> tuple[TensorRow, ...]:
+    """The rows that a name or a glob means. Raises UsageError for none."""
+    exact = tuple(row for row in rows if row.title == pattern)
+    found = exact or tuple(row for row in rows if fnmatchcase(row.title, pattern))
+    if found:
+        return found
+    if is_glob(pattern):
+        raise UsageError(f"no tensor matches {pattern!r}")
+    raise UnknownName("tensor", pattern, [row.title for row in rows])
+
+
+def lost_rank(place: Place) -> Cause:
+    """Why a node with inputs of known rank has an output of unknown rank."""
+    op_type = place.node.op_type if place.entry.domain == "" else ""
+    values = [place.body.fact(name) for name in place.node.input if name]
+    reason = "the rank of its result depends on what is not known of its inputs"
+    first = values[0] if values else None
+    if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
+        open_dims = " and ".join(str(d) for d in first.shape or () if not isinstance(d, int))
+        reason = f"without axes it removes the dims that are 1, which {open_dims} may be"
+    elif op_type == "If":
+        reason = "its branches may give different ranks"
+    elif op_type in ("Loop", "Scan"):
+        reason = "the rank may change from iteration to iteration"
+    return Cause(place.path, place.node.op_type, reason, False)
+
+
+def is_typed(value: Value | None) -> bool:
+    """True when the element type and the rank of a tensor are known; of what is no tensor they are."""
+    return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
+
+
+class _Listing:
+    """Makes the rows, graph by graph in the order in which they were walked."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.bodies = Bodies(inference)
+        self.faults: dict[NodePath, str] = {}
+        for finding in inference.diagnostics:
+            node = finding.location.node
+            if node is not None and (finding.severity is Severity.ERROR or finding.code in _GAVE_UP):
+                self.faults.setdefault(node, f"{finding.code}: {finding.message}")
+
+    def rows(self) -> Iterator[TensorRow]:
+        for path, values in self.inference.scopes.items():
+            body = self.bodies.at(path)
+            for name, value in values.items():
+                yield self._row(self.inference.labels[path], body, name, value)
+
+    def _row(self, scope: str, body: Body | None, name: str, value: Value) -> TensorRow:
+        made = None if body is None else body.producers.get(name)
+        if body is None or made is None:
+            return TensorRow(scope, name, value, self._origin(body, name), cause=self._cause(value, None))
+        place = Place(body, made[0])
+        domain = canonical_domain(place.node.domain)
+        cause = self._cause(value, place)
+        return TensorRow(scope, name, value, "node", place.path, place.node.op_type, domain, cause)
+
+    def _origin(self, body: Body | None, name: str) -> str:
+        if body is None or body.caller is None:
+            return "input" if name in self.inference.inputs else "constant"
+        return "body input" if name in body.inputs else "constant"
+
+    def _cause(self, value: Value, place: Place | None) -> str:
+        """Why something of a value is not known; empty where all is."""
+        if not isinstance(value, SymbolicTensor):
+            return ""
+        if not is_typed(value):
+            return self._lost(place)
+        causes = self.inference.causes
+        symbols = {name: None for dim in value.shape or () for name in sorted(free_symbols(dim)) if name in causes}
+        return "; ".join(self._symbol(name, causes[name], place) for name in symbols)
+
+    def _symbol(self, name: str, cause: Cause, place: Place | None) -> str:
+        """The reason at the node that made a symbol up, the node elsewhere."""
+        is_here = place is not None and cause.node == place.path
+        return f"{name}: {cause.reason}" if is_here else f"{name}, from {cause.node}"
+
+    def _lost(self, place: Place | None) -> str:
+        """Why the element type or the rank is not known."""
+        if place is None:
+            return "the file does not declare it"
+        if place.path in self.faults:
+            return self.faults[place.path]
+        unknown = next((name for name in place.node.input if name and not is_typed(place.body.fact(name))), None)
+        return lost_rank(place).reason if unknown is None else f"that of {unknown} is not known"

@@ -1,0 +1,37 @@
+"""A run repeated at sizes of its symbols."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gather_infer.errors import UnknownName, UsageError
+from gather_infer.inference.options import DimSpecs, bind, dim_size, equate
+from gather_infer.inference.result import Inference
+from gather_infer.inference.run import infer_given
+
+
+def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
+    """See Inference.at."""
+    given = inference.given
+    assert given is not None, "a run that was made by `infer` knows what it was told"
+    specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.required))
+    found: dict[str, int] = {}
+    # what stands for an expression comes last: `total = past + seq` may leave one symbol open
+    for name, size in sorted(sizes.items(), key=lambda entry: entry[0] in specs.bound):
+        if name not in given.known:
+            raise UnknownName("input dim", name, given.known)
+        found[name] = _size(name, size)
+        if name in specs.bound:
+            equate(specs, specs.bound[name], found[name], f"{name} = {size}")
+        else:
+            bind(specs, name, found[name])
+    return infer_given(inference, replace(given, is_said=True, dims=specs, changed={**given.changed, **found}))
+
+
+def _size(name: str, size: object) -> int:
+    """Raises UsageError for what is no size."""
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise UsageError(f"dim {name!r} must be a number, is {size!r}")
+    return dim_size(name, operator.index(size))

@@ -1,0 +1,155 @@
+"""Interrupts at any time, and standard streams that are closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import PROGRAM, Run
+
+MODULES = (
+    "click", "gather_infer_cli.console", "numpy", "numpy.linalg", "onnx", "onnx.onnx_cpp2py_export", "ml_dtypes",
+    "google.protobuf.message", "gather_infer.symbolic", "gather_infer.inference.walk", "gather_infer.catalog.family",
+)  # fmt: skip
+"""Modules that are imported by a statement, which Python tells its audit hooks."""
+
+AT_IMPORT = """
+import os, signal, sys
+from gather_infer_cli.start import main
+
+def look(event, details):
+    if event == "import" and details[0] == name and not sent:
+        sent.append(1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+name, sent = sys.argv.pop(1), []
+sys.addaudithook(look)
+main()
+"""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_interrupt_while_a_module_is_imported(module: str, run: Run) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_IMPORT, module, "infer", "embedding.onnx", "-o", "out.onnx"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
+    assert not Path("out.onnx").exists()
+
+
+AT_CALL = """
+import os, signal, sys
+from gather_infer_cli.start import main
+import {module} as module
+
+def interrupted(*_, **__):
+    os.kill(os.getpid(), signal.SIGINT)
+    raise {error}
+
+module.{name} = interrupted
+main()
+"""
+PLACES = {
+    # id: (module, name, what code in C makes of the interrupt)
+    "as the model is read": ("gather_infer.model.given", "to_model_file", "SystemError('returned a result')"),
+    "as it is inferred": ("gather_infer.inference.run", "scope_of", "ImportError('failed to import')"),
+    "as it is written": ("gather_infer.model", "save", "KeyboardInterrupt"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_interrupt_at_work(place: str, run: Run) -> None:
+    module, name, error = PLACES[place]
+    code = AT_CALL.format(module=module, name=name, error=error)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "infer", "embedding.onnx", "-o", "out.onnx"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
+    assert "Traceback" not in done.stderr and not Path("out.onnx").exists()
+
+
+def test_an_interrupt_in_a_callback_is_not_lost(run: Run) -> None:
+    code = """
+import os, signal, time
+from gather_infer_cli.start import main
+import gather_infer.model.given as given
+
+class Dying:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+
+def slow(path):
+    Dying()
+    time.sleep(20)
+
+given.to_model_file = slow
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "infer", "x"], capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
+
+
+def test_who_ignores_interrupts_is_not_interrupted(run: Run) -> None:
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_IMPORT
+    done = subprocess.run(
+        [sys.executable, "-c", code, "onnx", "infer", "embedding.onnx"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def closed(number: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command one of whose standard streams is closed."""
+    redirection = {0: "0<&-", 1: "1>&-", 2: "2>&-"}[number]
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {redirection}', "bash", *PROGRAM, *arguments], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["infer embedding.onnx", "check embedding.onnx", "--help", "inspect embedding.onnx"]
+)
+def test_a_closed_standard_output(command: str, run: Run) -> None:
+    done = closed(1, *command.split())
+    assert (done.returncode, done.stderr) == (3, "error: standard output: Bad file descriptor\n")
+
+
+def test_a_model_is_never_written_into_another_file(run: Run) -> None:
+    """A file that is opened while a stream is closed must not get the number of the stream."""
+    before = Path("embedding.onnx").read_bytes()
+    assert closed(1, "fold", "embedding.onnx", "-o", "-").returncode == 3
+    assert closed(2, "fold", "embedding.onnx", "-o", "out.onnx").returncode == 0
+    assert Path("embedding.onnx").read_bytes() == before
+    onnx.checker.check_model("out.onnx")
+
+
+def test_a_closed_standard_input_and_error(run: Run) -> None:
+    done = closed(0, "infer", "-")
+    assert (done.returncode, done.stderr) == (3, "error: <stdin>: empty\n")
+    done = closed(2, "infer", "missing.onnx")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert closed(2, "infer", "embedding.onnx").stdout.startswith("embedding.onnx ")
+
+
+def test_an_interrupt_is_sent_by_the_keyboard_to_all(run: Run) -> None:
+    """Workers of `check` die with it, and only the command says so."""
+    code = "import os; from gather_infer_cli.start import main; os.write(1, b'up'); main()"
+    arguments = ["check", "embedding.onnx", "many.onnx", "fixtures/bert-dynamo.onnx", "--jobs", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    process.stdout.read(2)
+    process.stdout.read(1)  # the result of the first file
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in (0, 1, 130)
+    assert "Traceback" not in errors.decode()

@@ -1,0 +1,113 @@
+"""`tensors` and `explain` of many tensors: widths, forms, and that all ways tell the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gather_infer
+from tests.cli.conftest import Run
+from tests.cli.test_streams import on_a_terminal
+
+
+def shown(columns: int, *arguments: str) -> tuple[int, str]:
+    """What a terminal of that width shows in the end: no progress."""
+    return on_a_terminal(columns, *arguments, "-q")
+
+
+DETECTOR = "fixtures/detector-nonzero-dynamo.onnx"
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_line_each_at_usual_widths(columns: int, run: Run) -> None:
+    code, text = shown(columns, "tensors", DETECTOR, "--unknown")
+    lines = text.rstrip("\n").split("\n")
+    assert code == 0
+    assert all(len(line) <= columns for line in lines)
+    assert [line.split()[0] for line in lines[1:-2]] == [
+        row.title for row in gather_infer.infer(DETECTOR).tensors(unknown=True)
+    ]
+    whole = "nonzero_0: the number of elements that are not 0 depends on the data"
+    assert (whole in lines[1]) == (columns == 120)
+    assert "nonzero_0, from node_NonZero_37" in lines[2]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_long_names_stay_whole_on_a_narrow_terminal(columns: int, run: Run) -> None:
+    code, text = shown(columns, "tensors", "fixtures/bert-torchscript.onnx", "--op", "Softmax", "-v")
+    assert code == 0
+    assert "/bert/encoder/layer.1/attention/self/Softmax_output_0" in text
+    assert "float32[batch, 4, seq, seq]" in text
+    assert all(len(line) <= columns for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_symbol_on_a_terminal(columns: int, run: Run) -> None:
+    code, text = shown(columns, "explain", "fixtures/bert-torchscript.onnx", "batch")
+    assert code == 0
+    assert all(len(line) <= columns for line in text.split("\n"))
+    assert "  rename       --input 'input_ids=[NAME, seq]'" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_an_operator_on_a_terminal(columns: int, run: Run) -> None:
+    code, text = shown(columns, "ops", "Gather")
+    assert code == 0
+    assert all(len(line) <= columns for line in text.split("\n") if "https://" not in line)
+    assert "Elements of the results and their bounds are known" in text
+
+
+def test_text_json_and_python_tell_the_same(run: Run) -> None:
+    rows = gather_infer.infer(DETECTOR).tensors("val_*", op="Slice")
+    told = json.loads(run("tensors", DETECTOR, "val_*", "--op", "Slice", "--format", "json").stdout)
+    assert [(t["name"], t["op_type"], t["node"], t["cause"]) for t in told["tensors"]] == [
+        (row.name, row.op_type, str(row.node), row.cause) for row in rows
+    ]
+    assert (told["total"], told["model"]) == (47, DETECTOR)
+    printed = run("tensors", DETECTOR, "val_*", "--op", "Slice").stdout.split("\n")
+    assert [line.split()[0] for line in printed[1 : len(rows) + 1]] == [row.title for row in rows]
+
+
+def test_an_explanation_is_the_same_by_command_and_in_python(run: Run) -> None:
+    explainer = gather_infer.Explainer(DETECTOR)
+    assert run("explain", DETECTOR, "boxes").stdout == f"{explainer.tensor('boxes')}\n"
+    assert run("explain", DETECTOR, "nonzero_0").stdout == f"{explainer.symbol('nonzero_0')}\n"
+    several = "\n\n".join(map(str, explainer.tensors("val_4*")))
+    assert run("explain", DETECTOR, "val_4*").stdout == f"{several}\n"
+
+
+def test_of_many_explanations_the_first_are_told(run: Run) -> None:
+    first = run("explain", DETECTOR, "--unknown", "--depth", "0").stdout
+    every = run("explain", DETECTOR, "--unknown", "--depth", "0", "--all").stdout
+    assert first.endswith("\n\n... 6 more tensors: --all\n")
+    assert every.startswith(first.removesuffix("... 6 more tensors: --all\n"))
+    told = json.loads(run("explain", DETECTOR, "--unknown", "--depth", "0", "--format", "json").stdout)
+    assert (len(told["explanations"]), told["more"]) == (12, 6)
+
+
+def test_one_explanation_is_an_object_and_several_are_a_list(run: Run) -> None:
+    one = json.loads(run("explain", "embedding.onnx", "seq", "--format", "json").stdout)
+    assert (one["symbol"], one["least"], one["most"]) == ("seq", 0, None)
+    assert [limit["text"] for limit in one["limits"]] == ["seq <= 16"]
+    none = json.loads(run("explain", "embedding.onnx", "--unknown", "--format", "json").stdout)
+    assert none == {"schema": 1, "explanations": [], "more": 0}
+
+
+def test_an_ir(run: Run) -> None:
+    result = run("tensors", "fixtures/openvino/cnn.xml", "image")
+    assert result.exit_code == 0
+    assert result.stdout.split("\n")[1].split()[:2] == ["image", "input"]
+
+
+WRITERS = ("fold", "optimize", "freeze --dim a=1", "infer", "contract --embed")
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_who_does_not_write_an_ir_points_to_convert(command: str, run: Run) -> None:
+    name, *options = command.split()
+    result = run(name, "fixtures/openvino/cnn.xml", "-o", "out.onnx", *options)
+    assert result.exit_code == 3
+    assert "`gather-infer convert fixtures/openvino/cnn.xml -o OUT.onnx` makes it ONNX" in result.stderr
+    assert not Path("out.onnx").exists()
