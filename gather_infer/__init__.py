@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+    from gather_infer.validate import Verdict, verdicts
     from gather_infer.validate.contract import ContractResult, contract_of
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ _HOME = {
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+    "validate": ("Verdict", "verdicts"),
     "validate.contract": ("ContractResult", "contract_of"),
 }  # fmt: skip
 
@@ -93,6 +95,7 @@ __all__ = [
     "SpecViolation",
     "SymbolicTensor",
     "UsageError",
+    "Verdict",
     "Violation",
     "check",
     "check_many",
@@ -106,6 +109,7 @@ __all__ = [
     "optimize",
     "parse_dim",
     "symbol",
+    "verdicts",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

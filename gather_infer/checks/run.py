@@ -25,7 +25,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
-from gather_infer.validate import Kind, Verdict, verdicts
+from gather_infer.validate import judged_findings, verdicts
 from gather_infer.validate.contract import contract
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def check(
     found = [
         *weights,
         *_inferred(inference),
-        *_judged(judged, inference.diagnostics),
+        *judged_findings(judged, inference.diagnostics),
         *_breaches(agreed.diagnostics, inference, places),
         *pinned_findings(inference, places),
         *version_findings(file.proto),
@@ -136,15 +136,6 @@ def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: P
             node = nodes.get(finding.location.graph)
             where = None if node is None else places.node(node.graph, node.position)
             yield finding if where is None else replace(finding, location=where)
-
-
-def _judged(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The verdicts as findings, but for indices that the walk has found out of bounds itself."""
-    nodes = {d.location.node for d in told if d.code == "GI301"}
-    for verdict in judged:
-        finding = verdict.diagnostic()
-        if finding is not None and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes):
-            yield finding
 
 
 def _new(findings: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> Iterator[Diagnostic]:

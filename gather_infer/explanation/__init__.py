@@ -11,10 +11,17 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.explanation.chain import Explanation
+    from gather_infer.explanation.faults import Aftermath, aftermath
+    from gather_infer.explanation.nodes import WalkedNode, walked_nodes
     from gather_infer.explanation.reasons import explain
 
-_HOME = {"reasons": ("explain",), "chain": ("Explanation",)}
+_HOME = {
+    "chain": ("Explanation",),
+    "faults": ("Aftermath", "aftermath"),
+    "nodes": ("WalkedNode", "walked_nodes"),
+    "reasons": ("explain",),
+}
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Aftermath", "Explanation", "WalkedNode", "aftermath", "explain", "walked_nodes"]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
 from gather_infer.explanation.chain import Facet, Link, Operand, Origin
+from gather_infer.report.findings import diagnostics_text
 from gather_infer.report.forms import PLAIN, ExplanationReport, View
 from gather_infer.report.json import (
     SCHEMA,
@@ -20,7 +21,6 @@ from gather_infer.report.json import (
     type_json,
 )
 from gather_infer.report.layout import count, printable
-from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 _LARGEST = 8  # elements that are printed
