@@ -87,6 +87,8 @@ def command(
     with console.progress() as progress:
         rules = facts.rules()
         file = to_model_file(model) if target is None else to_onnx_file(model)
+        if target is not None:
+            file.require_data()
         progress(lambda: "inferring")
         report, annotated = _inferred(file, facts, rules, wanted, annotate=target is not None)
         lines = console.lines_of(INFERENCE, report)

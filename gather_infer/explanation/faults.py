@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.diagnostic import Diagnostic, Severity, has_faults
 from gather_infer.explanation.places import Bodies, Body, Place
 from gather_infer.inference.result import Inference
 from gather_infer.model.paths import subgraphs
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.places import MAIN, GraphPath, NodePath
 from gather_infer.record import Assumption
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
 
-_Seen: TypeAlias = "dict[tuple[GraphPath, str], None]"
+_Place: TypeAlias = "tuple[GraphPath, str]"
+"""A value by the graph that defines it and its name."""
+_Seen: TypeAlias = "dict[_Place, None]"
 
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
     """What follows from the errors and warnings of a run, of what is not known.
 
-    roots        the first finding of each node that lost its outputs for it
+    roots        the first finding about each node or value that is not known for it
     tensors      how many have no element type, no rank or a generated dim for it, those outputs too
     symbols      generated symbols that nodes made up which read something that is not known for it
     assumptions  those about such symbols
@@ -38,26 +40,25 @@ class Aftermath:
 
 def aftermath(inference: Inference) -> Aftermath:
     """What follows from what is wrong. A reading of the facts: behind two faults it is not told which one it was."""
-    findings: dict[NodePath, Diagnostic] = {}
-    for finding in inference.diagnostics:
-        if finding.location.node is not None and finding.severity is not Severity.NOTE:
-            findings.setdefault(finding.location.node, finding)
-    if not findings:
-        return Aftermath()
     search = _Search(inference)
-    places = {node: place for node in findings if (place := search.bodies.place(node)) is not None}
-    _, behind = search.spread(places.values(), lambda _: True)
-    made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in places}
-    lost = {
-        node: place
-        for node, place in places.items()
-        if any(_is_lost(place.body.values.get(name), made) for name in place.node.output if name)
-    }
-    values, nodes = search.spread(lost.values(), lambda value: _is_lost(value, made) or _lacks_elements(value))
-    symbols = frozenset(name for name in made if inference.causes[name].node in nodes | lost.keys())
+    blamed = dict[_Place, Diagnostic]()
+    for finding in inference.diagnostics if has_faults(inference.diagnostics) else ():
+        for place in search.outputs_of(finding):
+            blamed.setdefault(place, finding)
+    if not blamed:
+        return Aftermath()
+    makers = {d.location.node for d in blamed.values()}
+    _, behind = search.spread(blamed, lambda _: True)
+    made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in makers}
+    lost = {place: d for place, d in blamed.items() if _is_root(search.fact(place), d, made)}
+    values, nodes = search.spread(lost, lambda value: _is_lost(value, made) or _lacks_elements(value))
+    symbols = frozenset(name for name in made if inference.causes[name].node in nodes | makers)
+    number = sum(_is_lost(inference.scopes[path].get(name), symbols) for path, name in values)
+    if not number:
+        return Aftermath()
     return Aftermath(
-        tuple(findings[node] for node in lost),
-        sum(_is_lost(inference.scopes[path].get(name), symbols) for path, name in values),
+        tuple(dict.fromkeys(lost.values())),
+        number,
         symbols,
         tuple(a for a in inference.assumptions if not symbols.isdisjoint(free_symbols(a.dim))),
         frozenset(nodes),
@@ -69,8 +70,24 @@ class _Search:
         self.bodies = Bodies(inference)
         self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
-    def spread(self, places: Iterable[Place], goes_on: Callable[[Value | None], bool]) -> tuple[_Seen, set[NodePath]]:
-        """The values that come from the outputs of some nodes through such values, and the nodes that read them."""
+    def outputs_of(self, finding: Diagnostic) -> Iterator[_Place]:
+        """The values that may not be known for a finding: those that its node makes, or the one that it is about."""
+        where = finding.location
+        if finding.severity is Severity.NOTE:
+            return
+        if where.node is not None:
+            place = self.bodies.place(where.node)
+            if place is not None:
+                yield from ((place.body.path, name) for name in place.node.output if name)
+        elif where.value in self.bodies.main.values and not where.graph:
+            yield MAIN, where.value
+
+    def fact(self, place: _Place) -> Value | None:
+        body = self.bodies.at(place[0])
+        return None if body is None else body.fact(place[1])
+
+    def spread(self, places: Iterable[_Place], goes_on: Callable[[Value | None], bool]) -> tuple[_Seen, set[NodePath]]:
+        """The values that come from some of them through such values, themselves too, and the nodes that read them."""
         seen: _Seen = {}
         nodes: set[NodePath] = set()
         pending: list[tuple[Body, str]] = []
@@ -81,8 +98,10 @@ class _Search:
                     seen[body.path, name] = None
                     pending.append((body, name))
 
-        for place in places:
-            add(place.body, place.node.output)
+        for path, name in places:
+            body = self.bodies.at(path)
+            assert body is not None, "the values are those of bodies"
+            add(body, [name])
         while pending:
             body, name = pending.pop()
             for position in self.readers(body).get(name, ()):
@@ -119,6 +138,11 @@ class _Search:
                 for name in names:
                     found.setdefault(name, []).append(position)
         return found
+
+
+def _is_root(value: Value | None, finding: Diagnostic, made: Iterable[str]) -> bool:
+    """Whether a value is not known for a finding about it; the elements of a constant whose data is missing are not."""
+    return _is_lost(value, made) or (finding.code == "GI112" and _lacks_elements(value))
 
 
 def _is_lost(value: Value | None, made: Iterable[str]) -> bool:

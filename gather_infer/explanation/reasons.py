@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.explanation.chain import Explanation, Facet, Link, Origin, Unknown
 from gather_infer.explanation.places import Bodies, Body, Place
@@ -17,7 +18,7 @@ from gather_infer.inference.result import Inference
 from gather_infer.inference.run import infer
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
-from gather_infer.places import MAIN
+from gather_infer.places import MAIN, NodePath
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Expr, Interval, free_symbols
@@ -94,9 +95,16 @@ def explain(
         lost=None if lost is None else _lost(lost),
         assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
         constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
-        findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
+        findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, bool(unknown) or lost is not None)),
         believed=tuple(b for b in inference.believed if b.node in visited),
     )
+
+
+def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_open: bool) -> bool:
+    """Whether a finding is about a node of the chain; where something is not known, missing data may be why."""
+    if finding.code == "GI112":
+        return is_open or finding.location.node in visited
+    return finding.location.node in visited and finding.code != "GI203"
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:

@@ -135,7 +135,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Json]:
 def aftermath_json(after: Aftermath) -> dict[str, Json]:
     """What is not known because something is wrong."""
     return {
-        "nodes": [str(finding.location.node) for finding in after.roots],
+        "roots": [diagnostic_json(finding) for finding in after.roots],
         "tensors": after.tensors,
         "symbols": [*sorted(after.symbols)],
     }

@@ -91,10 +91,11 @@ def _totals(report: InferenceReport, view: View) -> list[str]:
 def _aftermath(after: Aftermath) -> str:
     """`the error GI212 at node /Add leaves 146 tensors unknown, with 23 generated symbols: --all`."""
     first, number = after.roots[0], len(after.roots)
-    place = printable(str(first.location.node))
-    subject = f"the {first.severity} {first.code} at node {place} leaves"
+    where = first.location
+    place = printable(f"value {where.value}" if where.node is None else f"node {where.node}")
+    subject = f"the {first.severity} {first.code} at {place} leaves"
     if number > 1:
-        subject = f"what is wrong at {number} nodes, {first.code} at node {place} first, leaves"
+        subject = f"what is wrong at {number} places, first {first.code} at {place}, leaves"
     rest = [
         count(n, noun)
         for n, noun in ((len(after.symbols), "generated symbol"), (len(after.assumptions), "assumption"))

@@ -71,6 +71,7 @@ class ContractResult:
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
     ) -> SaveReport:
         """Write the model with the contract in its metadata, whole or not at all; see `gather_infer.model.save`."""
+        self.source.require_data()
         return save(self.source, self.embedded(), path, external_data=external_data, in_place=in_place)
 
 
