@@ -40,16 +40,18 @@ def command(subject: str, tensor: str | None, facts: Facts, no_assume: bool, dep
 
     from gather_infer.explanation import explain
 
-    explanation = explain(
-        subject,
-        tensor,
-        dims=facts.dims,
-        inputs=facts.inputs,
-        rules=facts.rules(),
-        assume=not no_assume,
-        depth=depth,
-        every=console.verbose,
-    )
+    with console.progress() as progress:
+        progress(lambda: "explaining")
+        explanation = explain(
+            subject,
+            tensor,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=facts.rules(),
+            assume=not no_assume,
+            depth=depth,
+            every=console.verbose,
+        )
     called = "<stdin>" if subject == "-" else subject
     console.result(EXPLANATION, ExplanationReport(explanation, called))
     return 0

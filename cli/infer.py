@@ -22,9 +22,10 @@ from .saving import Target, output_options, strict_option, write_and_print
 if TYPE_CHECKING:
     from gather_infer.checks.said import Said
     from gather_infer.model import ModelFile
+    from gather_infer.progress import Progress
     from gather_infer.rules import RuleSet
 
-    from .progress import Progress
+    from .progress import Progress as Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,7 @@ def command(
         file = to_model_file(model) if target is None else to_onnx_file(model)
         if target is not None:
             file.require_data()
-        progress(lambda: "inferring")
-        report, annotated = _inferred(file, facts, rules, wanted, annotate=target is not None)
+        report, annotated = _inferred(file, facts, rules, wanted, progress, annotate=target is not None)
         lines = console.lines_of(INFERENCE, report)
     code = wanted.exit_code(report)
     written = write_and_print(lines, functools.partial(save, file, annotated), target, console, refused=code != 0)
@@ -100,7 +100,13 @@ def command(
 
 
 def _inferred(
-    file: ModelFile, said: Facts | Said, rules: Sequence[RuleSet], wanted: _Wanted, *, annotate: bool = False
+    file: ModelFile,
+    said: Facts | Said,
+    rules: Sequence[RuleSet],
+    wanted: _Wanted,
+    progress: Progress,
+    *,
+    annotate: bool = False,
 ) -> tuple[InferenceReport, Any]:
     """What is found out about a model; the model with it written into, the model itself unless that is asked for."""
     from gather_infer.catalog.family import is_gather
@@ -108,13 +114,14 @@ def _inferred(
     from gather_infer.inference.annotate import annotated
     from gather_infer.report import summarize
 
-    inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume)
+    inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume, progress=progress)
     model, interface = annotated(file, inference) if annotate else (file.proto, None)
     summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
     more: dict[str, Any] = {}
     if inference.accesses:
         from gather_infer.validate import judged_findings, verdicts
 
+        progress(lambda: "judging")
         more["verdicts"] = verdicts(inference, rules=rules)
         more["judged"] = tuple(judged_findings(more["verdicts"], inference.diagnostics))
     if has_faults(inference.diagnostics):
@@ -144,9 +151,9 @@ def _infer_all(models: Sequence[str], facts: Facts, wanted: _Wanted) -> int:
     unused: list[set[str]] = []
     with console.progress() as progress:
         for position, model in enumerate(models):
-            progress(functools.partial("inferring, {} of {} files".format, position + 1, len(models)))
+            at = f"file {position + 1} of {len(models)}: "
             try:
-                report, names = _one_of_many(model, said, wanted)
+                report, names = _one_of_many(model, said, wanted, progress.of(at))
             except ModelReadError as error:
                 with progress.aside():
                     console.error(error)
@@ -164,18 +171,19 @@ def _infer_all(models: Sequence[str], facts: Facts, wanted: _Wanted) -> int:
     return code
 
 
-def _one_of_many(model: str, said: Said, wanted: _Wanted) -> tuple[InferenceReport, set[str]]:
+def _one_of_many(model: str, said: Said, wanted: _Wanted, progress: Progress) -> tuple[InferenceReport, set[str]]:
     """What is found out about one of several models, and the names in what is said that it does not have."""
     from gather_infer.checks.said import applicable
     from gather_infer.model.given import to_model_file
 
+    progress(lambda: "reading")
     file = to_model_file(model)
     told, unused = applicable(file, said)
-    report, _ = _inferred(file, told, told.rules, wanted)
+    report, _ = _inferred(file, told, told.rules, wanted, progress)
     return report, set(unused)
 
 
-def _tell(report: InferenceReport, console: Console, progress: Progress, objects: list[dict[str, Any]]) -> None:
+def _tell(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
     """Print what is said of one of several models, or keep it for the end."""
     if console.form in INFERRED.forms:
         lines = console.lines_of(INFERRED, report)

@@ -40,6 +40,10 @@ class Progress:
     def __call__(self, tell: Callable[[], str]) -> None:
         self._tell = tell
 
+    def of(self, part: str) -> Callable[[Callable[[], str]], None]:
+        """The same for a part of the work, whose name comes before what is being done."""
+        return lambda tell: self(lambda: f"{part}{tell()}")
+
     def __enter__(self) -> Progress:
         if self._thread is not None:
             self._thread.start()

@@ -106,12 +106,21 @@ def write_and_print(
     written = None
     if target is not None and not refused:
         with console.progress() as progress:
-            progress(lambda: "writing")
+            progress(_writing())
             written = save(target.path, external_data=target.external_data, in_place=target.in_place)
     console.print(lines)
     if target is not None and refused:
         console.message("nothing written")
     return written
+
+
+def _writing() -> Callable[[], str]:
+    """Tells that a model is written, and how much of its weights."""
+    from gather_infer.model.source import TRAFFIC
+    from gather_infer.report.layout import size
+
+    before = TRAFFIC.nbytes
+    return lambda: f"writing, {size(TRAFFIC.nbytes - before)} of weights"
 
 
 def write_texts(texts: Mapping[Path, str]) -> None:

@@ -32,6 +32,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "lazy": (set(), set()),
     "domains": (set(), set()),
     "processes": (set(), set()),
+    "progress": (set(), set()),
     "places": (set(), set()),
     "diagnostic": ({"places"}, set()),
     "symbolic": (set(), set()),
@@ -48,8 +49,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "inference": (
         {
-            "access", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record", "rules",
-            "spans", "symbolic", "tensor",
+            "access", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "progress",
+            "record", "rules", "spans", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -63,8 +64,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
     "passes": (
         {
-            "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "runtimes", "symbolic",
-            "tensor",
+            "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "progress", "rules", "runtimes",
+            "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -72,8 +73,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
-            "access", "contract", "diagnostic", "inference", "model", "places", "record", "rules", "spans", "symbolic",
-            "tensor",
+            "access", "contract", "diagnostic", "inference", "model", "places", "progress", "record", "rules", "spans",
+            "symbolic", "tensor",
         },
         {"onnx"},
     ),
