@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
+    from gather_infer.report.many import InferencesReport
     from gather_infer.report.summary import ModelSummary
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
@@ -114,21 +115,6 @@ class InferenceReport:
     def findings(self) -> tuple[Diagnostic, ...]:
         """Those of the run, and what the verdicts come to."""
         return (*self.inference.diagnostics, *self.judged)
-
-
-@dataclass(frozen=True, slots=True)
-class InferencesReport:
-    """Runs over several models, what is left of them when all are done.
-
-    errors, warnings   findings of all of them
-    read               how many of the files could be read
-    models             their objects of JSON, in that form
-    """
-
-    errors: int = 0
-    warnings: int = 0
-    read: int = 0
-    models: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
 from gather_infer.record import Assumption, Cause, Constraint
-from gather_infer.report.forms import InferenceReport, InferencesReport
+from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Belief
     from gather_infer.inference.stated import Statement
+    from gather_infer.report.many import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
 SCHEMA = 1
