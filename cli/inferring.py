@@ -88,7 +88,7 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     from gather_infer.checks.said import Said
-    from gather_infer.report.many import InferencesReport
+    from gather_infer.report.totals import InferencesReport
 
     console = wanted.console
     said = Said(facts.dims, facts.inputs, (), tuple(facts.rules()))

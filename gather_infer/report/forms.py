@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
-    from gather_infer.report.many import InferencesReport
     from gather_infer.report.summary import ModelSummary
+    from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Belief
     from gather_infer.inference.stated import Statement
-    from gather_infer.report.many import InferencesReport
+    from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
 SCHEMA = 1

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from gather_infer.report.accesses import accesses_count
 from gather_infer.report.findings import findings_count
 from gather_infer.report.forms import PLAIN, InferenceReport, View
 from gather_infer.report.layout import count, fitted, printable
 from gather_infer.report.text import inference_text
-
-
-@dataclass(frozen=True, slots=True)
-class InferencesReport:
-    """Runs over several models, what is left of them when all are done.
-
-    errors, warnings   findings of all of them
-    read               how many of the files could be read
-    models             their objects of JSON, in that form
-    """
-
-    errors: int = 0
-    warnings: int = 0
-    read: int = 0
-    models: Sequence[Mapping[str, Any]] = ()
+from gather_infer.report.totals import InferencesReport
 
 
 def inferred_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
