@@ -82,6 +82,7 @@ def command(
     project = find_configuration(Path.cwd())
 
     from gather_infer.checks.selection import Selection, read_codes
+    from gather_infer.report.layout import count
 
     selection = Selection(
         read_codes(select or project.texts("select"), "--select"),
@@ -94,11 +95,15 @@ def command(
     accepted = _Accepted(None if write_baseline else file)
 
     results: list[CheckResult] = []
-    for result in _results(models, facts, ranges, project, jobs or project.number("jobs")):
-        result = accepted.out_of(selection.of(result))
-        results.append(result)
-        if console.form in CHECK.forms:
-            console.result(CHECK, FileReport(result, len(models) == 1, least))
+    with console.progress() as progress:
+        progress(lambda: f"checking, {len(results)} of {count(len(models), 'file')} done")
+        for result in _results(models, facts, ranges, project, jobs or project.number("jobs")):
+            result = accepted.out_of(selection.of(result))
+            results.append(result)
+            if console.form in CHECK.forms:
+                lines = console.lines_of(CHECK, FileReport(result, len(models) == 1, least))
+                with progress.aside():
+                    console.print(lines)
     _require_used(results, facts, ranges)
     order = {"<stdin>" if model == "-" else model: position for position, model in enumerate(models)}
     results.sort(key=lambda result: order[result.model])

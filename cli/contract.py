@@ -72,9 +72,12 @@ def command(
     from gather_infer.report.requests import request_schema
     from gather_infer.validate.contract import contract_of
 
-    result = contract_of(model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules())
-    findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
-    lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings))
+    with console.progress() as progress:
+        result = contract_of(
+            model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules(), progress=progress
+        )
+        findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
+        lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings))
     refused = any(finding.severity is Severity.ERROR for finding in findings)
     texts: dict[Path, str] = {}
     if guard is not None:

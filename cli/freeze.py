@@ -35,9 +35,11 @@ def command(model: str, facts: Facts, target: Target | None, dry_run: bool, stri
 
     from gather_infer.passes import freeze
 
-    result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=facts.rules())
+    with console.progress() as progress:
+        result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=facts.rules(), progress=progress)
+        lines = console.lines_of(FREEZE, result)
     return finish(
-        console.lines_of(FREEZE, result),
+        lines,
         result.save,
         None if dry_run else target,
         console,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -31,12 +32,15 @@ def command(models: tuple[str, ...], console: Console) -> int:
 
     summaries = []
     unreadable = 0
-    for model in models:
-        try:
-            summaries.append(_summary(model))
-        except ModelReadError as error:
-            console.error(error)
-            unreadable = error.exit_code
+    with console.progress() as progress:
+        for position, model in enumerate(models):
+            progress(partial("reading, file {} of {}".format, position + 1, len(models)))
+            try:
+                summaries.append(_summary(model))
+            except ModelReadError as error:
+                with progress.aside():
+                    console.error(error)
+                unreadable = error.exit_code
     console.result(SUMMARIES, summaries)
     return unreadable
 

@@ -191,7 +191,18 @@ def _abandon_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
+def _versions(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    """Prints the versions of the program and of what its answers rest on, read without importing them."""
+    if is_wanted:
+        from importlib.metadata import version
+
+        others = ", ".join(f"{name} {version(name)}" for name in ("onnx", "numpy"))
+        click.echo(f"gather-infer {version('gather-infer')}, {others}")
+        context.exit()
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="gather-infer", message="%(prog)s %(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions,
+              help="Show the versions, onnx's and numpy's too, and exit.")  # fmt: skip
 def main() -> None:
     """Types and shapes of ONNX models in their own symbols, and what can be computed ahead of a run."""

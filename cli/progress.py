@@ -7,7 +7,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import click
@@ -32,10 +33,16 @@ class Progress:
         self._started = started
         self._tell: Callable[[], str] = lambda: "reading"
         self._ended = threading.Event()
+        self._line = threading.Lock()
+        self._is_shown = False
         self._thread = threading.Thread(target=self._show, daemon=True) if is_wanted else None
 
     def __call__(self, tell: Callable[[], str]) -> None:
         self._tell = tell
+
+    def of(self, part: str) -> Callable[[Callable[[], str]], None]:
+        """The same for a part of the work, whose name comes before what is being done."""
+        return lambda tell: self(lambda: f"{part}{tell()}")
 
     def __enter__(self) -> Progress:
         if self._thread is not None:
@@ -49,6 +56,18 @@ class Progress:
         if self._thread is not None:
             self._thread.join()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """While something else is printed: the line makes way, and comes back with the next look."""
+        with self._line:
+            self._clear()
+            yield
+
+    def _clear(self) -> None:
+        if self._is_shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._is_shown = False
+
     def _show(self) -> None:
         wait = DELAY - (time.monotonic() - self._started)
         if self._ended.wait(max(0.0, wait)):
@@ -57,10 +76,13 @@ class Progress:
             from gather_infer.report.layout import printable, shorten
 
             text = f"{printable(self._tell())} ... {time.monotonic() - self._started:.0f} s"
-            click.echo(f"\r\x1b[K{shorten(text, shutil.get_terminal_size().columns - 1)}", err=True, nl=False)
+            with self._line:
+                click.echo(f"\r\x1b[K{shorten(text, shutil.get_terminal_size().columns - 1)}", err=True, nl=False)
+                self._is_shown = True
             if self._ended.wait(INTERVAL):
                 break
-        click.echo("\r\x1b[K", err=True, nl=False)
+        with self._line:
+            self._clear()
 
 
 def may_show() -> bool:

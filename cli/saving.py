@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,11 +42,10 @@ def output_options(help: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def run(
-            *args: Any, model: str, output: str | None, external_data: str | None, in_place: bool, **rest: Any
-        ) -> int:
-            target = target_of(model, output, external_data, in_place)
-            return function(*args, model=model, target=target, **rest)
+        def run(*args: Any, output: str | None, external_data: str | None, in_place: bool, **rest: Any) -> int:
+            models = rest["models"] if "models" in rest else (rest["model"],)
+            target = target_of(models, output, external_data, in_place)
+            return function(*args, target=target, **rest)
 
         return with_options(
             run,
@@ -69,17 +68,21 @@ def strict_option(help: str) -> Callable[[Function], Function]:
     return option("--strict", section="Report", is_flag=True, help=help)
 
 
-def target_of(model: str, output: str | None, external_data: str | None, in_place: bool) -> Target | None:
+def target_of(models: Sequence[str], output: str | None, external_data: str | None, in_place: bool) -> Target | None:
     """Where to write the command's model, None for nowhere.
+
+    models   those that the command reads; of several none is written
 
     Raises click.UsageError when the options contradict each other.
     """
+    if len(models) > 1 and (in_place or output is not None):
+        raise click.UsageError(f"{'--in-place' if in_place else '-o'} writes one model, there are {len(models)}")
     if in_place:
         if output is not None:
             raise click.UsageError("--in-place and -o exclude each other")
-        if model == "-":
+        if models[0] == "-":
             raise click.UsageError("--in-place needs a file, MODEL is standard input")
-        return Target(model, external_data, True)
+        return Target(models[0], external_data, True)
     if output is None:
         if external_data is not None:
             raise click.UsageError("--external-data needs -o or --in-place")
@@ -103,12 +106,21 @@ def write_and_print(
     written = None
     if target is not None and not refused:
         with console.progress() as progress:
-            progress(lambda: "writing")
+            progress(_writing())
             written = save(target.path, external_data=target.external_data, in_place=target.in_place)
     console.print(lines)
     if target is not None and refused:
         console.message("nothing written")
     return written
+
+
+def _writing() -> Callable[[], str]:
+    """Tells that a model is written, and how much of its weights."""
+    from gather_infer.model.source import TRAFFIC
+    from gather_infer.report.layout import size
+
+    before = TRAFFIC.nbytes
+    return lambda: f"writing, {size(TRAFFIC.nbytes - before)} of weights"
 
 
 def write_texts(texts: Mapping[Path, str]) -> None:

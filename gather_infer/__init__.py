@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+    from gather_infer.validate import Verdict, verdicts
     from gather_infer.validate.contract import ContractResult, contract_of
 
 __version__ = "0.1.0"
@@ -58,6 +59,7 @@ _HOME = {
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+    "validate": ("Verdict", "verdicts"),
     "validate.contract": ("ContractResult", "contract_of"),
 }  # fmt: skip
 
@@ -99,6 +101,7 @@ __all__ = [
     "TensorRow",
     "UnknownName",
     "UsageError",
+    "Verdict",
     "Violation",
     "check",
     "check_many",
@@ -116,6 +119,7 @@ __all__ = [
     "symbolic",
     "testing",
     "validate",
+    "verdicts",
     "verification",
 ]
 

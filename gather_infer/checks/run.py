@@ -25,7 +25,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
-from gather_infer.validate import Kind, Verdict, verdicts
+from gather_infer.validate import judged_findings, verdicts
 from gather_infer.validate.contract import contract
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ def check(
     started = time.monotonic()
     file = to_model_file(model)
     weights = list(weight_findings(file))
-    if weights:
-        file = replace(file, base_dir=None)  # what is not there cannot be read; the rest is checked without it
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
     judged = verdicts(inference, rules=rules)
     agreed = contract(inference, found=judged, rules=rules)
@@ -66,7 +64,7 @@ def check(
     found = [
         *weights,
         *_inferred(inference),
-        *_judged(judged, inference.diagnostics),
+        *judged_findings(judged, inference.diagnostics),
         *_breaches(agreed.diagnostics, inference, places),
         *pinned_findings(inference, places),
         *version_findings(file.proto),
@@ -119,13 +117,13 @@ def _inferred(inference: Inference) -> Iterator[Diagnostic]:
     """The findings of the walk, weighed for a deployment.
 
     What a body declares of its outputs' shapes alone no runtime goes by. Of operators of onnx's own domains more is
-    said elsewhere.
+    said elsewhere, as of data that is missing: to deploy a model takes it.
     """
     for finding in inference.diagnostics:
         where = finding.location
         if finding.code == "GI202" and where.graph and finding.severity is Severity.WARNING:
             yield replace(finding, severity=Severity.NOTE)
-        elif not is_of_onnx(finding):
+        elif finding.code != "GI112" and not is_of_onnx(finding):
             yield finding
 
 
@@ -140,15 +138,6 @@ def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: P
             node = nodes.get(finding.location.graph)
             where = None if node is None else places.node(node.graph, node.position)
             yield finding if where is None else replace(finding, location=where)
-
-
-def _judged(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The verdicts as findings, but for indices that the walk has found out of bounds itself."""
-    nodes = {d.location.node for d in told if d.code == "GI301"}
-    for verdict in judged:
-        finding = verdict.diagnostic()
-        if finding is not None and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes):
-            yield finding
 
 
 def _new(findings: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> Iterator[Diagnostic]:

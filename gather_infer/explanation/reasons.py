@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.explanation.chain import Explanation, SymbolExplanation, Unknown
 from gather_infer.explanation.provenance import Search, names_in
@@ -18,7 +19,7 @@ from gather_infer.inference.run import infer
 from gather_infer.inference.walked import Bodies, Body
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.model.paths import joined
-from gather_infer.places import MAIN
+from gather_infer.places import MAIN, NodePath
 from gather_infer.record import Constraint
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Interval, free_symbols
@@ -140,6 +141,7 @@ class Explainer:
         lost = remedies.lost(body, name)
         concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
         visited = {place.path for place in search.visited}
+        is_open = bool(unknown) or lost is not None
         return Explanation(
             scope=body.label,
             name=name,
@@ -150,7 +152,7 @@ class Explainer:
             lost=None if lost is None else lost_rank(lost),
             assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
             constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
-            findings=tuple(d for d in inference.diagnostics if d.location.node in visited and d.code != "GI203"),
+            findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, is_open)),
             believed=tuple(b for b in inference.believed if b.node in visited),
             model=self._file.name,
         )
@@ -189,6 +191,13 @@ class Explainer:
             else:
                 self._runs[key] = found
         return self._runs[key]
+
+
+def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_open: bool) -> bool:
+    """Whether a finding is about a node of the chain; where something is not known, missing data may be why."""
+    if finding.code == "GI112":
+        return is_open or finding.location.node in visited
+    return finding.location.node in visited and finding.code != "GI203"
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Final
 
 from onnx import TypeProto, ValueInfoProto
@@ -27,6 +28,7 @@ from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.progress import Progress, unseen
 from gather_infer.record import Assumption, Demand
 from gather_infer.rules import Context, RuleSet
 from gather_infer.spans import type_span
@@ -54,6 +56,7 @@ def infer(
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     assume: bool = True,
+    progress: Progress = unseen,
 ) -> Inference:
     """Symbolic types and shapes of every tensor of a model; `gather_infer.infer`.
 
@@ -65,6 +68,7 @@ def infer(
              of a name to a text or a pair
     rules    rule sets of the caller, asked before the package's own
     assume   False never assumes that a dim is at least 1: the answer is exact or unknown
+    progress   is given a function that tells how far the walk is, whenever it is asked, from any thread
 
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims`, `inputs` and `ranges`.
@@ -73,7 +77,7 @@ def infer(
         >>> print(inference["logits"])
         float32[batch, seq, 131]
     """
-    return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges).run()
+    return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges, progress=progress).run()
 
 
 def infer_again(
@@ -131,8 +135,10 @@ class _Run:
         fixed_defaults: bool = False,
         check_types: bool = True,
         ranges: Mapping[str, object] | Iterable[str] = (),
+        progress: Progress = unseen,
     ) -> None:
         self.model = model
+        self.progress = progress
         self.graph = model.proto.graph
         self.assume = assume
         self.check_types = check_types
@@ -256,8 +262,19 @@ class _Run:
             if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
                 self.early.append(fault)
         self.early += self._fixed_findings(walker)
+        self.progress(partial(self._how_far, frame))
         outputs = walker.walk_graph(self.graph, frame)
         return walker, outputs
+
+    def _how_far(self, frame: Frame) -> str:
+        """`inferring, 42 %`: how many values of the main graph a walk has come to."""
+        return f"inferring, {100 * len(frame.values) // max(1, self._values, len(frame.values))} %"
+
+    @cached_property
+    def _values(self) -> int:
+        """How many values the main graph has; counted when somebody asks."""
+        constants = len(self.graph.initializer) + len(self.graph.sparse_initializer)
+        return len(self.graph.input) + constants + sum(len(node.output) for node in self.graph.node)
 
     def _fixed_findings(self, walker: Walker) -> Iterable[Diagnostic]:
         """Defaults that do not fit the inputs whose constants they are taken for."""

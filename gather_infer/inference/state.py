@@ -146,7 +146,7 @@ class State:
         tensor = frame.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
             return None
-        if self.model.missing(tensor) is not None:
+        if self.model.is_out_of_reach(tensor) or self.model.missing(tensor) is not None:
             return None
         if 0 in tensor.dims and not holds_values(tensor.dims):
             return None

@@ -40,6 +40,11 @@ class Reference:
     length: int | None
 
 
+def called(tensor: TensorProto) -> str:
+    """What messages call a tensor; that of an attribute often has no name."""
+    return f"tensor {tensor.name!r}" if tensor.name else "a constant without a name"
+
+
 def type_name(tensor: TensorProto) -> str:
     """Data type and dims in ONNX's own words: `float[2, 3]`."""
     name = _NAMES.get(tensor.data_type, f"data_type {tensor.data_type}").lower()
@@ -58,9 +63,9 @@ def raw_nbytes(tensor: TensorProto) -> int:
     """
     bits = element_bits(tensor.data_type)
     if bits is None:
-        raise ModelReadError(f"tensor {tensor.name!r}: {type_name(tensor)} has no raw form")
+        raise ModelReadError(f"{called(tensor)}: {type_name(tensor)} has no raw form")
     if any(dim < 0 for dim in tensor.dims):
-        raise ModelReadError(f"tensor {tensor.name!r}: the dims of {type_name(tensor)} must be >= 0")
+        raise ModelReadError(f"{called(tensor)}: the dims of {type_name(tensor)} must be >= 0")
     elements: int = prod(tensor.dims)
     return (elements * bits + 7) // 8
 
@@ -77,7 +82,7 @@ def reference_of(tensor: TensorProto) -> Reference:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
-        raise ModelReadError(f"tensor {tensor.name!r}: external data without a location")
+        raise ModelReadError(f"{called(tensor)}: external data without a location")
     length = _size(tensor, "length", entries["length"]) if "length" in entries else None
     return Reference(location, _size(tensor, "offset", entries.get("offset", "0")), length)
 
@@ -85,7 +90,7 @@ def reference_of(tensor: TensorProto) -> Reference:
 def _size(tensor: TensorProto, key: str, text: str) -> int:
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
-        raise ModelReadError(f"tensor {tensor.name!r}: external data {key} must be a number of bytes, found {text!r}")
+        raise ModelReadError(f"{called(tensor)}: external data {key} must be a number of bytes, found {text!r}")
     return int(digits)
 
 
@@ -140,18 +145,18 @@ def region_of(tensor: TensorProto, directory: Path, model: Path | None = None) -
         path = data_file(reference.location, directory, model)
         source = Source.of(path)
     except ModelReadError as error:
-        raise ModelReadError(f"tensor {tensor.name!r}: {error}") from error
+        raise ModelReadError(f"{called(tensor)}: {error}") from error
     except OSError as error:
-        raise ModelReadError(f"tensor {tensor.name!r}: external data file {path}: {error.strerror}") from error
+        raise ModelReadError(f"{called(tensor)}: external data file {path}: {error.strerror}") from error
     length = needed if reference.length is None else reference.length
     if length != needed:
         raise ModelReadError(
-            f"tensor {tensor.name!r}: {type_name(tensor)} needs {needed} bytes, external data length is {length}"
+            f"{called(tensor)}: {type_name(tensor)} needs {needed} bytes, external data length is {length}"
         )
     end = reference.offset + length
     if end > source.nbytes:
         raise ModelReadError(
-            f"tensor {tensor.name!r}: bytes [{reference.offset}, {end}) are outside {path}, "
+            f"{called(tensor)}: bytes [{reference.offset}, {end}) are outside {path}, "
             f"which has bytes [0, {source.nbytes})"
         )
     return Region(source, reference.offset, length)

@@ -21,7 +21,7 @@ from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 from gather_infer.dialect import Dialect
 from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
-from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, type_name
+from gather_infer.model.external import called, is_external, raw_nbytes, reference_of, region_of, type_name
 from gather_infer.model.formats import HEAD, known_format
 from gather_infer.model.source import Region, Source
 from gather_infer.model.tensors import iter_tensors
@@ -136,14 +136,19 @@ class ModelFile:
         try:
             self.region(tensor)
         except ModelReadError as error:
-            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"tensor {tensor.name!r}: ")
+            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"{called(tensor)}: ")
         return None
 
     def require_data(self) -> None:
         """Raises ModelReadError when external data is missing, out of range, or not allowed: none of it is read."""
         for tensor in iter_tensors(self.proto):
-            if self.missing(tensor) is not None:
-                self.region(tensor)
+            missing = self.missing(tensor)
+            if missing is not None:
+                raise self._error(tensor, f"{missing}; to write the model takes its bytes, to infer shapes does not")
+
+    def is_out_of_reach(self, tensor: TensorProto) -> bool:
+        """True for external data of a model in memory: there is no directory that it could be relative to."""
+        return is_external(tensor) and self.base_dir is None and self.payload(tensor) is None
 
     def nbytes(self, tensor: TensorProto) -> int:
         """Bytes of the elements in raw form, without reading them; of a string tensor, of its encoded strings.
@@ -204,7 +209,7 @@ class ModelFile:
             raise self._error(tensor, f"the data does not fit {type_name(tensor)}: {error}") from error
 
     def _error(self, tensor: TensorProto, text: str) -> ModelReadError:
-        return ModelReadError(f"{self.name}: tensor {tensor.name!r}: {text}")
+        return ModelReadError(f"{self.name}: {called(tensor)}: {text}")
 
 
 def open_model(path: PathLike) -> ModelFile:

@@ -6,11 +6,21 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from gather_infer.errors import ModelReadError
 
 CHUNK_BYTES = 256 << 10  # small enough for the cache of a processor, and for memory that need not be cleared anew
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Bytes of tensors that this process has read from files, ever: how far the writing of a model is."""
+
+    nbytes: int = 0
+
+
+TRAFFIC: Final = Traffic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class Region:
                 end = self.offset + self.nbytes
                 raise ModelReadError(f"{self.source.path}: ends at byte {end - left}, a tensor needs {end} bytes")
             left -= len(chunk)
+            TRAFFIC.nbytes += len(chunk)
             yield chunk
 
 

@@ -16,6 +16,7 @@ from gather_infer.model.given import GivenModel, as_given, to_onnx_file
 from gather_infer.model.index import GraphIndex
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
+from gather_infer.progress import Progress, unseen
 from gather_infer.rules import RuleSet
 
 
@@ -45,6 +46,7 @@ def freeze(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    progress: Progress = unseen,
 ) -> FreezeResult:
     """The model with dims of its inputs as numbers, and those of outputs that follow; `gather_infer.freeze`.
 
@@ -52,7 +54,7 @@ def freeze(
     and relations among `dims` are recorded in the metadata. Nodes, weights and all else stay as they are.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    dims, inputs, rules   as for `infer`
+    dims, inputs, rules, progress   as for `infer`
 
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
     twice, UsageError as `infer`.
@@ -67,7 +69,7 @@ def freeze(
         if finding.code in ("GI101", "GI102"):
             raise ModelStructureError(f"{source.name}: {finding.message}")
     dims = dims if isinstance(dims, (str, Mapping)) else tuple(dims)
-    inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
+    inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
     refused = _contradictions(source, inference, rules)
     proto, interface = (source.proto, UNCHANGED) if refused else declare(source.proto, inference, rests=True)
     if proto is source.proto:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError, suggestion
@@ -23,6 +22,7 @@ from gather_infer.passes.rewrites import floats as floating
 from gather_infer.passes.subject import Subject
 from gather_infer.passes.table import RewriteSet, Table
 from gather_infer.places import GraphPath, NodePath
+from gather_infer.progress import Progress, unseen
 from gather_infer.rules import RuleSet
 
 DEFAULT_MAX_GROWTH = 1 << 20
@@ -31,14 +31,6 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 MAX_ROUNDS = 4
 """How often a model that was rewritten is inferred again: of a simpler one more may be known."""
-
-
-Progress: TypeAlias = Callable[[Callable[[], str]], None]
-"""What is given a function that tells what is being done."""
-
-
-def unseen(tell: Callable[[], str]) -> None:
-    """The Progress that nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +203,7 @@ def _run(
         subject = source = to_onnx_file(model)
         source.require_data()
         while True:
-            progress(lambda: "inferring")
-            inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False)
+            inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
             engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
             progress(_telling(done, engine))
             engine.run()

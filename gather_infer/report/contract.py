@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.contract import DimsLine, Line
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
 from gather_infer.report.layout import count, printable, shorten
-from gather_infer.report.text import findings_text
 
 if TYPE_CHECKING:
     from gather_infer.symbolic import Dim
@@ -40,7 +40,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     tight = sum(line.tight for line in contract.lines)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
     lines += ["", f"{count(len(contract.lines), 'line')}, {tight} tight{tail}"]
-    return [*lines, *findings_text(report.diagnostics, contract.model)]
+    return [*lines, *findings_text(report.diagnostics, contract.model, view)]
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:

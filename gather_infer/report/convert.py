@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ConversionReport, View
 from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import Column, count, printable, table
-from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
         lines += [*_kept(result.kept, view), *_weights(result), *_state(result), *_interface(result, view)]
     if report.verification is not None:
         lines += [f"  {line}" for line in verification_text(report.verification, view)]
-    return [*lines, *findings_text(unmended(result), result.source.name)]
+    return [*lines, *findings_text(unmended(result), result.source.name, view)]
 
 
 def _head(result: ConversionResult) -> str:

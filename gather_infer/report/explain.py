@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
 from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation
+from gather_infer.report.findings import diagnostics_text
 from gather_infer.report.forms import PLAIN, ExplanationReport, ExplanationsReport, View
 from gather_infer.report.json import (
     SCHEMA,
@@ -21,7 +22,6 @@ from gather_infer.report.json import (
     type_json,
 )
 from gather_infer.report.layout import count, printable, shorten
-from gather_infer.report.text import diagnostics_text
 from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 if TYPE_CHECKING:

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from gather_infer.contract import Contract
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
+    from gather_infer.explanation.faults import Aftermath
+    from gather_infer.explanation.nodes import WalkedNode
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary
+    from gather_infer.report.totals import InferencesReport
+    from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
 
 R = TypeVar("R")
@@ -36,6 +40,7 @@ class Form(Enum):
 
     TEXT = "text"
     JSON = "json"
+    JSONL = "jsonl"
     SARIF = "sarif"
     JUNIT = "junit"
     GITHUB = "github"
@@ -88,6 +93,11 @@ class InferenceReport:
     everything    all rows of every list
     constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
     interface     of the model that is written; None when none is
+    verdicts      of the accesses; empty where none were asked for
+    judged        what the verdicts come to, as findings
+    aftermath     what is not known because something is wrong; None where nobody looked
+    nodes         of the model, in those forms that list them
+    floats        the elements of float tensors too, in those forms that have elements
     """
 
     inference: Inference
@@ -95,6 +105,16 @@ class InferenceReport:
     everything: bool = False
     constraints: bool = False
     interface: Interface | None = None
+    verdicts: Sequence[Verdict] = ()
+    judged: Sequence[Diagnostic] = ()
+    aftermath: Aftermath | None = None
+    nodes: Sequence[WalkedNode] = ()
+    floats: bool = False
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Those of the run, and what the verdicts come to."""
+        return (*self.inference.diagnostics, *self.judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +205,14 @@ class CheckReport:
 
 
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
-    {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json"},
+    {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json", Form.JSONL: "json:inference_jsonl"},
+)
+INFERRED: ResultKind[InferenceReport] = ResultKind(
+    {Form.TEXT: "many:inferred_text", Form.JSONL: "json:inference_jsonl"},
+)
+"""Told model by model where there are several, in the forms that can be; what is left for the end is in INFERENCES."""
+INFERENCES: ResultKind[InferencesReport] = ResultKind(
+    {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
 )
 SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
     {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},

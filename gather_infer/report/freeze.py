@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, printable
-from gather_infer.report.text import findings_text
 
 if TYPE_CHECKING:
     from gather_infer.passes import FreezeResult
@@ -27,7 +27,7 @@ def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
             static = sum((kind, value) not in open_values for value in values)
             parts.append(f"{static} of {count(len(values), kind)}")
         lines = [f"{name}   static: {' and '.join(parts)}", *interface_text(result.interface, view)]
-    return [*lines, *findings_text(result.diagnostics, result.source.name)]
+    return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 
 def freeze_json(result: FreezeResult) -> dict[str, Json]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from gather_infer.report.findings import findings_count
 from gather_infer.report.layout import count, printable
-from gather_infer.report.text import findings_count
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import Inference

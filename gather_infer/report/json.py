@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,9 +18,13 @@ from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 if TYPE_CHECKING:
+    from gather_infer.explanation.faults import Aftermath
+    from gather_infer.explanation.nodes import WalkedNode
     from gather_infer.inference.interface import Interface
     from gather_infer.inference.result import Belief
     from gather_infer.inference.stated import Statement
+    from gather_infer.report.totals import InferencesReport
+    from gather_infer.validate.verdict import Verdict
 
 SCHEMA = 1
 
@@ -31,6 +36,12 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
     inference, summary = report.inference, report.summary
     facts = inference.scope("")
     coverage = inference.coverage()
+    verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
+    producers = {(node.path.graph, name): str(node.path) for node in report.nodes for name in node.outputs if name}
+
+    def named(name: str, value: Value | None) -> Json:
+        return {"name": name, **type_json(value, floats=report.floats)}
+
     return {
         "schema": SCHEMA,
         "model": {
@@ -41,10 +52,14 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
             "opsets": dict(summary.opsets),
             "nodes": summary.nodes,
         },
-        "inputs": [_named(name, facts.get(name)) for name in inference.inputs],
-        "outputs": [_named(name, facts.get(name)) for name in inference.outputs],
+        "inputs": [named(name, facts.get(name)) for name in inference.inputs],
+        "outputs": [named(name, facts.get(name)) for name in inference.outputs],
+        "nodes": [node_json(node, inference.labels[node.path.graph]) for node in report.nodes],
         "tensors": {
-            inference.labels[path]: {name: type_json(value) for name, value in values.items()}
+            inference.labels[path]: {
+                name: {**type_json(value, floats=report.floats), "producer": producers.get((path, name))}
+                for name, value in values.items()
+            }
             for path, values in inference.scopes.items()
         },
         "accesses": [
@@ -55,9 +70,10 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
                 "version": a.version,
                 "axis": a.axis,
                 "component": None if a.addressing is None else a.addressing.column,
-                "data": _named(a.data, a.data_type),
-                "indices": _named(a.indices, a.indices_type),
-                "result": _named(a.result, a.result_type),
+                "data": named(a.data, a.data_type),
+                "indices": named(a.indices, a.indices_type),
+                "result": named(a.result, a.result_type),
+                "verdict": verdict_json(verdicts[a.key]) if a.key in verdicts else None,
             }
             for a in inference.accesses
         ],
@@ -67,13 +83,62 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "believed": [belief_json(b) for b in inference.believed],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "interface": None if report.interface is None else interface_json(report.interface),
-        "diagnostics": [diagnostic_json(d) for d in inference.diagnostics],
+        "diagnostics": [diagnostic_json(d) for d in report.findings],
+        "aftermath": None if report.aftermath is None else aftermath_json(report.aftermath),
         "coverage": {
             "tensors": coverage.tensors,
             "typed": coverage.typed,
             "ranked": coverage.ranked,
             "exact": coverage.exact,
         },
+    }
+
+
+def inference_jsonl(report: InferenceReport) -> list[str]:
+    """The same on one line."""
+    return [json.dumps(inference_json(report), allow_nan=False)]
+
+
+def inferences_json(report: InferencesReport) -> dict[str, Json]:
+    """Those of several models."""
+    return {"schema": SCHEMA, "models": [dict(each) for each in report.models]}
+
+
+def inferences_jsonl(report: InferencesReport) -> list[str]:
+    """Nothing is left to say at the end."""
+    return []
+
+
+def node_json(node: WalkedNode, scope: str) -> dict[str, Json]:
+    return {
+        "node": str(node.path),
+        "scope": scope,
+        "op_type": node.op_type,
+        "domain": node.domain,
+        "inputs": [*node.inputs],
+        "outputs": [*node.outputs],
+    }
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Json]:
+    """Whether every index of an access is in bounds, and when."""
+    is_conditional = verdict.kind.value == "conditional"
+    return {
+        "kind": verdict.kind.value,
+        "condition": verdict.condition if is_conditional else None,
+        "tight": verdict.tight if is_conditional else None,
+        "witness": {name: dim_json(size) for name, size in verdict.witness},
+        "outside": str(verdict.outside),
+        "reason": verdict.reason,
+    }
+
+
+def aftermath_json(after: Aftermath) -> dict[str, Json]:
+    """What is not known because something is wrong."""
+    return {
+        "roots": [diagnostic_json(finding) for finding in after.roots],
+        "tensors": after.tensors,
+        "symbols": [*sorted(after.symbols)],
     }
 
 
@@ -189,15 +254,15 @@ def _location(location: Location) -> Json:
     }
 
 
-def _named(name: str, value: Value | None) -> Json:
-    return {"name": name, **type_json(value)}
+def type_json(value: Value | None, *, floats: bool = True) -> dict[str, Json]:
+    """A type as an object whose `kind` says which other members it has.
 
-
-def type_json(value: Value | None) -> dict[str, Json]:
-    """A type as an object whose `kind` says which other members it has."""
+    floats   False leaves out the elements of a float tensor
+    """
     match value:
         case SymbolicTensor():
-            return _tensor(value)
+            is_left_out = not floats and value.dtype is not None and value.dtype.is_float
+            return _tensor(value.with_(values=None) if is_left_out else value)
         case SparseTensor():
             return {
                 "kind": "sparse",

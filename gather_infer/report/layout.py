@@ -91,6 +91,22 @@ def _fit(widths: list[int], total: int) -> list[int]:
     return widths
 
 
+def fitted(line: str, width: int | None, further: str) -> list[str]:
+    """The line, with what does not fit on further lines that begin with `further`."""
+    if width is None or len(line) <= width:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    lines = textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=further,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return lines
+
+
 def shorten(text: str, room: int) -> str:
     """`text` in at most `room` characters: the middle gives way, because names differ at their ends."""
     if len(text) <= room:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import Column, count, printable, size, table, wrapped
-from gather_infer.report.text import findings_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
         left = [d for d in result.diagnostics if d.code == LEFT]
         lines = [*_before_and_after(result, view), *_done(result, view), *_floats(result.floats, view)]
         lines += [*_left(left, view), *_interface(result, view)]
-    return [*lines, *_verified(report, view), *findings_text(findings, result.source.name)]
+    return [*lines, *_verified(report, view), *findings_text(findings, result.source.name, view)]
 
 
 LEFT = "GI401"

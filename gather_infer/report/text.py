@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.record import Constraint
+from gather_infer.report.accesses import accesses_count, accesses_text, operand_text
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, InferenceReport, View
 from gather_infer.report.interface import interface_text, recorded_text
-from gather_infer.report.layout import Column, count, printable, size, table, wrapped
+from gather_infer.report.layout import Column, count, fitted, printable, size, wrapped
+from gather_infer.report.signature import signature_text
 from gather_infer.report.summary import ExternalFile, ModelSummary
 from gather_infer.symbolic import free_symbols
-from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Access, Belief, Inference
+    from gather_infer.explanation.faults import Aftermath
+    from gather_infer.inference.result import Belief, Inference
 
 SHOWN = 12
 """Rows of a list that may be long, before it ends in `... 13 more: --all`."""
@@ -25,48 +27,82 @@ SHOWN = 12
 SHOWN_DEMANDS = 3
 """Demands on the inputs, before they end in `... 2 more: --constraints`."""
 
-_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+WITH_VERBOSE: Final = ("GI302", "GI310")
+"""Codes of findings that say why a verdict of the table is what it is; they are told by a verbose report."""
 
 
 def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer infer` prints; a verbose one has all rows, all constraints and the type of every tensor."""
-    inference, summary = report.inference, report.summary
+    inference, summary, after = report.inference, report.summary, report.aftermath
     constraints = report.constraints or view.verbose
-    limit = None if report.everything or view.verbose else SHOWN
-    lines = [headline(summary), *_interface(inference)]
+    every = report.everything or view.verbose
+    limit = None if every else SHOWN
+    lines = [headline(summary), *signature_text(inference, every=every, width=view.width)]
     if inference.recorded:
         lines.append(f"  recorded in the file, as declared: {recorded_text(inference.recorded)}")
+    verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
+    behind = () if after is None else after.nodes
     if inference.accesses:
-        lines += ["", *_accesses(inference.accesses, limit, view.width)]
-    coverage = inference.coverage()
+        lines += ["", *accesses_text(inference.accesses, verdicts, limit, view.width, behind)]
+    if view.verbose:
+        for path, facts in inference.scopes.items():
+            label = inference.labels[path]
+            lines += ["", f"  tensors of {printable(label)}" if label else "  tensors", *_tensors(facts)]
+    lines += ["", *_totals(report, view)]
+    followed = frozenset[str]() if after is None or every else after.symbols
+    assumed = [a for a in inference.assumptions if free_symbols(a.dim).isdisjoint(followed)]
+    if assumed:
+        rows = [f"{printable(str(a))}: {a.reason}" for a in assumed]
+        lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit, view.width)]
+    if inference.believed:
+        lines += ["", *_beliefs(inference.believed, view.verbose or constraints)]
+    causes = {name: cause for name, cause in inference.causes.items() if name not in followed}
+    if causes:
+        rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in causes.items()]
+        lines += ["", "  generated symbols:", *_limited(rows, limit, view.width)]
+    stated = [c for c in inference.constraints if constraints or _is_demand(c, inference)]
+    if stated:
+        rows = [printable(f"{c} (node {c.node})") for c in stated]
+        most = None if constraints else SHOWN_DEMANDS
+        lines += ["", "  holds in every run that does not fail:", *_limited(rows, most, view.width, "--constraints")]
+    elif constraints:
+        lines += ["", "  no constraints"]
+    if report.interface is not None and (declared := interface_text(report.interface, view)):
+        lines += ["", *declared]
+    told = [d for d in report.findings if view.verbose or d.code not in WITH_VERBOSE]
+    return [*lines, *findings_text(told, summary.name, view)]
+
+
+def _totals(report: InferenceReport, view: View) -> list[str]:
+    """How many accesses have which verdict, how much is known of the tensors, and what is not for a fault."""
+    coverage = report.inference.coverage()
     tail = "" if view.seconds is None else f"{view.seconds:.2f} s"
     total = (
         f"  {count(coverage.tensors, 'tensor')}: {coverage.typed} with a type, {coverage.ranked} ranked, "
         f"{coverage.exact} with every dim known"
     )
-    if view.verbose:
-        for path, facts in inference.scopes.items():
-            label = inference.labels[path]
-            lines += ["", f"  tensors of {printable(label)}" if label else "  tensors", *_tensors(facts)]
-    lines += ["", f"{total}   {tail}".rstrip()]
-    if inference.assumptions:
-        rows = [f"{printable(str(a))}: {a.reason}" for a in inference.assumptions]
-        lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit)]
-    if inference.believed:
-        lines += ["", *_beliefs(inference.believed, view.verbose or constraints)]
-    if inference.causes:
-        rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in inference.causes.items()]
-        lines += ["", "  generated symbols:", *_limited(rows, limit)]
-    stated = [c for c in inference.constraints if constraints or _is_demand(c, inference)]
-    if stated:
-        rows = [printable(f"{c} (node {c.node})") for c in stated]
-        most = None if constraints else SHOWN_DEMANDS
-        lines += ["", "  holds in every run that does not fail:", *_limited(rows, most, "--constraints")]
-    elif constraints:
-        lines += ["", "  no constraints"]
-    if report.interface is not None and (declared := interface_text(report.interface, view)):
-        lines += ["", *declared]
-    return [*lines, *findings_text(inference.diagnostics, summary.name)]
+    accesses = accesses_count(Counter(verdict.kind.value for verdict in report.verdicts))
+    lines = [*([f"  {accesses}"] if accesses else ()), f"{total}   {tail}".rstrip()]
+    if report.aftermath is not None and report.aftermath.roots:
+        lines += fitted(f"  {_aftermath(report.aftermath)}", view.width, "    ")
+    return lines
+
+
+def _aftermath(after: Aftermath) -> str:
+    """`the error GI212 at node /Add leaves 146 tensors unknown, with 23 generated symbols: --all`."""
+    first, number = after.roots[0], len(after.roots)
+    where = first.location
+    place = printable(f"value {where.value}" if where.node is None else f"node {where.node}")
+    subject = f"the {first.severity} {first.code} at {place} leaves"
+    if number > 1:
+        subject = f"what is wrong at {number} places, first {first.code} at {place}, leaves"
+    rest = [
+        count(n, noun)
+        for n, noun in ((len(after.symbols), "generated symbol"), (len(after.assumptions), "assumption"))
+        if n
+    ]
+    more = f", with {' and '.join(rest)}: --all" if rest else ""
+    return f"{subject} {count(after.tensors, 'tensor')} unknown{more}"
 
 
 def _beliefs(beliefs: Sequence[Belief], listed: bool) -> list[str]:
@@ -92,26 +128,9 @@ def headline(summary: ModelSummary) -> str:
     return f"{printable(summary.name)}   {', '.join(parts)}"
 
 
-def _interface(inference: Inference) -> list[str]:
-    """The `in` and `out` lines, and below an output what its declared symbols stand for."""
-    facts = inference.scope("")
-    room = max((len(printable(n)) for n in (*inference.inputs, *inference.outputs)), default=0)
-    equal: dict[str, list[str]] = {}
-    for finding in inference.diagnostics:
-        if finding.code == "GI203":
-            equal.setdefault(finding.location.value, []).append(finding.message)
-    lines = []
-    for label, names in (("in", inference.inputs), ("out", inference.outputs)):
-        for name in names:
-            lines.append(f"  {label:<5}{printable(name):<{room}}   {_type(facts.get(name))}".rstrip())
-            lines += [f"       {printable(text)}" for text in equal.pop(name, ())]
-            label = ""
-    return lines + [f"       {printable(text)}" for texts in equal.values() for text in texts]
-
-
 def _tensors(facts: Mapping[str, Value]) -> list[str]:
     room = max((len(printable(name)) for name in facts), default=0)
-    return [f"    {printable(name):<{room}}   {_operand(value)}" for name, value in facts.items()]
+    return [f"    {printable(name):<{room}}   {operand_text(value)}" for name, value in facts.items()]
 
 
 def _is_demand(constraint: Constraint, inference: Inference) -> bool:
@@ -119,65 +138,12 @@ def _is_demand(constraint: Constraint, inference: Inference) -> bool:
     return not (free_symbols(constraint.left) | free_symbols(constraint.right)) & inference.causes.keys()
 
 
-def _type(value: Value | None) -> str:
-    return "?" if value is None else printable(str(value))
-
-
-def _operand(value: Value) -> str:
-    """A type with its elements when they are few; those of floats say nothing about shapes."""
-    if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
-        value = value.with_(values=None)
-    return _type(value)
-
-
-def _accesses(accesses: Sequence[Access], limit: int | None, width: int | None) -> list[str]:
-    columns = (Column("access"), Column("data"), Column("indices"), Column("axis", right=True), Column("result"))
-    grouped = [list(group) for _, group in groupby(accesses, key=lambda access: (access.node, access.input))]
-    shown = grouped if limit is None or len(grouped) <= limit + 1 else grouped[:limit]
-    rows = [
-        (
-            printable(str(a.node) if a.op_type == "Gather" else f"{a.node} ({a.op_type})"),
-            _operand(a.data_type),
-            _operand(a.indices_type),
-            ", ".join(str(each.axis) for each in (a, *components) if each.axis is not None),
-            _operand(a.result_type),
-        )
-        for a, *components in shown
-    ]
-    lines = table(columns, rows, width=width)
-    if len(shown) < len(grouped):
-        lines.append(f"  ... {len(grouped) - len(shown)} more: --all")
-    return lines
-
-
-def _limited(rows: Sequence[str], limit: int | None, option: str = "--all") -> list[str]:
+def _limited(rows: Sequence[str], limit: int | None, width: int | None, option: str = "--all") -> list[str]:
     shown = rows if limit is None or len(rows) <= limit + 1 else rows[:limit]
-    lines = [f"    {row}" for row in shown]
+    lines = [line for row in shown for line in fitted(f"    {row}", width, "      ")]
     if len(shown) < len(rows):
         lines.append(f"    ... {len(rows) - len(shown)} more: {option}")
     return lines
-
-
-def findings_text(diagnostics: Sequence[Diagnostic], file: str) -> list[str]:
-    """The findings below a report: `diagnostics_text` without what stands at the outputs, after an empty line."""
-    findings = diagnostics_text([d for d in diagnostics if d.code != "GI203"], file)
-    return ["", *findings] if findings else []
-
-
-def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str) -> list[str]:
-    """Errors first, then warnings, then notes; a last line counts errors and warnings when there are any."""
-    ordered = sorted(diagnostics, key=lambda d: _ORDER[d.severity])
-    lines = [printable(line) for d in ordered for line in d.text(file).split("\n")]
-    total = findings_count(diagnostics)
-    return [*lines, total] if total else lines
-
-
-def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
-    """`1 error, 2 warnings`; empty when there is neither."""
-    errors = sum(d.severity is Severity.ERROR for d in diagnostics)
-    warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
-    parts = [count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n]
-    return ", ".join(parts)
 
 
 def summaries_text(summaries: Sequence[ModelSummary], view: View = PLAIN) -> list[str]:

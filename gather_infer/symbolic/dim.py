@@ -258,9 +258,9 @@ def bounded_memo(memo: dict[tuple[Expr, Dim], Dim], key: tuple[Expr, Dim], value
 def symbol(name: str) -> Symbol:
     """The symbol `name`, an integer >= 0. Any text is a name.
 
-        >>> seq = gather_infer.symbol("seq")
-        >>> print((6*seq + 3) // 3)
-        2*seq + 1
+    >>> seq = gather_infer.symbol("seq")
+    >>> print((6*seq + 3) // 3)
+    2*seq + 1
     """
     found = _SYMBOLS.get(name)
     if found is not None:

@@ -3,6 +3,6 @@
 from gather_infer.validate.bounds import combined, verdict
 from gather_infer.validate.condition import Condition, Elements
 from gather_infer.validate.supposed import verdicts
-from gather_infer.validate.verdict import Kind, Outside, Verdict
+from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
 
-__all__ = ["Condition", "Elements", "Kind", "Outside", "Verdict", "combined", "verdict", "verdicts"]
+__all__ = ["Condition", "Elements", "Kind", "Outside", "Verdict", "combined", "judged_findings", "verdict", "verdicts"]

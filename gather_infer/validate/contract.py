@@ -18,6 +18,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.given import GivenModel, to_onnx_file
+from gather_infer.progress import Progress, unseen
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, Span, SymbolicTensor
@@ -74,6 +75,7 @@ class ContractResult:
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
     ) -> SaveReport:
         """Write the model with the contract in its metadata, whole or not at all; see `gather_infer.model.save`."""
+        self.source.require_data()
         return save(self.source, self.embedded(), path, external_data=external_data, in_place=in_place)
 
 
@@ -84,11 +86,13 @@ def contract_of(
     inputs: Mapping[str, str] | Iterable[str] = (),
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    progress: Progress = unseen,
 ) -> ContractResult:
     """What the inputs of a model have to be, so that it does not fail; `gather_infer.contract_of`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
+    progress   as for `infer`
 
     Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
 
@@ -96,7 +100,9 @@ def contract_of(
         >>> print([line.text for line in contract.lines])
         ['-151 <= input_ids < 151', '-2 <= token_type_ids < 2', 'seq <= 64']
     """
-    return contract(infer(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules), rules=rules)
+    inference = infer(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules, progress=progress)
+    progress(lambda: "judging")
+    return contract(inference, rules=rules)
 
 
 def contract(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
@@ -99,6 +100,18 @@ class Verdict:
         """The verdict as it is printed."""
         found = self.diagnostic()
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
+
+
+def judged_findings(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """The verdicts as findings, but for indices that the walk has found out of bounds itself.
+
+    told   what the walk has found
+    """
+    nodes = {d.location.node for d in told if d.code == "GI301"}
+    for verdict in judged:
+        finding = verdict.diagnostic()
+        if finding is not None and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes):
+            yield finding
 
 
 def _place(access: Access) -> str:

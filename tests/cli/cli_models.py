@@ -68,6 +68,25 @@ def many_gathers(number: int = 20) -> ModelProto:
     return model(nodes, {"x": (F, ["n"])}, outputs, {"index": i64(0)})
 
 
+def unlike_gathers(names: str = "abcdefghijklmnopqrst") -> ModelProto:
+    """Nothing repeats with a number; every index is proved, but for one of the last."""
+    nodes = [helper.make_node("Gather", ["x", "index"], [f"y_{name}"], f"pick_{name}") for name in names]
+    nodes[-2].input[1] = "ids"
+    types: Any = {"x": (F, [9]), "ids": (I64, ["n"])}
+    return model(nodes, types, {f"y_{name}": (F, None) for name in names}, {"index": i64(0)})
+
+
+def cache(layers: int = 48) -> ModelProto:
+    """A decoder's cache, of which each part goes on with one more row."""
+    parts = [f"{part}_{layer}" for layer in range(layers) for part in ("key", "value")]
+    nodes = [
+        helper.make_node("Concat", [f"past_{part}", "row"], [f"present_{part}"], f"/{part}/Concat", axis=2)
+        for part in parts
+    ]
+    types: Any = {"row": (F, ["batch", 1, 1, 8]), **{f"past_{part}": (F, ["batch", 1, "past", 8]) for part in parts}}
+    return model(nodes, types, {f"present_{part}": (F, ["batch", 1, f"{part}_rows", 8]) for part in parts}, {})
+
+
 MODELS: dict[str, Any] = {
     "embedding.onnx": embedding,
     "bad.onnx": out_of_bounds,

@@ -6,21 +6,41 @@ import gc
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
 
-from tests.cli.cli_models import in_bounds
+from tests.cli.cli_models import in_bounds, unlike_gathers
 from tests.cli.conftest import Run
 from tests.passes.folding_models import i64, model
 
 
-def test_strict_exits_1_with_findings(run: Run) -> None:
-    assert run("infer", "bad.onnx").exit_code == 0
-    assert run("infer", "bad.onnx", "--strict").exit_code == 1
-    assert run("infer", "embedding.onnx", "--strict").exit_code == 0
+def test_errors_exit_1_and_warnings_with_strict(run: Run) -> None:
+    warned = onnx.load("embedding.onnx")
+    warned.opset_import[0].version = 99
+    onnx.save(warned, "warned.onnx")
+    codes = {
+        (name, *more): run("infer", f"{name}.onnx", *more).exit_code
+        for name in ("bad", "warned", "embedding")
+        for more in ([], ["--strict"], ["--exit-zero"], ["--strict", "--exit-zero"])
+    }
+    assert codes == {
+        ("bad",): 1, ("bad", "--strict"): 1, ("bad", "--exit-zero"): 0, ("bad", "--strict", "--exit-zero"): 0,
+        ("warned",): 0, ("warned", "--strict"): 1, ("warned", "--exit-zero"): 0,
+        ("warned", "--strict", "--exit-zero"): 0,
+        ("embedding",): 0, ("embedding", "--strict"): 0, ("embedding", "--exit-zero"): 0,
+        ("embedding", "--strict", "--exit-zero"): 0,
+    }  # fmt: skip
+
+
+def test_whoever_exits_with_1_has_written_nothing(run: Run) -> None:
+    result = run("infer", "bad.onnx", "-o", "out.onnx")
+    assert (result.exit_code, result.stderr, Path("out.onnx").exists()) == (1, "nothing written\n", False)
+    result = run("infer", "bad.onnx", "-o", "out.onnx", "--exit-zero")
+    assert (result.exit_code, result.stderr.startswith("wrote out.onnx"), Path("out.onnx").exists()) == (0, True, True)
 
 
 @pytest.mark.parametrize("arguments", ["infer embedding.onnx", "infer missing.onnx", "infer --no-such-option"])
@@ -83,7 +103,10 @@ def test_demands_on_the_inputs_are_told_without_being_asked(run: Run, demands: N
 
 
 def test_all_rows(run: Run) -> None:
-    assert "... 8 more: --all" in run("infer", "many.onnx").stdout
+    onnx.save(unlike_gathers(), "unlike.onnx")
+    text = run("infer", "unlike.onnx").stdout
+    assert "  ... 8 more: --all\n" in text and len(re.findall("  (pick_.*)", text)) == 12
+    assert len(re.findall("  (pick_.*)", run("infer", "unlike.onnx", "--all").stdout)) == 20
     text = run("infer", "many.onnx", "--all").stdout
     assert "gather_19" in text
     assert "more: --all" not in text
@@ -108,11 +131,12 @@ def test_json_of_infer(run: Run) -> None:
     assert found["tensors"][""]["shape"]["values"] == ["batch", "seq"]
     assert found["tensors"][""]["seq_len"] == {
         "kind": "tensor", "dtype": "int64", "shape": [], "values": "seq", "span": None,
+        "producer": "/Gather_len",
     }  # fmt: skip
     assert found["tensors"][""]["at"]["span"] == [0, "seq - 1"]
     assert next((a["node"], a["axis"]) for a in found["accesses"]) == ("/word/Gather", 0)
     assert found["coverage"]["tensors"] == found["coverage"]["exact"]
-    assert [d["code"] for d in found["diagnostics"]] == ["GI203"]
+    assert [d["code"] for d in found["diagnostics"]] == ["GI203", "GI302"]
 
 
 def test_json_of_fold_and_convert(run: Run) -> None:

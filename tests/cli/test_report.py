@@ -195,7 +195,7 @@ def test_what_a_run_may_hold() -> None:
     found = inference(
         {"y": SymbolicTensor(DType.INT64, (N, symbol("nonzero_0")))},
         diagnostics=(
-            diagnostic("GI302", "a note", Location(place("n"), "Gather", "", 17)),
+            diagnostic("GI401", "a note", Location(place("n"), "Gather", "", 17)),
             diagnostic("GI301", "an error", Location(place("n"), "Gather", "", 17), detail=("a fact",)),
         ),
         constraints=(Constraint(N, "<=", 512, place("/Add")),),
@@ -205,7 +205,7 @@ def test_what_a_run_may_hold() -> None:
     summary = summarize(MODEL.proto, name="m.onnx", nbytes=2048, is_gather=is_gather)
     report = InferenceReport(found, summary, constraints=True)
     text = "\n".join(inference_text(report, View(seconds=1.0)))
-    assert text.index("error[GI301]: an error") < text.index("note[GI302]: a note")
+    assert text.index("error[GI301]: an error") < text.index("note[GI401]: a note")
     assert text.endswith("\n1 error")
     assert "1 tensor: 1 with a type, 1 ranked, 0 with every dim known   1.00 s" in text
     assert "N >= 1 (node /Reshape): an entry of 0 copies" in text

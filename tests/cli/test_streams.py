@@ -143,7 +143,7 @@ def on_a_terminal(columns: int, *arguments: str, **variables: str) -> tuple[int,
 @pytest.mark.parametrize("columns", [60, 100])
 def test_on_a_terminal_tables_fit_unelided_and_have_colours(columns: int, run: Run) -> None:
     code, text = on_a_terminal(columns, "infer", "bad.onnx")
-    assert code == 0
+    assert code == 1
     assert "\x1b[" in text
     lines = text.split("\n")
     start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("pick"))

@@ -10,6 +10,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import gather_infer_cli
+import numpy
 import onnx
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,8 @@ from gather_infer_cli.options import Bytes
 
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
+
+VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__version__}, numpy {numpy.__version__}\n"
 
 
 def arguments(command: str, model: str) -> list[str]:
@@ -70,7 +73,7 @@ def test_several_files_of_which_one_is_unreadable(run: Run) -> None:
 
 
 USAGE = {
-    "infer": "missing argument 'MODEL'",
+    "infer": "missing argument 'MODELS...'",
     "infer embedding.onnx --dim sec=3": "did you mean 'seq'",
     "infer embedding.onnx --dim seq": "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION, found 'seq'",
     "infer embedding.onnx --dim seq=": "found 'seq='",
@@ -106,6 +109,9 @@ USAGE = {
     "infer embedding.onnx --rules none.py": "none.py: no such file",
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
+    "infer embedding.onnx many.onnx -o out.onnx": "-o writes one model, there are 2",
+    "infer embedding.onnx many.onnx --in-place": "--in-place writes one model, there are 2",
+    "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",
     "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no size: 4096, 64K or 1M",
     "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no size: 4096, 64K or 1M",
@@ -249,4 +255,12 @@ def test_without_arguments_the_help_is_shown(run: Run) -> None:
 def test_the_console_script_is_this_program() -> None:
     (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
     assert script.load() is start.main
-    assert CliRunner().invoke(main, ["--version"]).stdout == f"gather-infer {metadata.version('gather-infer')}\n"
+    assert CliRunner().invoke(main, ["--version"]).stdout == VERSIONS
+
+
+def test_the_package_is_this_program() -> None:
+    command = [sys.executable, "-m", "gather_infer"]
+    assert subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout == VERSIONS
+    failed = subprocess.run([*command, "infer", "missing.onnx"], capture_output=True, text=True)
+    assert (failed.returncode, failed.stdout) == (3, "")
+    assert failed.stderr == "error: missing.onnx: No such file or directory\n"

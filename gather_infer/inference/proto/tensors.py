@@ -79,7 +79,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     """
     dtype = _DTYPES.get(tensor.data_type)
     shape = tuple(tensor.dims)
-    if dtype is None or dtype is DType.STRING or _is_out_of_reach(tensor, model) or len(shape) > MAX_VALUES_RANK:
+    if dtype is None or dtype is DType.STRING or model.is_out_of_reach(tensor) or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
         if holds_values(shape):
@@ -92,12 +92,6 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
             return SymbolicTensor(dtype, shape)
         return _from_array(dtype, _read(tensor, model))
     return SymbolicTensor(dtype, shape)
-
-
-def _is_out_of_reach(tensor: TensorProto, model: ModelFile) -> bool:
-    """True for external data of a model in memory: there is no directory that it could be relative to."""
-    external: bool = tensor.data_location == TensorProto.EXTERNAL
-    return external and model.base_dir is None and model.payload(tensor) is None
 
 
 def sparse_fault(sparse: SparseTensorProto) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Severity
-from gather_infer.report.checks.verdicts import VERDICTS
+from gather_infer.report.accesses import KINDS
 from gather_infer.report.forms import CheckReport
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 
@@ -27,7 +27,7 @@ def _result_json(result: CheckResult, fail_on: Severity) -> Json:
         "checked": result.was_checked,
         "fails": not result.was_checked or any(reaches(d.severity, fail_on) for d in result.diagnostics),
         "seconds": round(result.seconds, 3),
-        "accesses": {kind: result.accesses.get(kind, 0) for kind in VERDICTS},
+        "accesses": {kind: result.accesses.get(kind, 0) for kind in KINDS},
         "contract": [{"text": text, "nodes": nodes} for text, nodes in result.contract],
         "diagnostics": [diagnostic_json(finding) for finding in result.diagnostics],
     }

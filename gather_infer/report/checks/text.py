@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
-from gather_infer.checks.result import CheckResult
-from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.report.checks.verdicts import VERDICTS
+from gather_infer.diagnostic import Severity
+from gather_infer.report.accesses import accesses_count
+from gather_infer.report.findings import finding_lines, findings_count, gathered
 from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
-from gather_infer.report.layout import count, printable
-from gather_infer.report.text import findings_count
+from gather_infer.report.layout import count, fitted, printable
 
 
 def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
@@ -22,16 +20,17 @@ def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
     name = printable(result.model)
     is_told = view.verbose or report.fail_on is Severity.NOTE
     shown = [d for d in result.diagnostics if is_told or d.severity is not Severity.NOTE]
-    lines = [line for finding in shown for line in _finding(finding, result.model, view.width)]
+    told = ((finding, 0) for finding in shown) if view.verbose else gathered(shown)
+    lines = [line for finding, more in told for line in finding_lines(finding, result.model, more, view.width)]
     if not result.was_checked:
         return lines
     if result.contract and (report.is_alone or view.verbose):
-        lines += [*_fitted(f"contract of {name}", view.width, "  "), *_contract(result.contract, view.width)]
+        lines += [*fitted(f"contract of {name}", view.width, "  "), *_contract(result.contract, view.width)]
     if not report.is_alone:
         found = findings_count(result.diagnostics) or "clean"
-        accesses = f"; {_accesses(result)}" if result.accesses else ""
-        return [*lines, *_fitted(f"{name}: {found}{accesses}", view.width, "  ")]
-    return [*lines, _accesses(result)] if result.accesses else lines
+        accesses = f"; {accesses_count(result.accesses)}" if result.accesses else ""
+        return [*lines, *fitted(f"{name}: {found}{accesses}", view.width, "  ")]
+    return [*lines, accesses_count(result.accesses)] if result.accesses else lines
 
 
 def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
@@ -62,27 +61,6 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
     return lines
 
 
-def _finding(finding: Diagnostic, model: str, width: int | None) -> Iterator[str]:
-    """The lines of a finding; what does not fit goes on below itself."""
-    for line in finding.text(model).split("\n"):
-        yield from _fitted(printable(line), width, "   |    " if line.startswith("   |") else "      ")
-
-
-def _fitted(line: str, width: int | None, further: str) -> list[str]:
-    if width is None or len(line) <= width:
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())]
-    lines = textwrap.wrap(
-        line.strip(),
-        width,
-        initial_indent=indent,
-        subsequent_indent=further,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return lines
-
-
 def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:
     """`0 <= input_ids < 30522   /emb/word/Gather`: the nodes in a column of their own, or below where it is narrow."""
     rows = [(printable(text), printable(nodes)) for text, nodes in contract]
@@ -92,14 +70,5 @@ def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterato
         if width is None or len(line) <= width:
             yield line
         else:
-            yield from _fitted(f"  {text}", width, "      ")
-            yield from _fitted(f"      {nodes}", width, "      ")
-
-
-def _accesses(result: CheckResult) -> str:
-    """`16 accesses: 13 proved, 1 conditional, 1 violated, 1 undecided`."""
-    total = sum(result.accesses.values())
-    if not total:
-        return ""
-    parts = [f"{result.accesses[kind]} {kind}" for kind in VERDICTS if result.accesses.get(kind)]
-    return f"{total} {'access' if total == 1 else 'accesses'}: {', '.join(parts)}"
+            yield from fitted(f"  {text}", width, "      ")
+            yield from fitted(f"      {nodes}", width, "      ")

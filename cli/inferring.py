@@ -1,0 +1,139 @@
+"""What `infer` finds out about a model, and about several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gather_infer.diagnostic import Severity, has_faults
+from gather_infer.errors import ModelReadError, UsageError
+from gather_infer.report.forms import INFERENCE, INFERENCES, INFERRED, Form, InferenceReport
+
+from .console import Console
+
+if TYPE_CHECKING:
+    from gather_infer.checks.said import Said
+    from gather_infer.model import ModelFile
+    from gather_infer.progress import Progress
+    from gather_infer.rules import RuleSet
+
+    from .facts import Facts
+    from .progress import Progress as Line
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of each model."""
+
+    assume: bool
+    everything: bool
+    constraints: bool
+    floats: bool
+    strict: bool
+    exit_zero: bool
+    console: Console
+
+    def exit_code(self, report: InferenceReport) -> int:
+        """1 when the model has errors, or warnings with --strict."""
+        found = report.findings
+        is_wrong = has_faults(found) if self.strict else any(d.severity is Severity.ERROR for d in found)
+        return 1 if is_wrong and not self.exit_zero else 0
+
+
+def inferred(
+    file: ModelFile,
+    said: Facts | Said,
+    rules: Sequence[RuleSet],
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    annotate: bool = False,
+) -> tuple[InferenceReport, Any]:
+    """What is found out about a model; the model with it written into, the model itself unless that is asked for."""
+    from gather_infer.catalog.family import is_gather
+    from gather_infer.inference import infer
+    from gather_infer.inference.annotate import annotated
+    from gather_infer.report import summarize
+
+    inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume, progress=progress)
+    model, interface = annotated(file, inference) if annotate else (file.proto, None)
+    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
+    more: dict[str, Any] = {}
+    if inference.accesses:
+        from gather_infer.validate import judged_findings, verdicts
+
+        progress(lambda: "judging")
+        more["verdicts"] = verdicts(inference, rules=rules)
+        more["judged"] = tuple(judged_findings(more["verdicts"], inference.diagnostics))
+    if has_faults(inference.diagnostics):
+        from gather_infer.explanation import aftermath
+
+        more["aftermath"] = aftermath(inference)
+    if wanted.console.form is not Form.TEXT:
+        from gather_infer.explanation import walked_nodes
+
+        more["nodes"] = tuple(walked_nodes(inference))
+    report = InferenceReport(
+        inference, summary, wanted.everything, wanted.constraints, interface, floats=wanted.floats, **more
+    )
+    return report, model
+
+
+def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
+    """Each of several models, told as soon as it is there; the exit code, the greatest of theirs."""
+    if models.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    from gather_infer.checks.said import Said
+    from gather_infer.report.totals import InferencesReport
+
+    console = wanted.console
+    said = Said(facts.dims, facts.inputs, (), tuple(facts.rules()))
+    code = errors = warnings = read = 0
+    objects: list[dict[str, Any]] = []
+    unused: list[set[str]] = []
+    with console.progress() as progress:
+        for position, model in enumerate(models):
+            at = f"file {position + 1} of {len(models)}: "
+            try:
+                report, names = _one_of_many(model, said, wanted, progress.of(at))
+            except ModelReadError as error:
+                with progress.aside():
+                    console.error(error)
+                code = max(code, error.exit_code)
+                continue
+            read += 1
+            unused.append(names)
+            code = max(code, wanted.exit_code(report))
+            errors += sum(d.severity is Severity.ERROR for d in report.findings)
+            warnings += sum(d.severity is Severity.WARNING for d in report.findings)
+            _tell(report, console, progress, objects)
+    for name in sorted(set.intersection(*unused)) if unused else ():
+        raise UsageError(f"none of the models has an input, or a dim of an input, that is called {name!r}")
+    console.result(INFERENCES, InferencesReport(errors, warnings, read, objects))
+    return code
+
+
+def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> tuple[InferenceReport, set[str]]:
+    """What is found out about one of several models, and the names in what is said that it does not have."""
+    from gather_infer.checks.said import applicable
+    from gather_infer.model.given import to_model_file
+
+    progress(lambda: "reading")
+    file = to_model_file(model)
+    told, unused = applicable(file, said)
+    report, _ = inferred(file, told, told.rules, wanted, progress)
+    return report, set(unused)
+
+
+def _tell(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
+    """Print what is said of one of several models, or keep it for the end."""
+    if console.form in INFERRED.forms:
+        lines = console.lines_of(INFERRED, report)
+        with progress.aside():
+            console.print(lines)
+    else:
+        objects += map(json.loads, INFERENCE.lines(console.form, report))

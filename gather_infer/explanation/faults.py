@@ -1,0 +1,168 @@
+"""What is not known because something else is wrong: one fault is told once, not again at each node behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from gather_infer.diagnostic import Diagnostic, Severity, has_faults
+from gather_infer.inference.result import Inference
+from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.model.paths import subgraphs
+from gather_infer.places import MAIN, GraphPath, NodePath
+from gather_infer.record import Assumption
+from gather_infer.symbolic import free_symbols
+from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
+
+_Place: TypeAlias = "tuple[GraphPath, str]"
+"""A value by the graph that defines it and its name."""
+_Seen: TypeAlias = "dict[_Place, None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What follows from the errors and warnings of a run, of what is not known.
+
+    roots        the first finding about each node or value that is not known for it
+    tensors      how many have no element type, no rank or a generated dim for it, those outputs too
+    symbols      generated symbols that nodes made up which read something that is not known for it
+    assumptions  those about such symbols
+    nodes        the nodes that read something which is not known for it
+    """
+
+    roots: tuple[Diagnostic, ...] = ()
+    tensors: int = 0
+    symbols: frozenset[str] = frozenset()
+    assumptions: tuple[Assumption, ...] = ()
+    nodes: frozenset[NodePath] = field(default=frozenset(), repr=False)
+
+
+def aftermath(inference: Inference) -> Aftermath:
+    """What follows from what is wrong. A reading of the facts: behind two faults it is not told which one it was."""
+    search = _Search(inference)
+    blamed = dict[_Place, Diagnostic]()
+    for finding in inference.diagnostics if has_faults(inference.diagnostics) else ():
+        for place in search.outputs_of(finding):
+            blamed.setdefault(place, finding)
+    if not blamed:
+        return Aftermath()
+    makers = {d.location.node for d in blamed.values()}
+    _, behind = search.spread(blamed, lambda _: True)
+    made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in makers}
+    lost = {place: d for place, d in blamed.items() if _is_root(search.fact(place), d, made)}
+    values, nodes = search.spread(lost, lambda value: _is_lost(value, made) or _lacks_elements(value))
+    symbols = frozenset(name for name in made if inference.causes[name].node in nodes | makers)
+    number = sum(_is_lost(inference.scopes[path].get(name), symbols) for path, name in values)
+    if not number:
+        return Aftermath()
+    return Aftermath(
+        tuple(dict.fromkeys(lost.values())),
+        number,
+        symbols,
+        tuple(a for a in inference.assumptions if not symbols.isdisjoint(free_symbols(a.dim))),
+        frozenset(nodes),
+    )
+
+
+class _Search:
+    def __init__(self, inference: Inference) -> None:
+        self.bodies = Bodies(inference)
+        self._readers: dict[GraphPath, dict[str, list[int]]] = {}
+
+    def outputs_of(self, finding: Diagnostic) -> Iterator[_Place]:
+        """The values that may not be known for a finding: those that its node makes, or the one that it is about."""
+        where = finding.location
+        if finding.severity is Severity.NOTE:
+            return
+        if where.node is not None:
+            place = self.bodies.place(where.node)
+            if place is not None:
+                yield from ((place.body.path, name) for name in place.node.output if name)
+        elif where.value in self.bodies.main.values and not where.graph:
+            yield MAIN, where.value
+
+    def fact(self, place: _Place) -> Value | None:
+        body = self.bodies.at(place[0])
+        return None if body is None else body.fact(place[1])
+
+    def spread(self, places: Iterable[_Place], goes_on: Callable[[Value | None], bool]) -> tuple[_Seen, set[NodePath]]:
+        """The values that come from some of them through such values, themselves too, and the nodes that read them."""
+        seen: _Seen = {}
+        nodes: set[NodePath] = set()
+        pending: list[tuple[Body, str]] = []
+
+        def add(body: Body, names: Iterable[str]) -> None:
+            for name in names:
+                if name and (body.path, name) not in seen and goes_on(body.fact(name)):
+                    seen[body.path, name] = None
+                    pending.append((body, name))
+
+        for path, name in places:
+            body = self.bodies.at(path)
+            assert body is not None, "the values are those of bodies"
+            add(body, [name])
+        while pending:
+            body, name = pending.pop()
+            for position in self.readers(body).get(name, ()):
+                place = Place(body, position)
+                nodes.add(place.path)
+                add(body, place.node.output)
+                for _, inner in self.bodies.inner(place):
+                    add(inner, inner.inputs)
+                    if not inner.is_call:
+                        add(inner, [name])
+            if body.caller is not None and name in body.outputs:
+                nodes.add(body.caller.path)
+                add(body.caller.body, body.caller.node.output)
+        return {key: None for key in seen if key[1] in self._own(key[0])}, nodes
+
+    def _own(self, path: GraphPath) -> Iterable[str]:
+        body = self.bodies.at(path)
+        return () if body is None else body.values
+
+    def readers(self, body: Body) -> dict[str, list[int]]:
+        """By name the nodes of a body that read it, for themselves or for a graph inside."""
+        found = self._readers.get(body.path)
+        if found is None:
+            found = self._readers[body.path] = {}
+            for position, node in enumerate(body.nodes):
+                names = set(node.input)
+                pending = [graph for _, graph in subgraphs(node, position)]
+                while pending:
+                    graph = pending.pop()
+                    names.update(output.name for output in graph.output)
+                    for inner in graph.node:
+                        names.update(inner.input)
+                        pending += [deeper for _, deeper in subgraphs(inner, 0)]
+                for name in names:
+                    found.setdefault(name, []).append(position)
+        return found
+
+
+def _is_root(value: Value | None, finding: Diagnostic, made: Iterable[str]) -> bool:
+    """Whether a value is not known for a finding about it; the elements of a constant whose data is missing are not."""
+    return _is_lost(value, made) or (finding.code == "GI112" and _lacks_elements(value))
+
+
+def _is_lost(value: Value | None, made: Iterable[str]) -> bool:
+    """Whether the element type, the rank or a dim is not known, for one of the symbols."""
+    if isinstance(value, SequenceType):
+        return _is_lost(value.element, made)
+    if value is None:
+        return True
+    if not isinstance(value, SymbolicTensor):
+        return False
+    if value.dtype is None or value.shape is None:
+        return True
+    return any(not free_symbols(dim).isdisjoint(made) for dim in value.shape)
+
+
+def _lacks_elements(value: Value | None) -> bool:
+    """Whether it looks like sizes that are not known: what reads them may not know its shape for it."""
+    if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
+        return False
+    if value.shape is None or len(value.shape) > 1 or not value.is_static:
+        return False
+    sizes = [dim for dim in value.shape if isinstance(dim, int)]
+    return holds_values(sizes) and (value.values is None or None in value.values.flat)

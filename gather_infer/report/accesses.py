@@ -1,0 +1,150 @@
+"""The accesses of a model by index as a table, each with its verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from gather_infer.report.layout import Column, printable, table
+from gather_infer.report.repeats import Repeat, repeats
+from gather_infer.tensor import SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.result import Access
+    from gather_infer.places import NodePath
+    from gather_infer.validate.verdict import Verdict
+
+Verdicts: TypeAlias = "Mapping[tuple[NodePath, int, int | None], Verdict]"
+"""By the keys of the accesses."""
+
+KINDS: Final = ("proved", "conditional", "violated", "undecided")
+"""Verdicts in the order in which they are told."""
+
+LOOKED_AT: Final = 2000
+"""Rows that are looked at for what repeats."""
+
+_WORDS: Final = {
+    # why a row is left out: in words, of one and of more
+    "more": ("{} more", "{} more"),
+    "sizes": ("{} that picks sizes", "{} that pick sizes"),
+    "behind": ("{} behind what is wrong", "{} behind what is wrong"),
+}
+_URGENT: Final = {"violated": 0, "undecided": 1, "conditional": 2, "proved": 3}
+
+
+def accesses_text(
+    accesses: Sequence[Access],
+    verdicts: Verdicts,
+    limit: int | None,
+    width: int | None,
+    behind: Collection[NodePath] = (),
+) -> list[str]:
+    """A row for each node and index input; a last line counts what is left out.
+
+    limit    rows at most, None for all; with a limit there are none for what only picks sizes, or follows from a fault,
+             and one for those that repeat with a number
+    behind   nodes that read what is not known for a fault
+    """
+    left_out = Counter[str]()
+    found: list[tuple[str, ...]] = []
+    for _, components in groupby(accesses, key=lambda access: (access.node, access.input)):
+        group = list(components)
+        judged = [verdicts[access.key] for access in group if access.key in verdicts]
+        why = "" if limit is None else _why_left_out(group, _kind(judged), behind)
+        if not why and limit is not None and len(found) == LOOKED_AT:
+            why = "more"
+        if why:
+            left_out[why] += 1
+        else:
+            found.append(_row(group, judged))
+    rows = [Repeat(row) for row in found] if limit is None else repeats(found)
+    if limit is not None and len(rows) > limit + 1:
+        kept = _most_urgent([row.cells[-1] for row in rows], limit)
+        left_out["more"] += sum(row.count for at, row in enumerate(rows) if at not in kept)
+        rows = [row for at, row in enumerate(rows) if at in kept]
+    lines = _table(rows, width, with_verdicts=bool(verdicts)) if rows else []
+    parts = [_WORDS[why][left_out[why] > 1].format(left_out[why]) for why in _WORDS if left_out[why]]
+    return [*lines, f"  ... {', '.join(parts)}: --all"] if parts else lines
+
+
+def accesses_count(number: Mapping[str, int]) -> str:
+    """`16 accesses: 13 proved, 1 conditional, 1 violated, 1 undecided`; empty when there are none."""
+    total = sum(number.values())
+    if not total:
+        return ""
+    parts = [f"{number[kind]} {kind}" for kind in KINDS if number.get(kind)]
+    return f"{total} {'access' if total == 1 else 'accesses'}: {', '.join(parts)}"
+
+
+def verdict_text(verdicts: Sequence[Verdict]) -> str:
+    """`proved`, `if -101 <= input_ids < 101`, `violated`, `undecided`; `surely if` where less may be enough.
+
+    verdicts   those of the components of one index tuple: the worst of them is told
+    """
+    kind = _kind(verdicts)
+    if kind != "conditional":
+        return kind
+    stated = [v for v in verdicts if v.kind.value == kind]
+    texts = dict.fromkeys(v.condition for v in stated)
+    return f"{'if' if all(v.tight for v in stated) else 'surely if'} {' and '.join(texts)}"
+
+
+def _kind(verdicts: Sequence[Verdict]) -> str:
+    return min((v.kind.value for v in verdicts), key=_URGENT.__getitem__, default="")
+
+
+def _why_left_out(group: Sequence[Access], kind: str, behind: Collection[NodePath]) -> str:
+    if kind == "undecided" and group[0].node in behind:
+        return "behind"
+    return "sizes" if kind in ("proved", "") and all(map(_picks_sizes, group)) else ""
+
+
+def _picks_sizes(access: Access) -> bool:
+    """Whether it picks known elements out of known integers: a `Gather` of a `Shape`, most of the time."""
+    return _is_known(access.data_type) and _is_known(access.result_type)
+
+
+def _is_known(value: Value) -> bool:
+    if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
+        return False
+    return value.values is not None and None not in value.values.flat
+
+
+def _row(group: Sequence[Access], verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    first = group[0]
+    return (
+        printable(str(first.node) if first.op_type == "Gather" else f"{first.node} ({first.op_type})"),
+        operand_text(first.data_type),
+        operand_text(first.indices_type),
+        ", ".join(str(each.axis) for each in group if each.axis is not None),
+        operand_text(first.result_type),
+        printable(verdict_text(verdicts)),
+    )
+
+
+def _most_urgent(texts: Sequence[str], limit: int) -> set[int]:
+    """The positions of the rows that are told when there is no room for all: what is not proved first."""
+
+    def weight(text: str) -> int:
+        return _URGENT.get(text, _URGENT["conditional"] if text else _URGENT["proved"])
+
+    return set(sorted(range(len(texts)), key=lambda at: weight(texts[at]))[:limit])
+
+
+def _table(rows: Sequence[Repeat], width: int | None, *, with_verdicts: bool) -> list[str]:
+    columns = [Column("access"), Column("data"), Column("indices"), Column("axis", right=True), Column("result")]
+    columns += [Column("verdict")] if with_verdicts else []
+    cells = [row.cells[: len(columns)] for row in rows]
+    if any(row.numbers for row in rows):
+        columns.append(Column(""))
+        cells = [(*cells, f"({row.count})" if row.numbers else "") for cells, row in zip(cells, rows, strict=True)]
+    return table(columns, cells, width=width)
+
+
+def operand_text(value: Value) -> str:
+    """A type with its elements when they are few; those of floats say nothing about shapes."""
+    if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
+        value = value.with_(values=None)
+    return printable(str(value))

@@ -1,0 +1,99 @@
+"""Rows that repeat with a number, as one row: `past_key_{0..47}   float32[batch, 1, past, 8]   (48)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, TypeAlias
+
+Row: TypeAlias = "tuple[str, ...]"
+
+LEAST: Final = 3
+"""Rows that are told as one, at least."""
+
+_NUMBER: Final = re.compile(r"(?<![0-9])(0|[1-9][0-9]{0,17})(?![0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Rows that differ in one number only, the same in all of its places; or a row that is alone.
+
+    cells     of the row, with `{0..47}` where the number stands
+    numbers   those of the rows, in order; none of a row that is alone
+    """
+
+    cells: Row
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many rows it stands for."""
+        return max(1, len(self.numbers))
+
+
+def repeats(rows: Iterable[Row]) -> list[Repeat]:
+    """The rows, those that repeat with a number as one, where the first of them stands.
+
+    A number counts only where it is in the first cell. Rows that are equal stay apart.
+    """
+    families: dict[Row, list[tuple[int, Row, tuple[int, ...]]]] = {}
+    for position, row in enumerate(rows):
+        pattern = tuple(_NUMBER.sub("\0", cell) for cell in row)
+        numbers = tuple(int(text) for cell in row for text in _NUMBER.findall(cell))
+        families.setdefault(pattern, []).append((position, row, numbers))
+    found: list[tuple[int, Repeat]] = []
+    for pattern, members in families.items():
+        found += _repeats_of(pattern, members)
+    return [repeat for _, repeat in sorted(found, key=lambda entry: entry[0])]
+
+
+def _repeats_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]]) -> list[tuple[int, Repeat]]:
+    """Those of rows that are equal but for their numbers, each with the position of its first row."""
+    best: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
+    running: set[int] = set()
+    columns = list(zip(*(numbers for _, _, numbers in members), strict=True))
+    for own in range(pattern[0].count("\0")) if len(members) >= LEAST else ():
+        if len(set(columns[own])) < LEAST:
+            continue
+        places = {at for at, column in enumerate(columns) if column == columns[own]}  # the same number, row by row
+        groups: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
+        for member in members:
+            rest = tuple(number for at, number in enumerate(member[2]) if at not in places)
+            groups.setdefault(rest, []).append(member)
+        if not best or len(groups) < len(best):
+            best, running = groups, places
+    found: list[tuple[int, Repeat]] = []
+    for group in best.values() if best else [list(members)]:
+        numbers = tuple(sorted({values[min(running)] for _, _, values in group})) if running else ()
+        if LEAST <= len(numbers) == len(group):
+            position, _, values = group[0]
+            texts = [numbers_text(numbers) if at in running else str(value) for at, value in enumerate(values)]
+            found.append((position, Repeat(_filled(pattern, texts), numbers)))
+        else:
+            found += [(position, Repeat(row)) for position, row, _ in group]
+    return found
+
+
+def _filled(pattern: Row, texts: Sequence[str]) -> Row:
+    waiting = iter(texts)
+    return tuple(re.sub("\0", lambda _: next(waiting), cell) for cell in pattern)
+
+
+def numbers_text(numbers: Sequence[int]) -> str:
+    """`{0..47}`, `{0..3, 7, 9}` for numbers in order."""
+    texts: list[str] = []
+    for _, run in groupby(enumerate(numbers), key=lambda entry: entry[1] - entry[0]):
+        each = [number for _, number in run]
+        texts += [f"{each[0]}..{each[-1]}"] if len(each) > 2 else map(str, each)
+    return f"{{{', '.join(texts)}}}"
+
+
+def merged(found: Iterable[Repeat]) -> list[tuple[tuple[str, ...], Repeat]]:
+    """Repeats by the same numbers that are equal but for their first cell as one, with all their first cells."""
+    together: dict[object, tuple[list[str], Repeat]] = {}
+    for at, repeat in enumerate(found):
+        key: object = (repeat.numbers, repeat.cells[1:]) if repeat.numbers else at
+        together.setdefault(key, ([], repeat))[0].append(repeat.cells[0])
+    return [(tuple(names), repeat) for names, repeat in together.values()]

@@ -1,0 +1,69 @@
+"""What a model takes and gives: the `in` and `out` lines at the head of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from gather_infer.report.accesses import operand_text
+from gather_infer.report.layout import printable
+from gather_infer.report.repeats import Repeat, merged, repeats
+
+if TYPE_CHECKING:
+    from gather_infer.inference.result import Inference
+    from gather_infer.tensor import Value
+
+_JOINED: Final = 64
+"""Characters that names take which share a line, at most."""
+
+
+def signature_text(inference: Inference, *, every: bool = False, width: int | None = None) -> list[str]:
+    """The `in` and `out` lines, and below an output what its declared symbols stand for.
+
+    every   a line for each, also of those that repeat with a number
+    width   characters per line at most, None for no limit: a type that does not fit stands below its name
+    """
+    equal: dict[str, list[str]] = {}
+    for finding in inference.diagnostics:
+        if finding.code == "GI203":
+            equal.setdefault(finding.location.value, []).append(printable(finding.message))
+    facts = inference.scope("")
+    listed: list[tuple[str, list[Repeat]]] = []
+    for label, names in (("in", inference.inputs), ("out", inference.outputs)):
+        rows = [(printable(name), _fact(facts.get(name)), *equal.pop(name, ())) for name in names]
+        listed.append((label, [Repeat(row) for row in rows] if every else repeats(rows)))
+    lines = _lines([(label, _joined(rows)) for label, rows in listed])
+    if width is not None and any(len(line) > width for line in lines):
+        lines = _lines(listed, width)
+    return lines + [f"       {text}" for texts in equal.values() for text in texts]
+
+
+def _joined(rows: Sequence[Repeat]) -> list[Repeat]:
+    """The rows; those by the same numbers and of the same type as one, unless their names get too long."""
+    found: list[Repeat] = []
+    for names, repeat in merged(rows):
+        text = ", ".join(names)
+        if len(names) == 1 or len(text) <= _JOINED:
+            found.append(Repeat((text, *repeat.cells[1:]), repeat.numbers * len(names)))
+        else:
+            found += [Repeat((name, *repeat.cells[1:]), repeat.numbers) for name in names]
+    return found
+
+
+def _lines(listed: Sequence[tuple[str, Sequence[Repeat]]], width: int | None = None) -> list[str]:
+    """The lines; the types are in a column, and those for which the width leaves no room nearer, or below."""
+    room = max((len(row.cells[0]) for _, rows in listed for row in rows), default=0)
+    lines = []
+    for label, rows in listed:
+        for row in rows:
+            name, fact = row.cells[0], f"{row.cells[1]}  ({row.count})" if row.numbers else row.cells[1]
+            forms = ([f"  {label:<5}{name:<{room}}   {fact}"], [f"  {label:<5}{name}   {fact}"])
+            below = [f"  {label:<5}{name}", f"         {fact}"]
+            lines += next((form for form in forms if width is None or len(form[0]) <= width), below)
+            lines += [f"       {text}" for text in row.cells[2:]]
+            label = ""
+    return lines
+
+
+def _fact(value: Value | None) -> str:
+    return "?" if value is None else operand_text(value)
