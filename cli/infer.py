@@ -11,7 +11,7 @@ from gather_infer.report.forms import INFERENCE, INFERENCES
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, strict_option, write_and_print
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("infer", cls=Command, example="gather-infer infer fixtures/bert-torchscript.onnx --dim seq=1..512")
-@click.argument("models", nargs=-1, required=True)
+@model_argument("models", nargs=-1, required=True)
 @facts_options
 @assume_option
 @output_options("Write the model with value_info for every tensor.")

@@ -56,8 +56,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "explanation": (
         {
-            "contract", "diagnostic", "errors", "inference", "lazy", "model", "places", "record", "rules", "symbolic",
-            "tensor", "validate",
+            "contract", "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules",
+            "symbolic", "tensor", "validate",
         },
         set(),
     ),
