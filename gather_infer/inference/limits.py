@@ -123,7 +123,7 @@ def limited(value: Value, context: Context) -> Value:
             if isinstance(dim, Expr):
                 is_long |= _is_long(dim)
             elif dim > MAX_SIZE:
-                raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}")
+                raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}: it overflows int64")
         if is_long:
             value = value.with_(shape=tuple(_capped(d, context) for d in shape))
     if values is not None and any(map(_is_long, values.flat)):
