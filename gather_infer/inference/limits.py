@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -44,7 +45,6 @@ class Budget:
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
-        self._nodes: int | None = None
         self._visits = 0
         self._listed = 0
         self._is_spent = False
@@ -74,11 +74,12 @@ class Budget:
         return True
 
     def _fits(self, amount: int, base: int, per_node: int) -> bool:
-        if amount <= base:
-            return True
-        if self._nodes is None:  # counted only when it matters
-            self._nodes = _nodes_in((self._model.graph, *self._model.functions))
-        return amount <= base + per_node * self._nodes
+        return amount <= base or amount <= base + per_node * self._nodes
+
+    @cached_property
+    def _nodes(self) -> int:
+        """Those of the whole model; counted only when it matters."""
+        return _nodes_in((self._model.graph, *self._model.functions))
 
 
 def effort_of(model: ModelProto) -> Effort:

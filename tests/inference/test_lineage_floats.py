@@ -30,6 +30,7 @@ TABLE: dict[str, Row] = {
     "quotient of sizes by 2^24": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) d = Constant<value_float = 16777216.0>() q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 16777215)//16777216 - 1)", "enough: (N + 16777215)//16777216 <= 9 (proved)"),
     "quotient of sizes double": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 4)//5 - 1)", "enough: N <= 45"),
     "quotients of sizes twice": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) g = Floor(q) h = Div(g, d) y = Cast<to = 7>(h)", "0, max(0, (N + 24)//25 - 1)", "enough: N <= 225"),
+    "quotients of sizes twice, not rounded between": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) h = Div(q, d) y = Cast<to = 7>(h)", "", "undecided"),
     "floats wide": ("b = Constant<value_int = 33554432>() c = Clip(x, zero, b) f = Cast<to = 1>(c) g = Floor(f) y = Cast<to = 7>(g)", "", "undecided"),
     "grows": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 8", "proved"),
     "grows, rounded up to an integer": ("m = Max(x, zero) s = Constant<value_int = 25>() c = Constant<value_float = 0.04>() t = LessOrEqual(m, s) f = Cast<to = 1>(m) q = Mul(f, c) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 1", "proved"),

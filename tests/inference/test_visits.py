@@ -1,0 +1,100 @@
+"""What the walk does with a node beside asking its rule: what fails, what is declared, what is remembered of sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from gather_infer import infer
+from gather_infer.symbolic import symbol
+from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
+from tests.inference.models import model
+
+AXES, TERMS = 6, 8
+WIDE = "x=[" + ", ".join(" + ".join(f"s{i}{j}" for j in range(TERMS)) for i in range(AXES)) + "]"
+"""A product of these dims has 8^6 terms."""
+
+
+@pytest.mark.parametrize("nodes", ["y = Flatten<axis = 0>(x)", "n = Size(x) y = Expand(x, n)", "y = Reshape(x, all)"])
+def test_a_dim_that_is_too_large_leaves_the_node_unknown(nodes: str) -> None:
+    named = ", ".join(f"float[s{i}{j}] x{i}{j}" for i in range(AXES) for j in range(TERMS))
+    text = f"(float[a, b, c, d, e, f] x, {named}) => (y, z, w) {{ all = Constant<value_ints = [-1]>() {nodes} z = Relu(y) w = Relu(x) }}"
+    found = infer(model(text, opset=18), inputs=[WIDE])
+    (given_up,) = [d for d in found.diagnostics if d.code == "GI213"]
+    assert given_up.location is not None and given_up.location.op_type == nodes.split(" = ")[1].split("<")[0].split("(")[0]
+    assert found["w"] == found["x"] != UNKNOWN
+    assert isinstance(found["z"], SymbolicTensor) and found["z"].shape is None
+
+
+BRANCHES = """v = If(c) <
+    then_branch = t () => (float[a] o) { o = Constant<value_floats = [1.0]>() },
+    else_branch = e () => (float[a] p) { p = Constant<value_floats = [1.0, 2.0]>() }
+>"""
+
+
+@pytest.mark.parametrize(("other", "length"), [("int64", 2), ("int32", None)])
+def test_a_condition_that_fails_decides_nothing(other: str, length: int | None) -> None:
+    """Less(3, 2) takes the second branch; of numbers of two types it is an error, and nobody knows."""
+    text = f"(float[n] x) => (v) {{ a = Constant<value = int64 {{3}}>() b = Constant<value = {other} {{2}}>() c = Less(a, b) {BRANCHES} }}"
+    found = infer(model(text, opset=18))
+    assert [d.code for d in found.errors] == ([] if length else ["GI211"])
+    fact = found["v"]
+    assert isinstance(fact, SymbolicTensor) and fact.shape is not None
+    assert fact.shape == (length,) if length else found.is_generated(fact.shape[0])
+
+
+@pytest.mark.parametrize(("other", "is_decided"), [("int64", True), ("int32", False)])
+def test_a_condition_on_sizes_that_fails_decides_nothing(other: str, is_decided: bool) -> None:
+    text = f"""(float[n] x) => (v) {{
+        s = Shape(x) q = Squeeze(s) b = Constant<value = {other} {{-1}}>() c = LessOrEqual(q, b) {BRANCHES} }}"""
+    fact = infer(model(text, opset=18))["v"]
+    assert isinstance(fact, SymbolicTensor)
+    assert (fact.shape == (2,)) is is_decided
+
+
+def stating(proto: onnx.ModelProto, info: onnx.ValueInfoProto) -> onnx.ModelProto:
+    proto.graph.value_info.append(info)
+    return proto
+
+
+MYSTERY = "(float[n] x) => (y) { z = local.Mystery (x) y = Relu (z) }"
+DECLARED: dict[str, tuple[onnx.ValueInfoProto, Any, Any]] = {
+    # id: (what is declared of z, what is known of it, what is known of it without assumptions)
+    "type and shape": (
+        helper.make_tensor_value_info("z", TensorProto.FLOAT16, ["k", 3]),
+        SymbolicTensor(DType.FLOAT16, (symbol("k"), 3)),
+        SymbolicTensor(DType.FLOAT16),
+    ),
+    "type": (
+        helper.make_tensor_value_info("z", TensorProto.DOUBLE, None),
+        SymbolicTensor(DType.FLOAT64),
+        SymbolicTensor(DType.FLOAT64),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_what_is_declared_of_an_unknown_node(name: str) -> None:
+    info, assumed, certain = DECLARED[name]
+    proto = stating(model(MYSTERY, domains=', "local" : 1'), info)
+    assert infer(proto)["z"] == assumed
+    found = infer(proto, assume=False)
+    assert found["z"] == certain
+    assert [b.type for b in found.believed] == [certain]
+
+
+def test_a_sequence_that_is_declared_is_not_taken_without_assumptions() -> None:
+    info = helper.make_tensor_sequence_value_info("z", TensorProto.FLOAT, ["k", 3])
+    proto = stating(model("(float[n] x) => (z) { z = local.Mystery (x) }", domains=', "local" : 1'), info)
+    assert str(infer(proto)["z"]) != str(UNKNOWN) == str(infer(proto, assume=False)["z"])
+    assert infer(proto, assume=False).believed == ()
+
+
+def test_what_agrees_with_what_is_declared_is_not_believed() -> None:
+    proto = model("(float[n] x) => (y) { z = Neg(x) y = Relu(z) }")
+    for assume in (True, False):
+        found = infer(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n"])), assume=assume)
+        assert found.believed == () and found["z"] == found["x"]
