@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, TypeProto, helper
 
 from gather_infer import contract_of, infer
-from gather_infer.contract import Contract
+from gather_infer.contract import Contract, InputSpec
 from gather_infer.errors import UsageError
 from gather_infer.inference.interface import _paired, _set, said_dims
 from gather_infer.inference.options import (
@@ -469,6 +469,27 @@ def test_an_optional_input_need_not_be_fed() -> None:
     given = {spec.name: spec.optional for spec in contract_of(proto).contract.inputs}
     assert given == {"x": False, "o": True, "s": False}
     Runtime(proto)
+
+
+def test_what_a_contract_knows_of_the_inputs() -> None:
+    proto = model("(float[N, 3] x, int64[d, d] ids, float16 s, bool[M] mask) => (y) { y = Neg(x) }", opset=18)
+    for dim in proto.graph.input[1].type.tensor_type.shape.dim:
+        dim.ClearField("dim_param")
+    proto.graph.input.add(name="any").type.tensor_type.elem_type = TensorProto.DOUBLE
+    proto.graph.input.add(name="untyped").type.tensor_type.shape.dim.add(dim_param="N")
+    proto.graph.initializer.add(name="mask", data_type=TensorProto.BOOL, dims=[1], raw_data=b"\1")
+    proto.graph.input.add(name="list").type.CopyFrom(
+        helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, ["K"]))
+    )
+    assert contract_of(proto).contract.inputs == (
+        InputSpec("x", "float32", (symbol("N"), 3)),
+        InputSpec("ids", "int64", (symbol("ids.0"), symbol("ids.1"))),
+        InputSpec("s", "float16", ()),
+        InputSpec("mask", "bool", (symbol("M"),), optional=True),
+        InputSpec("any", "float64", None),
+        InputSpec("untyped", None, (symbol("N"),)),
+        InputSpec("list", None, None),
+    )
 
 
 def test_what_the_caller_says_is_not_tight() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -12,6 +13,7 @@ from gather_infer import infer
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
 from tests.inference.models import model
+from tests.oracle.soundness import Runtime
 
 AXES, TERMS = 6, 8
 WIDE = "x=[" + ", ".join(" + ".join(f"s{i}{j}" for j in range(TERMS)) for i in range(AXES)) + "]"
@@ -98,3 +100,24 @@ def test_what_agrees_with_what_is_declared_is_not_believed() -> None:
     for assume in (True, False):
         found = infer(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n"])), assume=assume)
         assert found.believed == () and found["z"] == found["x"]
+
+
+@pytest.mark.parametrize(("test", "rank"), [("Less(s, one)", 2), ("GreaterOrEqual(s, one)", 1), ("Less(s, two)", None)])
+def test_a_branch_of_another_rank_is_taken_where_no_size_is_0(test: str, rank: int | None) -> None:
+    """A size is less than 1 where it is 0 only; whether it is less than 2 nobody knows."""
+    text = f"""(float[n] x, float[a, b] w) => (y) {{
+        one = Constant<value_int = 1>() two = Constant<value_int = 2>()
+        e = Shape(x) s = Squeeze(e) c = {test}
+        y = If(c) <then_branch = t () => (float[p] o) {{ o = Neg(x) }}, else_branch = f () => (float[p, q] o2) {{ o2 = Neg(w) }}> }}"""
+    proto = model(text, opset=18)
+    found = infer(proto)
+    fact = found["y"]
+    assert isinstance(fact, SymbolicTensor) and fact.rank == rank
+    assert [str(a) for a in found.assumptions] == (["n >= 1 (node If#5)"] if rank else [])
+    certain = infer(proto, assume=False)["y"]
+    assert isinstance(certain, SymbolicTensor) and certain.rank is None
+    runtime = Runtime(proto)
+    for n in (0, 1, 2, 5):
+        feeds = {"x": np.ones(n, np.float32), "w": np.ones((2, 3), np.float32)}
+        ran = runtime.run(feeds)["y"]
+        assert rank is None or n == 0 or ran.ndim == rank
