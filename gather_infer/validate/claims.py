@@ -150,16 +150,16 @@ def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
 
 def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
     """`batch >= 1` and `seq >= 1` for `batch*seq >= 1`."""
-    left = relation.left
-    if relation.relation != ">=" or not isinstance(left, Expr) or not isinstance(relation.right, int):
+    if relation.relation != ">=":
         yield relation
         return
-    dim, least = least_of(left, relation.right)
+    assert isinstance(relation.left, Expr) and isinstance(relation.right, int), "numbers stand on the right"
+    dim, least = least_of(relation.left, relation.right)
     monomial = dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else ()
     if least == 1 and len(monomial) > 1 and all(known_le(0, atom, scope) is True for atom in monomial):
         for atom in dict.fromkeys(monomial):
             yield from _factors(Relation(atom, ">=", 1), scope)
-    elif (least == 0 and known_le(0, dim, scope) is True) is False:
+    else:
         yield Relation(dim, ">=", least)
 
 

@@ -26,7 +26,9 @@ def test_a_dim_that_is_too_large_leaves_the_node_unknown(nodes: str) -> None:
     text = f"(float[a, b, c, d, e, f] x, {named}) => (y, z, w) {{ all = Constant<value_ints = [-1]>() {nodes} z = Relu(y) w = Relu(x) }}"
     found = infer(model(text, opset=18), inputs=[WIDE])
     (given_up,) = [d for d in found.diagnostics if d.code == "GI213"]
-    assert given_up.location is not None and given_up.location.op_type == nodes.split(" = ")[1].split("<")[0].split("(")[0]
+    assert (
+        given_up.location is not None and given_up.location.op_type == nodes.split(" = ")[1].split("<")[0].split("(")[0]
+    )
     assert found["w"] == found["x"] != UNKNOWN
     assert isinstance(found["z"], SymbolicTensor) and found["z"].shape is None
 
