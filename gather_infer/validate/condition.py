@@ -275,7 +275,7 @@ def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
         tried: Iterable[int] = [base // -slope + 1] if slope < 0 else [-(base // slope) - 1]
     else:
         broken = [x for x in range(MAX_TRIALS) if _is_negative(dim, {**others, name: x})]
-        tried = sorted(broken, key=lambda x: {x - 1, x + 1} <= {*broken, -1})  # next to one that holds
+        tried = sorted(broken, key=lambda x: (x == 0 or x - 1 in broken) and x + 1 in broken)  # next to one that holds
     for size in tried:
         binding = {**others, name: size}
         if size >= 0 and _is_negative(dim, binding) and _is_allowed(binding, scope):

@@ -263,3 +263,24 @@ def test_the_kind_of_a_state(name: str) -> None:
     text = f"""(float[N] x, int64 m, bool c) => (z) {{ ax = Constant<value_ints = [0]>() s0 = {before}
         y = Loop(m, c, s0) <body = b (int64 i, bool k, {body} k2 = Identity(k) }}> z = Identity(y) }}"""
     assert infer(model(text, opset=18))["z"] == after
+
+
+@pytest.mark.parametrize(
+    ("member", "index", "kind"), [("i1", "i", Kind.UNDECIDED), ("two", "one", Kind.PROVED), ("two", "two", Kind.VIOLATED)]
+)
+def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, kind: Kind) -> None:
+    """The first member has the length that it was given in iteration 0, whatever the later ones have."""
+    text = f"""(int64 m, bool c) => (z) {{ zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
+        two = Constant<value_int = 2>() s0 = SequenceEmpty<dtype = 7>()
+        y, z = Loop(m, c, s0) <body = b (int64 i, bool k, seq(int64[L]) s) => (bool k2, seq(int64[L]) s2, int64 g) {{
+            i1 = Add(i, one) e = Range(zero, {member}, one) s2 = SequenceInsert(s, e) t = SequenceAt(s2, zero)
+            g = Gather(t, {index}) k2 = Identity(k) }}> }}"""
+    proto = model(text, opset=18)
+    (found,) = (v for v in verdicts(infer(proto)) if v.access.op_type == "Gather")
+    assert found.kind is kind
+    runtime, feeds = Runtime(proto), {"m": np.array(3), "c": np.array(True)}
+    if kind is Kind.PROVED:
+        assert runtime.run(feeds)["z"].tolist() == [1, 1, 1]
+    else:
+        with pytest.raises(InvalidArgument):
+            runtime.run(feeds)

@@ -10,8 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from gather_infer import infer
-from gather_infer.symbolic import symbol
-from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
+from gather_infer.inference.run import infer_again
+from gather_infer.symbolic import Interval, symbol
+from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
 
@@ -123,3 +124,29 @@ def test_a_branch_of_another_rank_is_taken_where_no_size_is_0(test: str, rank: i
         feeds = {"x": np.ones(n, np.float32), "w": np.ones((2, 3), np.float32)}
         ran = runtime.run(feeds)["y"]
         assert rank is None or n == 0 or ran.ndim == rank
+
+
+PADDED = "(float[N, M] x, int64[N] ids, float[4, 2] table) => (y, z) { s = Constant<value_ints = [-3]>() e = Constant<value_ints = [-1]>() y = Slice(x, s, e) z = Gather(table, ids) }"
+
+
+@pytest.mark.parametrize("assume", [True, False])
+def test_a_model_is_inferred_again_under_what_it_was_given(assume: bool) -> None:
+    proto = model(PADDED, opset=18)
+    first = infer(proto, dims=["N=1..9"], inputs=["x=[N, 7]"], ranges=["ids=0..3"], assume=assume)
+    again = infer_again(first, {}, ())
+    assert (again["y"], again["z"], again["ids"]) == (first["y"], first["z"], first["ids"])
+    assert again.assumptions == first.assumptions and again.assume is assume
+    assert again.declared.symbol_bounds("N") == Interval(1, 9)
+    wider = infer_again(first, {"x": (symbol("Q") + 2, 7)}, (), ranges={"ids": Span(0, symbol("N"))})
+    found, ids = wider["x"], wider["ids"]
+    assert isinstance(found, SymbolicTensor) and found.shape == (symbol("Q") + 2, 7)
+    assert isinstance(ids, SymbolicTensor) and ids.span == Span(0, symbol("N"))
+    assert wider.assume is assume
+
+
+@pytest.mark.parametrize("assume", [True, False])
+def test_what_is_assumed_the_second_time_was_to_be_assumed(assume: bool) -> None:
+    text = "(float[N] x) => (y) { v0 = Constant<value_ints = [0]>() s = Shape(x) m = Neg(s) e = Constant<value_ints = [1]>() y = Slice(x, m, e, v0) }"
+    first = infer(model(text, opset=18), assume=assume)
+    for found in (first, infer_again(first, {}, ())):
+        assert [str(a) for a in found.assumptions] == (["N >= 1 (node Slice#4)"] if assume else [])
