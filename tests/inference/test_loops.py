@@ -266,7 +266,8 @@ def test_the_kind_of_a_state(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "index", "kind"), [("i1", "i", Kind.UNDECIDED), ("two", "one", Kind.PROVED), ("two", "two", Kind.VIOLATED)]
+    ("member", "index", "kind"),
+    [("i1", "i", Kind.UNDECIDED), ("two", "one", Kind.PROVED), ("two", "two", Kind.VIOLATED)],
 )
 def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, kind: Kind) -> None:
     """The first member has the length that it was given in iteration 0, whatever the later ones have."""

@@ -54,3 +54,14 @@ def test_nodes_of_equal_facts_and_other_lineage_are_not_the_same() -> None:
     inference = inferred(Own(COLUMN), graph)
     ends = [str(inference[name].span) for name in ("p", "q")]
     assert ends[1] != ends[0], ends
+
+
+def test_an_input_that_is_left_out_is_absent_in_the_body() -> None:
+    """A Clip without its least and with its most; no finding says that something is not defined."""
+    text = "f (x, low, high) => (y) { y = Clip(x, low, high) }"
+    graph = """g (int64[N] x) => (y) <int64 eight = {8}> { y = own.F(x, , eight) }"""
+    for is_alike in (False, True):
+        inference = inferred(Own(text, is_alike), graph)
+        assert inference.diagnostics == ()
+        found = inference["y"]
+        assert isinstance(found, SymbolicTensor) and found.span is not None and found.span.hi == 8

@@ -1,0 +1,85 @@
+"""Nodes whose bodies read what stands behind them, functions that are called like operators, loops that are given up."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from gather_infer import infer
+from gather_infer.inference.bodies import induction
+from gather_infer.inference.topology import captures
+from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
+from tests.inference.models import model
+from tests.oracle.soundness import Runtime, compare
+
+INNER = "If(c) <then_branch = t2 () => (float[e] o2) {{ o2 = {0} }}, else_branch = e2 () => (float[e] p2) {{ p2 = Neg(x) }}>"
+READS = {
+    # id: (the then_branch of an If, what it reads from outside)
+    "at once": ("o = Neg(late)", {"late"}),
+    "two graphs below": (f"o = {INNER.format('Neg(late)')}", {"c", "late", "x"}),
+    "two graphs below, what the middle one has": (f"late2 = Neg(x) o = {INNER.format('Neg(late2)')}", {"c", "x"}),
+    "as an output": ("", {"late"}),
+}
+
+
+def reading(nodes: str) -> onnx.ModelProto:
+    out = "o" if nodes else "late"
+    return model(
+        f"""(float[N] x, bool c) => (y) {{
+        y = If(c) <then_branch = t () => (float[d] {out}) {{ {nodes} }}, else_branch = e () => (float[d] p) {{ p = Neg(x) }}>
+        late = Concat<axis = 0>(x, x) }}""",
+        opset=18,
+    )
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_body_that_reads_what_stands_behind_its_node(name: str) -> None:
+    nodes, names = READS[name]
+    proto = reading(nodes)
+    assert captures(proto.graph.node[0].attribute[0].g) == names
+    found = infer(proto)
+    assert found.diagnostics == ()
+    right = model("(float[N] x, bool c) => (y) { y = Neg(x) }", opset=18)
+    del right.graph.node[:]
+    right.graph.node.extend(reversed(proto.graph.node))
+    assert found["y"] == infer(right)["y"] != UNKNOWN
+
+
+def test_a_function_with_other_inputs_than_the_operator_of_its_name() -> None:
+    """Nobody counts the inputs of the operator: of both results the element type is the same."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[N] x, float[N, 3] w) => (y) { y = Relu(x, w) }
+        <domain: "", opset_import: ["" : 18]> Relu (a, b) => (c) { c = Neg(b) }"""
+    found = infer(onnx.parser.parse_model(text))
+    assert [d.code for d in found.diagnostics] == ["GI109"]
+    assert found["y"] == SymbolicTensor(DType.FLOAT32)
+
+
+GROWING = """(float[N] x, int64 m) => (y) { go = Constant<value = bool {1}>()
+    y = Loop(m, go, x) <body = b (int64 i, bool k, float[A] s) => (bool k2, float[B] s2) {
+        s2 = Concat<axis = 0>(s, x) k2 = Identity(k) }> }"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "rank", "dtype"),
+    [
+        ("MAX_RETRIES", 0, None, None),
+        ("MAX_RETRIES", 1, None, None),
+        ("MAX_RETRIES", 2, 1, DType.FLOAT32),
+        ("MAX_TRIALS", 1, None, DType.FLOAT32),
+        ("MAX_TRIALS", 2, 1, DType.FLOAT32),
+    ],
+)
+def test_a_loop_that_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, rank: int | None, dtype: DType | None
+) -> None:
+    """Of its state nothing is said that does not hold in every run: its length is (m + 1)*N."""
+    proto = model(GROWING, opset=18)
+    monkeypatch.setattr(induction, limit, value)
+    found = infer(proto)["y"]
+    assert isinstance(found, SymbolicTensor) and (found.rank, found.dtype) == (rank, dtype)
+    runtime = Runtime(proto)
+    for n, m in ((0, 1), (3, 0), (3, 2)):
+        ran = runtime.run({"x": np.ones(n, np.float32), "m": np.array(m)})
+        assert ran["y"].shape == ((m + 1) * n,)
+        assert compare(infer(proto), ran, {"N": n}).wrong == []
