@@ -49,7 +49,7 @@ class Budget:
         self._listed = 0
         self._is_spent = False
 
-    def spend(self, nodes: Sequence[NodeProto], names: int = 0) -> None:
+    def spend(self, nodes: Sequence[NodeProto], names: int) -> None:
         """Account for a walk of a body with these nodes, and as many names in its interface.
 
         Raises SpecViolation when that is more than is left.

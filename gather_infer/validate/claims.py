@@ -165,7 +165,7 @@ def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
 
 def merged(claims: Iterable[Claim]) -> list[Claim]:
     """Those that say the same as one, with the nodes of all; tight when one of them is, whose nodes it names then."""
-    found: dict[tuple[Relation, ...], Claim] = {}
+    found: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         key = tuple(_canonical(relation) for relation in claim.relations)
         before = found.get(key)
@@ -177,18 +177,14 @@ def merged(claims: Iterable[Claim]) -> list[Claim]:
     return list(found.values())
 
 
-def _canonical(relation: Relation) -> Relation:
-    return Relation(*_sides(relation))
-
-
-def _sides(relation: Relation) -> tuple[Dim, str, Dim]:
+def _canonical(relation: Relation) -> object:
+    """The same for relations that say the same: the sides of an equation, else what is not negative."""
     if relation.relation == "==":
-        left, right = reduced(relation.left, "==", relation.right)
-        return (left, "==", right) if str(left) <= str(right) else (right, "==", left)
+        return frozenset(reduced(relation.left, "==", relation.right))
     try:
-        return 0, "<=", gap(relation)
+        return gap(relation)
     except DimTooLarge:
-        return relation.left, relation.relation, relation.right
+        return relation
 
 
 def scope_with(scope: Scope, claims: Iterable[Claim]) -> Scope:

@@ -6,6 +6,7 @@ alone, and both are held against onnxruntime.
 
 from __future__ import annotations
 
+import copy
 import gc
 import re
 from typing import Any
@@ -15,9 +16,10 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer import RuleSet, infer
-from gather_infer.rules import OpCall
-from gather_infer.symbolic import Scope
-from gather_infer.tensor import DType, SymbolicTensor, Value
+from gather_infer.inference.cache import RuleCache
+from gather_infer.rules import Context, OpCall
+from gather_infer.symbolic import Scope, symbol
+from gather_infer.tensor import DType, SequenceType, Span, SymbolicTensor, Value, make_values
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -239,3 +241,39 @@ def test_a_node_that_repeats_with_its_attributes_is_worked_out_once() -> None:
     body = "(float[N, 3] x) => (d) { a = Softmax<axis = 0>(x) b = Softmax<axis = 0>(a) c = Softmax<axis = 1>(b) d = Softmax<axis = 1>(c) }"
     assert str(infer(model(body), rules=[rules])["d"]) == "float32[N, 3]"
     assert [op.attributes["axis"] for op in calls] == [0, 1]
+
+
+N = symbol("N")
+ALIKE: dict[str, tuple[Value, bool]] = {
+    # id: (a fact, whether it stands for all that are equal)
+    "a tensor": (SymbolicTensor(DType.INT64, (N,)), True),
+    "another element type": (SymbolicTensor(DType.INT32, (N,)), True),
+    "no element type": (SymbolicTensor(None, (N,)), True),
+    "another shape": (SymbolicTensor(DType.INT64, (N + 1,)), True),
+    "a span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, N)), True),
+    "another span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, 8)), True),
+    "elements": (SymbolicTensor(DType.INT64, (2,), make_values([1, None])), True),
+    "other elements": (SymbolicTensor(DType.INT64, (2,), make_values([2, None])), True),
+    "elements of another type": (SymbolicTensor(DType.INT32, (2,), make_values([1, None])), True),
+    "elements in another shape": (SymbolicTensor(DType.INT64, (1, 2), make_values([1, None], (1, 2))), True),
+    "elements in a span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 4)), True),
+    "elements in another span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 5)), True),
+    "as many elements as are compared": (SymbolicTensor(DType.INT64, (16,), make_values([1] * 16)), True),
+    "more elements": (SymbolicTensor(DType.INT64, (17,), make_values([1] * 17)), False),
+    "floats": (SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])), False),
+    "bools": (SymbolicTensor(DType.BOOL, (1,), make_values([True])), False),
+    "elements of no type": (SymbolicTensor(None, (1,), make_values([1])), False),
+    "a sequence": (SequenceType(SymbolicTensor(DType.INT64, (N,))), False),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_which_facts_are_one(name: str) -> None:
+    fact, is_shared = ALIKE[name]
+    cache = RuleCache(Context(Scope()))
+    others = [cache.canonical(other) for other, _ in ALIKE.values() if other != fact]
+    equal = copy.copy(fact)
+    assert equal is not fact and equal == fact
+    assert cache.canonical(fact) is cache.canonical(fact) is fact
+    assert (cache.canonical(equal) is fact) is is_shared
+    assert all(other is not fact for other in others)

@@ -10,6 +10,7 @@ from gather_infer import infer
 from gather_infer.inference.bodies import induction
 from gather_infer.inference.topology import captures
 from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
+from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime, compare
 
@@ -46,13 +47,14 @@ def test_a_body_that_reads_what_stands_behind_its_node(name: str) -> None:
     assert found["y"] == infer(right)["y"] != UNKNOWN
 
 
-def test_a_function_with_other_inputs_than_the_operator_of_its_name() -> None:
-    """Nobody counts the inputs of the operator: of both results the element type is the same."""
-    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[N] x, float[N, 3] w) => (y) { y = Relu(x, w) }
-        <domain: "", opset_import: ["" : 18]> Relu (a, b) => (c) { c = Neg(b) }"""
+@pytest.mark.parametrize(("kind", "dtype"), [("float", DType.FLOAT32), ("int64", None)])
+def test_a_function_with_other_inputs_than_the_operator_of_its_name(kind: str, dtype: DType | None) -> None:
+    """Nobody counts the inputs of the operator: what holds of both results is the element type, if it is the same."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]> g (float[N] x, {kind}[N, 3] w) => (y) {{ y = Relu(x, w) }}
+        <domain: "", opset_import: ["" : 18]> Relu (a, b) => (c) {{ c = Neg(b) }}"""
     found = infer(onnx.parser.parse_model(text))
     assert [d.code for d in found.diagnostics] == ["GI109"]
-    assert found["y"] == SymbolicTensor(DType.FLOAT32)
+    assert found["y"] == SymbolicTensor(dtype)
 
 
 GROWING = """(float[N] x, int64 m) => (y) { go = Constant<value = bool {1}>()
@@ -83,3 +85,11 @@ def test_a_loop_that_is_given_up(
         ran = runtime.run({"x": np.ones(n, np.float32), "m": np.array(m)})
         assert ran["y"].shape == ((m + 1) * n,)
         assert compare(infer(proto), ran, {"N": n}).wrong == []
+
+
+def test_a_function_is_not_followed_as_the_operator_of_its_name() -> None:
+    """An Identity that negates: it is enough that x and -x are in bounds, and nobody knows what is needed."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (int64[N] x, float[9] table) => (z) { y = Identity(x) z = Gather(table, y) }
+        <domain: "", opset_import: ["" : 18]> Identity (a) => (b) { b = Neg(a) }"""
+    (found,) = verdicts(infer(onnx.parser.parse_model(text)))
+    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, "0 <= x < 9", False)

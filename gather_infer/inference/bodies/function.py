@@ -54,7 +54,7 @@ def call(
         return known
     place = walker.context.node
     path = place.graph.below(Step(place.position))
-    walker.spend(path, body.node)
+    walker.spend(path, body.node, 0)
     before = memo.before(walker)
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:

@@ -12,7 +12,7 @@ from typing import Final
 from gather_infer import spans
 from gather_infer.inference.lineage import growth
 from gather_infer.inference.lineage.trace import Part, Test, Trace
-from gather_infer.inference.lineage.visit import Visit, fitting, is_point, ranked, sharpen
+from gather_infer.inference.lineage.visit import Visit, fitting, ranked, sharpen
 from gather_infer.tensor import Span, SymbolicTensor
 
 _TESTS: Final = {
@@ -75,9 +75,8 @@ def chosen(visit: Visit) -> Trace | None:
         own = visit.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span) if len(own) == 1 else part.span
-            exact = is_point(part) and narrow == part.span
             wraps = None if branch in whole else part.wraps
-            parts.append(replace(part, span=narrow, exact=exact, needs=None, whole=False, direct=False, wraps=wraps))
+            parts.append(replace(part, span=narrow, needs=None, whole=False, direct=False, wraps=wraps))
     return Trace(tuple(parts))
 
 
