@@ -9,7 +9,7 @@ import pytest
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
 from gather_infer.inference.topology import captures
-from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor
+from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime, compare
@@ -93,3 +93,44 @@ def test_a_function_is_not_followed_as_the_operator_of_its_name() -> None:
         <domain: "", opset_import: ["" : 18]> Identity (a) => (b) { b = Neg(a) }"""
     (found,) = verdicts(infer(onnx.parser.parse_model(text)))
     assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, "0 <= x < 9", False)
+
+
+def test_a_function_that_is_called_like_an_operator_that_addresses() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[9] table, int64[N] i) => (y, z) { y = Gather(table, i) z = Neg(y) }
+        <domain: "", opset_import: ["" : 18]> Gather (a, b) => (c) { c = Expand(a, b) }"""
+    found = infer(onnx.parser.parse_model(text))
+    assert [d.code for d in found.diagnostics] == ["GI109"]
+    assert found["z"] == SymbolicTensor(DType.FLOAT32)
+
+
+@pytest.mark.parametrize(
+    ("body", "rank"),
+    [("r = NonZero(s2) f = Squeeze(r, v0) t = Cast<to = 1>(f)", 1), ("t = Concat<axis = 0>(s2, x)", 1)],
+)
+def test_a_state_of_one_rank_keeps_it(body: str, rank: int) -> None:
+    """Its size is another one in each iteration, that nobody knows, or one that grows."""
+    proto = model(
+        f"""(float[N] x, int64 m) => (y) {{ v0 = Constant<value_ints = [0]>() go = Constant<value = bool {{1}}>()
+        y = Loop(m, go, x) <body = b (int64 i, bool k, float[A] s2) => (bool k2, float[B] t) {{ {body} k2 = Identity(k) }}> }}""",
+        opset=18,
+    )
+    inference = infer(proto)
+    found = inference["y"]
+    assert isinstance(found, SymbolicTensor) and (found.rank, found.dtype) == (rank, DType.FLOAT32)
+    runtime = Runtime(proto)
+    for n, m in ((0, 1), (3, 0), (3, 2)):
+        x = np.arange(n, dtype=np.float32)
+        assert compare(inference, runtime.run({"x": x, "m": np.array(m)}), {"N": n}).wrong == []
+
+
+def test_members_of_no_known_type_stay_so() -> None:
+    proto = model(
+        """(float[N] x, int64 m, bool c, float[1] s) => (y) {
+        y = Loop(m, c, s) <body = b (int64 i, bool k, seq(float[A]) t) => (bool k2, seq(float[A]) u) {
+            u = Identity(t) k2 = Identity(k) }> }""",
+        opset=18,
+    )
+    proto.graph.input[3].type.sequence_type.SetInParent()
+    proto.graph.node[0].attribute[0].g.input[2].type.sequence_type.elem_type.Clear()
+    found = infer(proto)["y"]
+    assert isinstance(found, SequenceType) and found.element is None
