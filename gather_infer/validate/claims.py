@@ -266,4 +266,4 @@ def is_emptiness(claim: Claim) -> bool:
     only = claim.only
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
         return False
-    return all(coefficient > 0 and monomial for monomial, coefficient in only.left.terms)
+    return all(coefficient >= 1 and monomial for monomial, coefficient in only.left.terms)

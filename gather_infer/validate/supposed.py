@@ -263,7 +263,7 @@ def _digits(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
     digits[size] = 1
     if any(count not in digits for count in counts):
         return {}
-    return {name: minimum(*(digits[count] for count in times), scope=scope) for name, times in known.items()}
+    return {name: minimum(*(digits[count] for count in times)) for name, times in known.items()}
 
 
 def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:

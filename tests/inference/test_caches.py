@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.parser import parse_model
 
 from gather_infer import RuleSet, infer
 from gather_infer.inference.cache import RuleCache
@@ -117,6 +118,22 @@ def test_what_a_branch_knows_stays_there() -> None:
     inference = infer(untyped(proto))
     runtime = Runtime(proto)
     for n in (0, 4, 5, 6, 7, 9):
+        assert compare(inference, runtime.run({"x": np.zeros(n, np.float32)}), {"N": n}).wrong == [], n
+
+
+def test_what_a_branch_knows_of_a_call_stays_there() -> None:
+    """The same function on the same size: where N < 5 its result is N, elsewhere 5."""
+    proto = parse_model(
+        """<ir_version: 8, opset_import: ["" : 18, "local" : 1]> g (float[N] x) => (y) {
+        s = Shape(x) n = Squeeze(s) five = Constant<value_int = 5>() t = Less(n, five)
+        y = If (t) <then_branch = a () => (int64 y1) { y1 = local.F(n) }, else_branch = b () => (int64 y2) { y2 = local.F(n) }> }
+        <domain: "local", opset_import: ["" : 18]> F (m) => (k) { five = Constant<value_int = 5>() k = Min(m, five) }"""
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    first = next(v for path, v in inference.scopes.items() if len(path.steps) == 1 and "y1" in v)["y1"]
+    other = next(v for path, v in inference.scopes.items() if len(path.steps) == 1 and "y2" in v)["y2"]
+    assert (str(first), str(other)) == ("int64[] = N", "int64[] = 5")
+    for n in (0, 4, 5, 6, 9):
         assert compare(inference, runtime.run({"x": np.zeros(n, np.float32)}), {"N": n}).wrong == [], n
 
 

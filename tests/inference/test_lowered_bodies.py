@@ -65,3 +65,15 @@ def test_an_input_that_is_left_out_is_absent_in_the_body() -> None:
         assert inference.diagnostics == ()
         found = inference["y"]
         assert isinstance(found, SymbolicTensor) and found.span is not None and found.span.hi == 8
+
+
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_what_the_nodes_of_a_body_say(is_alike: bool) -> None:
+    """Of a body that fails where the node does the demands are kept; what it addresses by index nobody is told."""
+    text = "f (x, w, t, i) => (y) { a = Gather(t, i) s = Concat<axis = 1>(x, w) y = Neg(s) }"
+    graph = "g (float[N, 2] x, float[M, 3] w, float[9] t, int64[K] i) => (y) { y = own.F(x, w, t, i) }"
+    found = inferred(Own(text, is_alike), graph)
+    assert [str(c) for c in found.constraints] == (["N == M"] if is_alike else [])
+    assert found.accesses == () and found.diagnostics == ()
+    y = found["y"]
+    assert isinstance(y, SymbolicTensor) and y.shape is not None and y.shape[1] == 5
