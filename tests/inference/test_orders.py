@@ -8,6 +8,7 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
+from gather_infer.inference.lineage import visit
 from gather_infer.inference.topology import captures
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
@@ -123,14 +124,74 @@ def test_a_state_of_one_rank_keeps_it(body: str, rank: int) -> None:
         assert compare(inference, runtime.run({"x": x, "m": np.array(m)}), {"N": n}).wrong == []
 
 
-def test_members_of_no_known_type_stay_so() -> None:
+@pytest.mark.parametrize(("before", "after"), [("s", "t"), ("s", "s"), ("r", "s"), ("s", "r")])
+def test_members_of_no_known_type_stay_so(before: str, after: str) -> None:
+    """Nothing is known of the members of `s`, and so of nothing that may be one."""
     proto = model(
-        """(float[N] x, int64 m, bool c, float[1] s) => (y) {
-        y = Loop(m, c, s) <body = b (int64 i, bool k, seq(float[A]) t) => (bool k2, seq(float[A]) u) {
-            u = Identity(t) k2 = Identity(k) }> }""",
+        f"""(float[N] x, int64 m, bool c, float[1] s) => (y) {{ r = SequenceConstruct(x)
+        y = Loop(m, c, {before}) <body = b (int64 i, bool k, seq(float[A]) t) => (bool k2, seq(float[A]) u) {{
+            u = Identity({after}) k2 = Identity(k) }}> }}""",
         opset=18,
     )
     proto.graph.input[3].type.sequence_type.SetInParent()
-    proto.graph.node[0].attribute[0].g.input[2].type.sequence_type.elem_type.Clear()
+    proto.graph.node[1].attribute[0].g.input[2].type.sequence_type.elem_type.Clear()
     found = infer(proto)["y"]
     assert isinstance(found, SequenceType) and found.element is None
+
+
+LATER = """(float[N] x) => (y, z, w) { i = Constant<value_ints = [5]>() j = Constant<value_ints = [8]>() nine = Constant<value_int = 9>()
+    z = Gather(x, i) s = Shape(x) q = Squeeze(s) c = Less(q, nine)
+    y = If(c) <
+        then_branch = t () => (float[a] o) { o = Constant<value_floats = [1.0]>() },
+        else_branch = e () => (float[a] p) { p = Constant<value_floats = [1.0, 2.0]>() }>
+    w = Gather(x, j) }"""
+
+
+def test_what_a_later_node_implies_answers_an_earlier_one_and_proves_nothing_of_it() -> None:
+    """There are 9 rows where the model runs at all; that index 5 is in bounds does not follow for a run that fails."""
+    inference = infer(model(LATER, opset=18))
+    y = inference["y"]
+    assert isinstance(y, SymbolicTensor) and y.shape == (2,)
+    assert [v.condition for v in verdicts(inference)] == ["N >= 6", "N >= 9"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "codes"),
+    [(("local", "F", "b"), []), (("other", "F", "a"), []), (("local", "G", "a"), []), (("local", "F", "a"), ["GI108"])],
+)
+def test_functions_that_are_called_alike(inner: tuple[str, str, str], codes: list[str]) -> None:
+    """A function calls itself when domain, name and overload are the same."""
+    domain, name, overload = inner
+    proto = model("(float[N] x) => (y) { y = local.F(x) }", opset=18, domains=', "local" : 1, "other" : 1')
+    proto.ir_version = 10
+    proto.graph.node[0].overload = "a"
+    call = onnx.helper.make_node(name, ["u"], ["v"], domain=domain, overload=overload)
+    imports = [onnx.helper.make_opsetid(d, v) for d, v in (("", 18), ("local", 1), ("other", 1))]
+    proto.functions.append(onnx.helper.make_function("local", "F", ["u"], ["v"], [call], imports, overload="a"))
+    if not codes:
+        last = onnx.helper.make_node("Neg", ["u"], ["v"])
+        proto.functions.append(
+            onnx.helper.make_function(domain, name, ["u"], ["v"], [last], imports, overload=overload)
+        )
+    found = infer(proto)
+    assert [d.code for d in found.diagnostics] == codes
+    assert codes or found["y"] == found["x"]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"), [(0, False), (1, True), (onnx.IR_VERSION, True), (onnx.IR_VERSION + 1, False)]
+)
+def test_versions_of_the_format(version: int, is_known: bool) -> None:
+    proto = model("(float[N] x) => (y) { y = Neg(x) }", opset=1)
+    proto.ir_version = version
+    assert [d.code for d in infer(proto).diagnostics] == ([] if is_known else ["GI109"])
+
+
+@pytest.mark.parametrize(("limit", "end"), [(12, "min(12, N) - 1"), (11, "11")])
+def test_how_large_a_table_is_looked_at(limit: int, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice of twelve positions ends where it is cut off, if they are looked at."""
+    monkeypatch.setattr(visit, "TABLE_LIMIT", limit)
+    text = """(float[N] x) => (y) { c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>()
+        v0 = Constant<value_ints = [0]>() e = Shape(x) y = Slice(c, v0, e) }"""
+    y = infer(model(text, opset=18))["y"]
+    assert isinstance(y, SymbolicTensor) and y.span is not None and str(y.span.hi) == end
