@@ -298,10 +298,8 @@ def _small(name: str, scope: Scope) -> int:
 
 def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
     """Whether no fact about these symbols alone forbids the sizes."""
-    for name, size in binding.items():
-        bounds = scope.symbol_bounds(name)
-        if (bounds.lo is not None and size < bounds.lo) or (bounds.hi is not None and size > bounds.hi):
-            return False
+    if any(size not in scope.symbol_bounds(name) for name, size in binding.items()):
+        return False
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)
 
 

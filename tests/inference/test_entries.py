@@ -85,3 +85,6 @@ def test_a_list_of_nobody_knows_what_completes_nothing() -> None:
     assert fits(declared, stated)
     complete(declared, stated)
     assert declared.SerializeToString(deterministic=True) == before
+    unsaid = onnx.TypeProto()
+    complete(unsaid, stated)
+    assert unsaid == stated and unsaid.WhichOneof("value") == "sequence_type"

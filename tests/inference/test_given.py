@@ -496,3 +496,16 @@ def test_what_the_caller_says_is_not_tight() -> None:
     text = "(float[P] p, float[S] s, float[T] t) => (y) { c = Concat<axis = 0>(p, s) y = Add(c, t) }"
     for line in contract(text, dims=["T=P+S", "P=1..9"]).declared:
         assert not line.tight and line.reason == "declared"
+
+
+def test_what_the_file_records_of_a_dim_that_the_caller_names() -> None:
+    """A dim without a name is `x.1` in the file; where the caller calls it `q` the bounds are those of `q`."""
+    proto = model("(float[N, d] x, float[e] w) => (y) { y = Neg(x) }", opset=18)
+    for given in proto.graph.input:
+        given.type.tensor_type.shape.dim[-1].ClearField("dim_param")
+    proto.metadata_props.add(key=KEY, value="x.1=1..7; w.0=2..9")
+    for inputs, names in (((), ("x.1", "w.0")), (("x=[p, q]",), ("q", "w.0")), (("w=[r]",), ("x.1", "r"))):
+        found = infer(proto, inputs=inputs)
+        assert found.diagnostics == ()
+        bounds = [found.declared.symbol_bounds(name) for name in names]
+        assert bounds == [Interval(1, 7), Interval(2, 9)], inputs

@@ -7,6 +7,9 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "an input of uint32 as int32": ("y = Cast<to = 6>(dword)", "", "enough: dword < 9"),
+    "an input of uint32 as int64": ("y = Cast<to = 7>(dword)", "0, 4294967295", "dword < 9"),
+    "an input of uint32 as int32, then int64": ("f = Cast<to = 6>(dword) y = Cast<to = 7>(f)", "-2147483648, 2147483647", "enough: dword < 9"),
     # id: (nodes, span of y, the verdict or its conditions)
     "repeated at times": ("e = Shape(x) s = Squeeze(e) d = Sub(s, eight) l = Max(d, zero) i = Unsqueeze(l, v0) sh = Concat<axis = 0>(i, e) o = Unsqueeze(x, v0) t = Expand(o, sh) r = Reshape(t, all) y = Concat<axis = 0>(r, a)", "", "-9 <= x < 9"),
     "limited": ("y = Clip(x, zero, eight)", "0, 8", "proved"),

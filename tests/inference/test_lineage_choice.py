@@ -73,6 +73,7 @@ TABLE: dict[str, Row] = {
     "wrapped and limited": ("t = Less(x, zero) q = Add(x, nine) r = Where(t, q, x) y = Clip(r, zero, nine)", "0, 9", "enough: 0 <= x < 9"),
     "size repeated, chosen": ("e = Shape(x) s = Squeeze(e) t = Less(k, zero) y = Where(t, s, zero)", "0, N", "enough: N <= 8"),
     "wrapped range": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) b = Sub(r, nine) t = Less(b, zero) q = Add(b, nine) y = Where(t, q, b)", "0, max(N - 10, min(0, N - 9) + 8)", "enough: N <= 18"),
+    "wrapped range from below 0": ("e = Shape(x) s = Squeeze(e) n = Neg(nine) l = Sub(s, nine) b = Range(n, l, one) t = Less(b, zero) q = Add(b, nine) y = Where(t, q, b)", "0, max(N - 10, min(0, N - 9) + 8)", "enough: N <= 18"),
     "wrapped of a cast": ("f = Cast<to = 7>(w) t = Less(f, zero) q = Add(f, nine) y = Where(t, q, f)", "-2147483639, 2147483647", "-18 <= w < 9"),
     "wrapped of a plus that wraps": ("f = Cast<to = 6>(nine) o = Cast<to = 6>(zero) b = Add(w, f) c = Cast<to = 7>(b) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "-2147483639, 2147483647", "undecided"),
     "wrapped uint8": ("f = Cast<to = 2>(nine) b = Sub(byte, f) c = Cast<to = 7>(b) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "0, 255", "9 <= byte < 18"),

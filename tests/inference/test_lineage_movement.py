@@ -7,6 +7,7 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "int32 products side by side": ("q = Mul(w, w) y = Concat<axis = 0>(q, w)", "-2147483648, 2147483647", "undecided"),
     "split of data": ("q = Mul(x, x) e = Tile(q, v2) f, y = Split<num_outputs = 2>(e)", "", "undecided"),
     "rows transposed, the other": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose(b) y = Gather<axis = 1>(t, zero)", "", "-9 <= x < 9"),
     "rows transposed by a permutation": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose<perm = [1, 2, 0]>(b) y = Gather(t, one)", "", "-9 <= k < 9"),

@@ -167,6 +167,12 @@ def test_claims_of_two_relations_and_those_that_grow_too_large_stay() -> None:
     assert list(_split(large, Scope())) == [large]
 
 
+@pytest.mark.parametrize(("limit", "left"), [(9, 1), (8, 3)])
+def test_how_many_claims_are_held_against_each_other(limit: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gather_infer.validate.claims.MAX_PROOFS", limit)
+    assert len(minimal_claims([claim((A, "<=", n)) for n in (4, 5, 6)], Scope())) == left
+
+
 def test_what_is_known_of_a_relation() -> None:
     scope = scope_with(Scope(), [claim((A, "==", 2)), claim((B, ">=", 3)), claim((C, "<=", 1), (C, ">=", 9))])
     assert (

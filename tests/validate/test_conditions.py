@@ -142,6 +142,7 @@ WITNESSES: dict[str, tuple[Dim, dict[str, tuple[int, int | None]], dict[str, int
     "not where it is forbidden": (9 - A - B, {"A": (0, 4)}, {"A": 1, "B": 9}),
     "at the end of what is allowed": (9 - A - B, {"A": (0, 9)}, {"A": 9, "B": 1}),
     "at the start of what is allowed": (A + B - 5, {"A": (3, None)}, {"A": 3, "B": 1}),
+    "none below": (A - 3, {"A": (3, None)}, {}),
     "none": (9 - A, {"A": (0, 9)}, {}),
     "one is left": (9 - A, {"A": (0, 10)}, {"A": 10}),
     "a square": (30 - A * A, {}, {"A": 6}),
