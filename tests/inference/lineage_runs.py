@@ -43,7 +43,7 @@ HEAD = """zero = Constant<value_int = 0>() one = Constant<value_int = 1>() two =
     a = ArgMax<axis = 1, keepdims = 0>(scores) p = Clip(x, zero, eight)"""
 
 LOOSE = {
-    "int32 products side by side", "an input of uint32 as int64", "an input of uint32 as int32, then int64",
+    "one of several, some past the end", "int32 products side by side", "an input of uint32 as int64", "an input of uint32 as int32, then int64",
     "positions in steps of two",
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
     "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",

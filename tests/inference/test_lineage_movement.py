@@ -7,6 +7,8 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "one of those past the end": ("q = Add(a, far) y = Slice(q, v0, v1)", "18, 26", "violated"),
+    "one of several, some past the end": ("q = Add(a, far) c = Concat<axis = 0>(a, q) y = Slice(c, v0, v1)", "0, 26", "undecided (proved)"),
     "int32 products side by side": ("q = Mul(w, w) y = Concat<axis = 0>(q, w)", "-2147483648, 2147483647", "undecided"),
     "split of data": ("q = Mul(x, x) e = Tile(q, v2) f, y = Split<num_outputs = 2>(e)", "", "undecided"),
     "rows transposed, the other": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose(b) y = Gather<axis = 1>(t, zero)", "", "-9 <= x < 9"),

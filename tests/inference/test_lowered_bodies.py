@@ -9,6 +9,7 @@ import pytest
 
 from gather_infer import Inference, ModelFile, SymbolicTensor, infer
 from gather_infer.dialect import Body, Builder
+from gather_infer.places import MAIN
 from gather_infer.rules import OpCall
 
 FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
@@ -77,3 +78,12 @@ def test_what_the_nodes_of_a_body_say(is_alike: bool) -> None:
     assert found.accesses == () and found.diagnostics == ()
     y = found["y"]
     assert isinstance(y, SymbolicTensor) and y.shape is not None and y.shape[1] == 5
+
+
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_the_graphs_of_a_body_are_not_those_of_the_model(is_alike: bool) -> None:
+    text = """f (x, c) => (y) { y = If(c) <
+        then_branch = t () => (float[a] o) { o = Neg(x) }, else_branch = e () => (float[a] p) { p = Abs(x) }> }"""
+    found = inferred(Own(text, is_alike), "g (float[N] x, bool c) => (y) { y = own.F(x, c) }")
+    assert list(found.scopes) == list(found.labels) == [MAIN]
+    assert found["y"] == found["x"]

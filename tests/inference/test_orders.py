@@ -9,10 +9,12 @@ import pytest
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
 from gather_infer.inference.lineage import visit
+from gather_infer.inference.resume import Resumed
 from gather_infer.inference.topology import captures
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model
+from tests.oracle.graph_builder import REFUSALS
 from tests.oracle.soundness import Runtime, compare
 
 INNER = "If(c) <then_branch = t2 () => (float[e] o2) {{ o2 = {0} }}, else_branch = e2 () => (float[e] p2) {{ p2 = Neg(x) }}>"
@@ -195,3 +197,42 @@ def test_how_large_a_table_is_looked_at(limit: int, end: str, monkeypatch: pytes
         v0 = Constant<value_ints = [0]>() e = Shape(x) y = Slice(c, v0, e) }"""
     y = infer(model(text, opset=18))["y"]
     assert isinstance(y, SymbolicTensor) and y.span is not None and str(y.span.hi) == end
+
+
+@pytest.mark.parametrize(("sequence", "size"), [("SequenceConstruct(x, x)", "6"), ("Identity(s)", "min(6, N)")])
+def test_what_the_body_of_a_map_implies_holds_where_it_runs(sequence: str, size: str) -> None:
+    """A sequence that may have no members runs nothing."""
+    text = f"""(float[N] x, seq(float[M]) s) => (q, y) {{
+        i = Constant<value_ints = [5]>() v0 = Constant<value_ints = [0]>() v6 = Constant<value_ints = [6]>() l = {sequence}
+        q = SequenceMap(l) <body = b (float[K] e) => (float[J] o) {{ g = Gather(x, i) o = Neg(e) }}> y = Slice(x, v0, v6) }}"""
+    y = infer(model(text, opset=18))["y"]
+    assert isinstance(y, SymbolicTensor) and y.shape is not None and [str(d) for d in y.shape] == [size]
+
+
+@pytest.mark.parametrize(("rows", "kind"), [("x", Kind.PROVED), ("less", Kind.UNDECIDED)])
+def test_the_last_iteration_of_a_scan(rows: str, kind: Kind) -> None:
+    """A counter reaches the last row of what is scanned; of a table with one row less that is past the end."""
+    text = f"""(float[T] x) => (n, z) {{ v0 = Constant<value_ints = [0]>() m1 = Constant<value_ints = [-1]>()
+        zero = Constant<value_int = 0>() less = Slice(x, v0, m1)
+        n, z = Scan<num_scan_inputs = 1, body = b (int64 i, float e) => (int64 j, float g) {{
+            one = Constant<value_int = 1>() j = Add(i, one) g = Gather({rows}, i) }}>(zero, x) }}"""
+    proto = model(text, opset=18)
+    (found,) = verdicts(infer(proto))
+    assert (found.kind is Kind.PROVED) is (kind is Kind.PROVED), found
+    runtime, feeds = Runtime(proto), {"x": np.arange(3, dtype=np.float32)}
+    if kind is Kind.PROVED:
+        assert runtime.run(feeds)["z"].tolist() == [0, 1, 2]
+    else:
+        with pytest.raises(REFUSALS):
+            runtime.run(feeds)
+
+
+def test_a_node_that_a_pass_adds_assumes_nothing() -> None:
+    """`Slice(x, [-N], [1])` has one element where N >= 1, and none else."""
+    text = "(float[N] x) => (y) { s = Shape(x) m = Neg(s) e = Constant<value_ints = [1]>() y = Neg(x) }"
+    inference = infer(model(text, opset=18))
+    node = onnx.helper.make_node("Slice", ["x", "m", "e"], ["z"])
+    (found,) = Resumed(inference).facts(node, [inference["x"], inference["m"], inference["e"]], {"": 18})
+    assert isinstance(found, SymbolicTensor) and found.rank == 1 and found.shape != (1,)
+    (found,) = Resumed(inference).facts(node, [inference["x"], None, inference["e"]], {"": 18})
+    assert found == UNKNOWN

@@ -11,7 +11,7 @@ from gather_infer.tensor import DType
 
 SIZE = 5
 FIELDS = {
-    **{dtype: ("int32_data", SIZE) for dtype in DType},
+    **dict.fromkeys(DType, ("int32_data", SIZE)),
     DType.FLOAT32: ("float_data", SIZE),
     DType.COMPLEX64: ("float_data", 2 * SIZE),
     DType.FLOAT64: ("double_data", SIZE),
