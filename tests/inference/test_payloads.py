@@ -6,7 +6,8 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from gather_infer import ModelFile
-from gather_infer.inference.proto.tensors import payload_fault
+from gather_infer.inference.proto.tensors import MAX_FLOAT_VALUES, from_tensor, payload_fault
+from gather_infer.model.external import raw_nbytes
 from gather_infer.tensor import DType
 
 SIZE = 5
@@ -33,3 +34,23 @@ def test_entries_of_a_constant(dtype: DType) -> None:
         tensor = TensorProto(name="t", data_type=int(dtype), dims=[SIZE])
         getattr(tensor, field).extend([b""] * count if dtype is DType.STRING else [0] * count)
         assert (payload_fault(tensor, file) is None) is (count == needed), count
+
+
+READ = {
+    # element types of which the elements are told
+    *(dtype for dtype in DType if dtype.is_integer),
+    *(DType.BOOL, DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16),
+}
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype is not DType.STRING], ids=str)
+def test_elements_of_a_constant(dtype: DType) -> None:
+    file = ModelFile.from_proto(ModelProto())
+    for count in (1, MAX_FLOAT_VALUES, MAX_FLOAT_VALUES + 1):
+        tensor = TensorProto(name="t", data_type=int(dtype), dims=[count])
+        tensor.raw_data = b"\0" * raw_nbytes(tensor)
+        found = from_tensor(tensor, file)
+        assert (found.dtype, found.shape) == (dtype, (count,))
+        is_told = dtype in READ and (count <= MAX_FLOAT_VALUES or not dtype.is_float)
+        assert (found.values is not None) is is_told, count
+        assert found.values is None or list(found.values) == [0] * count

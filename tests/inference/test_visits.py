@@ -141,7 +141,7 @@ def test_a_model_is_inferred_again_under_what_it_was_given(assume: bool) -> None
     found, ids = wider["x"], wider["ids"]
     assert isinstance(found, SymbolicTensor) and found.shape == (symbol("Q") + 2, 7)
     assert isinstance(ids, SymbolicTensor) and ids.span == Span(0, symbol("N"))
-    assert wider.assume is assume
+    assert wider.assume is assume and wider.given is not None and "Q" in wider.given.known
 
 
 @pytest.mark.parametrize("assume", [True, False])
