@@ -131,6 +131,8 @@ WITNESSES: dict[str, tuple[Dim, dict[str, tuple[int, int | None]], dict[str, int
     # id: (a dim, bounds of its symbols, sizes that make it negative, one of them only just)
     "past the end": (5 - A, {}, {"A": 6}),
     "before the first": (A - 3, {}, {"A": 2}),
+    "before the first, far away": (A - 100, {}, {"A": 99}),
+    "past the end, far away": (100 - A, {}, {"A": 101}),
     "in steps": (9 - 2 * A, {}, {"A": 5}),
     "in steps, exactly": (10 - 2 * A, {}, {"A": 6}),
     "before, in steps": (2 * A - 9, {}, {"A": 4}),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from gather_infer import infer
-from gather_infer.symbolic import evaluate, free_symbols
+from gather_infer.symbolic import evaluate, free_symbols, known_le, symbol
 from gather_infer.validate import Kind, verdicts
+from gather_infer.validate.bounds import verdict
 from gather_infer.validate.condition import Elements, difference
 from tests.inference.models import model
 from tests.oracle.graph_builder import REFUSALS
@@ -51,3 +52,14 @@ def test_a_condition_on_what_dims_broadcast_to(name: str) -> None:
         else:
             with pytest.raises(REFUSALS):
                 runtime.run(feeds)
+
+
+@pytest.mark.parametrize("table", ["float[0, 2]", "float[9, 2]", "float[R, 2]"])
+def test_a_verdict_teaches_nothing(table: str) -> None:
+    """That an index has an element is supposed while it is judged, and forgotten."""
+    inference = infer(model(f"({table} t, int64[N] i) => (z) {{ z = Gather(t, i) }}", opset=18))
+    (access,) = inference.accesses
+    assert access.evidence is not None
+    first = verdict(access)
+    assert known_le(1, symbol("N"), access.evidence.scope) is None
+    assert verdict(access) == first
