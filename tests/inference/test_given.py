@@ -509,3 +509,9 @@ def test_what_the_file_records_of_a_dim_that_the_caller_names() -> None:
         assert found.diagnostics == ()
         bounds = [found.declared.symbol_bounds(name) for name in names]
         assert bounds == [Interval(1, 7), Interval(2, 9)], inputs
+
+
+def test_a_range_is_declared_of_every_element() -> None:
+    text = "(float[9] t, int64[N] i) => (y) { y = Gather(t, i) }"
+    (line,) = contract(text, ranges=["i=0..8"]).declared
+    assert (line.text, line.whole, line.tight) == ("0 <= i < 9", True, False)

@@ -7,6 +7,8 @@ import pytest
 from tests.inference.lineage_runs import Row, check
 
 TABLE: dict[str, Row] = {
+    "positions doubled": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) y = Mul(r, two)", "0, 2*N - 2", "N <= 5"),
+    "positions doubled, number first": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) y = Mul(two, r)", "0, 2*N - 2", "N <= 5"),
     "an input of uint32 as int32": ("y = Cast<to = 6>(dword)", "", "enough: dword < 9"),
     "an input of uint32 as int64": ("y = Cast<to = 7>(dword)", "0, 4294967295", "dword < 9"),
     "an input of uint32 as int32, then int64": ("f = Cast<to = 6>(dword) y = Cast<to = 7>(f)", "-2147483648, 2147483647", "enough: dword < 9"),

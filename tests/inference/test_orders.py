@@ -236,3 +236,25 @@ def test_a_node_that_a_pass_adds_assumes_nothing() -> None:
     assert isinstance(found, SymbolicTensor) and found.rank == 1 and found.shape != (1,)
     (found,) = Resumed(inference).facts(node, [inference["x"], None, inference["e"]], {"": 18})
     assert found == UNKNOWN
+
+
+KNOWS = {
+    # id: (what is asked in the branch where N < 5, and in the other one; what each says)
+    "at the end": ("Less(n, five)", "True", "False"),
+    "before the end": ("Less(n, four)", "", "False"),
+    "past the end": ("LessOrEqual(n, five)", "True", ""),
+}
+
+
+@pytest.mark.parametrize("name", KNOWS)
+def test_what_a_branch_knows_of_its_condition(name: str) -> None:
+    asked, then, other = KNOWS[name]
+    text = f"""(float[N] x) => (y) {{ five = Constant<value_int = 5>() four = Constant<value_int = 4>()
+        s = Shape(x) n = Squeeze(s) c = Less(n, five)
+        y = If(c) <then_branch = t () => (bool a) {{ a = {asked} }}, else_branch = e () => (bool b) {{ b = {asked} }}> }}"""
+    inference = infer(model(text, opset=18))
+    facts = {name: value for values in inference.scopes.values() for name, value in values.items()}
+    for output, expected in (("a", then), ("b", other)):
+        fact = facts[output]
+        assert isinstance(fact, SymbolicTensor)
+        assert ("" if fact.values is None or fact.only_element is None else str(fact.only_element)) == expected
