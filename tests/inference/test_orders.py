@@ -258,3 +258,12 @@ def test_what_a_branch_knows_of_its_condition(name: str) -> None:
         fact = facts[output]
         assert isinstance(fact, SymbolicTensor)
         assert ("" if fact.values is None or fact.only_element is None else str(fact.only_element)) == expected
+
+
+@pytest.mark.parametrize(("version", "inputs"), [(3, ("x",)), (4, ("x", "k")), (5, ("x", "k"))])
+def test_an_initializer_may_be_overridden_since_version_4(version: int, inputs: tuple[str, ...]) -> None:
+    """Before, every initializer had to be an input as well (onnx's IR.md)."""
+    proto = model("(float[N] x, float[1] k) => (y) { y = Add(x, k) }", opset=7)
+    proto.ir_version = version
+    proto.graph.initializer.add(name="k", data_type=onnx.TensorProto.FLOAT, dims=[1], float_data=[1.0])
+    assert infer(proto).inputs == inputs
