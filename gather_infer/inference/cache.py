@@ -66,8 +66,6 @@ class RuleCache:
 
     def canonical(self, value: Value) -> Value:
         """The one object that stands for all facts equal to `value`."""
-        if id(value) in self._alive:
-            return value
         if isinstance(value, SymbolicTensor):
             values = value.values
             key: Key | None

@@ -93,11 +93,11 @@ class Opsets:
         name = canonical_domain(domain)
         version = self.version_of(domain)
         found, custom = None, False
-        for position, sets in enumerate(self._rule_sets):
+        for sets in self._rule_sets:
             rules = sets.get(domain) or sets.get(name)
             found = rules.lookup(op_type, version) if rules is not None and version else None
             if found is not None:
-                custom = position < len(self._rule_sets) - 1  # the package's own come last
+                custom = sets is not self._rule_sets[-1]  # the package's own come last
                 break
         lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
         schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None

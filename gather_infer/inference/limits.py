@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -44,12 +45,11 @@ class Budget:
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
-        self._nodes: int | None = None
         self._visits = 0
         self._listed = 0
         self._is_spent = False
 
-    def spend(self, nodes: Sequence[NodeProto], names: int = 0) -> None:
+    def spend(self, nodes: Sequence[NodeProto], names: int) -> None:
         """Account for a walk of a body with these nodes, and as many names in its interface.
 
         Raises SpecViolation when that is more than is left.
@@ -74,11 +74,12 @@ class Budget:
         return True
 
     def _fits(self, amount: int, base: int, per_node: int) -> bool:
-        if amount <= base:
-            return True
-        if self._nodes is None:  # counted only when it matters
-            self._nodes = _nodes_in((self._model.graph, *self._model.functions))
-        return amount <= base + per_node * self._nodes
+        return amount <= base or amount <= base + per_node * self._nodes
+
+    @cached_property
+    def _nodes(self) -> int:
+        """Those of the whole model; counted only when it matters."""
+        return _nodes_in((self._model.graph, *self._model.functions))
 
 
 def effort_of(model: ModelProto) -> Effort:
@@ -123,7 +124,7 @@ def limited(value: Value, context: Context) -> Value:
             if isinstance(dim, Expr):
                 is_long |= _is_long(dim)
             elif dim > MAX_SIZE:
-                raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}")
+                raise SpecViolation(f"a size must be <= 2^63 - 1, is {dim}: it overflows int64")
         if is_long:
             value = value.with_(shape=tuple(_capped(d, context) for d in shape))
     if values is not None and any(map(_is_long, values.flat)):

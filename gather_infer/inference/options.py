@@ -222,8 +222,7 @@ def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
         constant, one = substitute(zero, {name: 0}), substitute(zero, {name: 1})
     except ZeroDivisionError:
         return None
-    if not (isinstance(constant, int) and isinstance(one, int)):
-        return None
+    assert isinstance(constant, int) and isinstance(one, int), "no other symbol is in it"
     factor = one - constant
     if factor == 0 or zero != factor * symbol(name) + constant:
         return None

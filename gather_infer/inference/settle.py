@@ -61,8 +61,6 @@ class Settling:
 
     def access(self, access: Access) -> Access:
         data, indices, result = map(self.value, (access.data_type, access.indices_type, access.result_type))
-        if data is access.data_type and indices is access.indices_type and result is access.result_type:
-            return access
         return replace(access, data_type=data, indices_type=indices, result_type=result)
 
     def constraint(self, constraint: Constraint) -> Constraint:
@@ -77,16 +75,13 @@ class Settling:
 
     def _tensor(self, value: SymbolicTensor) -> SymbolicTensor:
         shape, values, span = value.shape, value.values, value.span
-        changed = False
-        if shape is not None and any(isinstance(d, Expr) for d in shape):
-            settled = tuple(map(self.dim, shape))
-            changed, shape = settled != shape, settled
-        if values is not None and any(isinstance(v, (Expr, Ratio)) for v in values.flat):
-            changed, values = True, make_values(list(map(self._element, values.flat)), values.shape)
-        if span is not None and (isinstance(span.lo, Expr) or isinstance(span.hi, Expr)):
-            ends = [self.dim(e) if isinstance(e, Expr) else e for e in (span.lo, span.hi)]
-            changed, span = True, Span(*ends)
-        return SymbolicTensor(value.dtype, shape, values, span) if changed else value
+        if shape is not None:
+            shape = tuple(map(self.dim, shape))
+        if values is not None:
+            values = make_values(list(map(self._element, values.flat)), values.shape)
+        if span is not None:
+            span = Span(*(None if end is None else self.dim(end) for end in (span.lo, span.hi)))
+        return SymbolicTensor(value.dtype, shape, values, span)
 
     def _element(self, element: object) -> object:
         if isinstance(element, Ratio):

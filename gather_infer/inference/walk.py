@@ -439,7 +439,7 @@ class Walker(State):
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
             frame.values[name] = value
-            if value is not known and value != known:
+            if declared is not None and value != known:
                 place = NodePath(frame.path, index, frame.labels[index])
                 self.record.add(Belief(name, frame.label, place, value))
 

@@ -116,7 +116,7 @@ def _why_nothing_is_addressed(access: Access) -> str:
 def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     """What the elements of the index that address this axis are."""
     for part in _all_parts(evidence, axis):
-        yield replace(part, exact=False, needs=None, whole=False) if axis.some else part
+        yield replace(part, needs=None, whole=False) if axis.some else part
 
 
 def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
@@ -141,7 +141,7 @@ def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
             yield Part(part.span, needs=None)
         else:
             is_certain = part.is_certain and not part.exact and len(trace.parts) == 1
-            yield replace(part, exact=False, needs=() if is_certain else None)
+            yield replace(part, needs=() if is_certain else None)
 
 
 def _is_filled_now_and_then(evidence: Evidence) -> bool:

@@ -150,22 +150,22 @@ def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
 
 def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
     """`batch >= 1` and `seq >= 1` for `batch*seq >= 1`."""
-    left = relation.left
-    if relation.relation != ">=" or not isinstance(left, Expr) or not isinstance(relation.right, int):
+    if relation.relation != ">=":
         yield relation
         return
-    dim, least = least_of(left, relation.right)
+    assert isinstance(relation.left, Expr) and isinstance(relation.right, int), "numbers stand on the right"
+    dim, least = least_of(relation.left, relation.right)
     monomial = dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else ()
     if least == 1 and len(monomial) > 1 and all(known_le(0, atom, scope) is True for atom in monomial):
         for atom in dict.fromkeys(monomial):
             yield from _factors(Relation(atom, ">=", 1), scope)
-    elif (least == 0 and known_le(0, dim, scope) is True) is False:
+    else:
         yield Relation(dim, ">=", least)
 
 
 def merged(claims: Iterable[Claim]) -> list[Claim]:
     """Those that say the same as one, with the nodes of all; tight when one of them is, whose nodes it names then."""
-    found: dict[tuple[Relation, ...], Claim] = {}
+    found: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         key = tuple(_canonical(relation) for relation in claim.relations)
         before = found.get(key)
@@ -177,18 +177,14 @@ def merged(claims: Iterable[Claim]) -> list[Claim]:
     return list(found.values())
 
 
-def _canonical(relation: Relation) -> Relation:
-    return Relation(*_sides(relation))
-
-
-def _sides(relation: Relation) -> tuple[Dim, str, Dim]:
+def _canonical(relation: Relation) -> object:
+    """The same for relations that say the same: the sides of an equation, else what is not negative."""
     if relation.relation == "==":
-        left, right = reduced(relation.left, "==", relation.right)
-        return (left, "==", right) if str(left) <= str(right) else (right, "==", left)
+        return frozenset(reduced(relation.left, "==", relation.right))
     try:
-        return 0, "<=", gap(relation)
+        return gap(relation)
     except DimTooLarge:
-        return relation.left, relation.relation, relation.right
+        return relation
 
 
 def scope_with(scope: Scope, claims: Iterable[Claim]) -> Scope:
@@ -270,4 +266,4 @@ def is_emptiness(claim: Claim) -> bool:
     only = claim.only
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
         return False
-    return all(coefficient > 0 and monomial for monomial, coefficient in only.left.terms)
+    return all(coefficient >= 1 and monomial for monomial, coefficient in only.left.terms)

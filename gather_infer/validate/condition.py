@@ -275,7 +275,7 @@ def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
         tried: Iterable[int] = [base // -slope + 1] if slope < 0 else [-(base // slope) - 1]
     else:
         broken = [x for x in range(MAX_TRIALS) if _is_negative(dim, {**others, name: x})]
-        tried = sorted(broken, key=lambda x: {x - 1, x + 1} <= {*broken, -1})  # next to one that holds
+        tried = sorted(broken, key=lambda x: (x == 0 or x - 1 in broken) and x + 1 in broken)  # next to one that holds
     for size in tried:
         binding = {**others, name: size}
         if size >= 0 and _is_negative(dim, binding) and _is_allowed(binding, scope):
@@ -298,10 +298,8 @@ def _small(name: str, scope: Scope) -> int:
 
 def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
     """Whether no fact about these symbols alone forbids the sizes."""
-    for name, size in binding.items():
-        bounds = scope.symbol_bounds(name)
-        if (bounds.lo is not None and size < bounds.lo) or (bounds.hi is not None and size > bounds.hi):
-            return False
+    if any(size not in scope.symbol_bounds(name) for name, size in binding.items()):
+        return False
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)
 
 

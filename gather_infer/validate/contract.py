@@ -282,11 +282,7 @@ def _inputs(inference: Inference) -> Iterator[InputSpec]:
     for name in inference.inputs:
         value = inference[name]
         if isinstance(value, SymbolicTensor):
-            shape = value.shape
-            is_known = shape is not None and not any(inference.is_generated(dim) for dim in shape)
-            yield InputSpec(
-                name, None if value.dtype is None else str(value.dtype), shape if is_known else None, name in defaults
-            )
+            yield InputSpec(name, None if value.dtype is None else str(value.dtype), value.shape, name in defaults)
         else:
             yield InputSpec(name, None, None, isinstance(value, OptionalType) or name in defaults)
 

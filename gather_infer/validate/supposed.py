@@ -153,10 +153,7 @@ class _Trials:
         if not names or len(origin.times) > MAX_INPUTS:
             return
         assert access.addressing is not None and access.evidence is not None, "such accesses were picked"
-        try:
-            shares = _shares(origin, access.addressing.size, access.evidence.scope)
-        except DimTooLarge:
-            shares = {}
+        shares = _shares(origin, access.addressing.size, access.evidence.scope)
         found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= self.symbols}
         found |= dict.fromkeys(origin.counted, Span(0, 1))
         if found.keys() >= set(names):
@@ -245,6 +242,14 @@ def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
 
     Of `i*b + j` below `a*b` they are a and b. An input that counts a number of times that is not known has none.
     """
+    try:
+        return _digits(origin, size, scope)
+    except DimTooLarge:
+        return {}
+
+
+def _digits(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
+    """The shares. Raises DimTooLarge."""
     known = {name: {n for n in times if n is not None} for name, times in origin.times.items() if None not in times}
     counts = [count for times in known.values() for count in times]
     scope = scope.child()
@@ -258,7 +263,7 @@ def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
     digits[size] = 1
     if any(count not in digits for count in counts):
         return {}
-    return {name: minimum(*(digits[count] for count in times), scope=scope) for name, times in known.items()}
+    return {name: minimum(*(digits[count] for count in times)) for name, times in known.items()}
 
 
 def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:

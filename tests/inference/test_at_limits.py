@@ -61,7 +61,7 @@ def test_bodies_that_may_be_walked(count: int, functions: int) -> None:
     each = VISITS_PER_BODY + 10 + 10 * (NAMES_PER_VISIT + 1) // NAMES_PER_VISIT
     allowed = BODY_NODES + BODY_NODES_PER_NODE * (count + functions)
     for _ in range(allowed // each):
-        budget.spend(nodes)
+        budget.spend(nodes, 0)
     assert not budget.is_spent
     left = allowed % each - VISITS_PER_BODY
     with pytest.raises(SpecViolation, match="budget of work on bodies"):

@@ -109,3 +109,11 @@ def test_reports() -> None:
     explained: Any = explanation_json(ExplanationReport(why, "m.onnx"))
     assert len(explained["believed"]) == 1
     assert explain(UNKNOWN, "y").believed == ()
+
+
+def test_what_is_believed_is_said_with_what_later_nodes_imply() -> None:
+    text = """(float[N] x) => (y, w) { z = local.Mystery (x) y = Relu (z) i = Constant<value_ints = [8]>() w = Gather(x, i) }"""
+    proto = model(text, domains=DOMAINS)
+    assert believed(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, ["min(N, 9)", 3]))) == [
+        "z is float32[9, 3] (node Mystery#0)"
+    ]

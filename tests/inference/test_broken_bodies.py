@@ -75,6 +75,10 @@ BODIES = {
         "y = Scan<num_scan_inputs = 3, body = b (float r) => (float o) { o = Abs(r) }>(x)",
         "GI110", "num_scan_inputs must be in [1, 1], is 3",
     ),
+    "more loop state variables than outputs": (
+        "y = Scan<num_scan_inputs = 1, body = b (float s, float t, float r) => (float o) { o = Abs(r) }>(x, x, x)",
+        "GI110", "the 2 loop state variables must each have an output, 1 given",
+    ),
     "a scan axis past the rank": (
         "y = Scan<num_scan_inputs = 1, scan_input_axes = [4], body = b (float r) => (float o) { o = Abs(r) }>(x)",
         "GI304", "scan input axis 4 is outside [-1, 0], the input has rank 1",

@@ -356,6 +356,7 @@ def test_sparse_constants() -> None:
     sparse = proto.graph.sparse_initializer.add(dims=[3, -1])
     sparse.values.name, sparse.values.data_type = "sp", TensorProto.INT64
     assert found(proto) == [("GI204", "dims must be >= 0, are [3, -1]")]
+    assert [d.location and d.location.value for d in infer(proto).diagnostics] == ["sp"]
     sparse.dims[1] = 4
     assert shapes(proto)["sp"] == "int64[3, 4]"
 

@@ -6,6 +6,7 @@ alone, and both are held against onnxruntime.
 
 from __future__ import annotations
 
+import copy
 import gc
 import re
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.parser import parse_model
 
 from gather_infer import RuleSet, infer
-from gather_infer.rules import OpCall
-from gather_infer.symbolic import Scope
-from gather_infer.tensor import DType, SymbolicTensor, Value
+from gather_infer.inference.cache import RuleCache
+from gather_infer.rules import Context, OpCall
+from gather_infer.symbolic import Scope, symbol
+from gather_infer.tensor import DType, SequenceType, Span, SymbolicTensor, Value, make_values
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -115,6 +118,22 @@ def test_what_a_branch_knows_stays_there() -> None:
     inference = infer(untyped(proto))
     runtime = Runtime(proto)
     for n in (0, 4, 5, 6, 7, 9):
+        assert compare(inference, runtime.run({"x": np.zeros(n, np.float32)}), {"N": n}).wrong == [], n
+
+
+def test_what_a_branch_knows_of_a_call_stays_there() -> None:
+    """The same function on the same size: where N < 5 its result is N, elsewhere 5."""
+    proto = parse_model(
+        """<ir_version: 8, opset_import: ["" : 18, "local" : 1]> g (float[N] x) => (y) {
+        s = Shape(x) n = Squeeze(s) five = Constant<value_int = 5>() t = Less(n, five)
+        y = If (t) <then_branch = a () => (int64 y1) { y1 = local.F(n) }, else_branch = b () => (int64 y2) { y2 = local.F(n) }> }
+        <domain: "local", opset_import: ["" : 18]> F (m) => (k) { five = Constant<value_int = 5>() k = Min(m, five) }"""
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    first = next(v for path, v in inference.scopes.items() if len(path.steps) == 1 and "y1" in v)["y1"]
+    other = next(v for path, v in inference.scopes.items() if len(path.steps) == 1 and "y2" in v)["y2"]
+    assert (str(first), str(other)) == ("int64[] = N", "int64[] = 5")
+    for n in (0, 4, 5, 6, 9):
         assert compare(inference, runtime.run({"x": np.zeros(n, np.float32)}), {"N": n}).wrong == [], n
 
 
@@ -239,3 +258,39 @@ def test_a_node_that_repeats_with_its_attributes_is_worked_out_once() -> None:
     body = "(float[N, 3] x) => (d) { a = Softmax<axis = 0>(x) b = Softmax<axis = 0>(a) c = Softmax<axis = 1>(b) d = Softmax<axis = 1>(c) }"
     assert str(infer(model(body), rules=[rules])["d"]) == "float32[N, 3]"
     assert [op.attributes["axis"] for op in calls] == [0, 1]
+
+
+N = symbol("N")
+ALIKE: dict[str, tuple[Value, bool]] = {
+    # id: (a fact, whether it stands for all that are equal)
+    "a tensor": (SymbolicTensor(DType.INT64, (N,)), True),
+    "another element type": (SymbolicTensor(DType.INT32, (N,)), True),
+    "no element type": (SymbolicTensor(None, (N,)), True),
+    "another shape": (SymbolicTensor(DType.INT64, (N + 1,)), True),
+    "a span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, N)), True),
+    "another span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, 8)), True),
+    "elements": (SymbolicTensor(DType.INT64, (2,), make_values([1, None])), True),
+    "other elements": (SymbolicTensor(DType.INT64, (2,), make_values([2, None])), True),
+    "elements of another type": (SymbolicTensor(DType.INT32, (2,), make_values([1, None])), True),
+    "elements in another shape": (SymbolicTensor(DType.INT64, (1, 2), make_values([1, None], (1, 2))), True),
+    "elements in a span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 4)), True),
+    "elements in another span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 5)), True),
+    "as many elements as are compared": (SymbolicTensor(DType.INT64, (16,), make_values([1] * 16)), True),
+    "more elements": (SymbolicTensor(DType.INT64, (17,), make_values([1] * 17)), False),
+    "floats": (SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])), False),
+    "bools": (SymbolicTensor(DType.BOOL, (1,), make_values([True])), False),
+    "elements of no type": (SymbolicTensor(None, (1,), make_values([1])), False),
+    "a sequence": (SequenceType(SymbolicTensor(DType.INT64, (N,))), False),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_which_facts_are_one(name: str) -> None:
+    fact, is_shared = ALIKE[name]
+    cache = RuleCache(Context(Scope()))
+    others = [cache.canonical(other) for other, _ in ALIKE.values() if other != fact]
+    equal = copy.copy(fact)
+    assert equal is not fact and equal == fact
+    assert cache.canonical(fact) is cache.canonical(fact) is fact
+    assert (cache.canonical(equal) is fact) is is_shared
+    assert all(other is not fact for other in others)

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, TypeProto, helper
 
 from gather_infer import contract_of, infer
-from gather_infer.contract import Contract
+from gather_infer.contract import Contract, InputSpec
 from gather_infer.errors import UsageError
 from gather_infer.inference.interface import _paired, _set, said_dims
 from gather_infer.inference.options import (
@@ -471,7 +471,47 @@ def test_an_optional_input_need_not_be_fed() -> None:
     Runtime(proto)
 
 
+def test_what_a_contract_knows_of_the_inputs() -> None:
+    proto = model("(float[N, 3] x, int64[d, d] ids, float16 s, bool[M] mask) => (y) { y = Neg(x) }", opset=18)
+    for dim in proto.graph.input[1].type.tensor_type.shape.dim:
+        dim.ClearField("dim_param")
+    proto.graph.input.add(name="any").type.tensor_type.elem_type = TensorProto.DOUBLE
+    proto.graph.input.add(name="untyped").type.tensor_type.shape.dim.add(dim_param="N")
+    proto.graph.initializer.add(name="mask", data_type=TensorProto.BOOL, dims=[1], raw_data=b"\1")
+    proto.graph.input.add(name="list").type.CopyFrom(
+        helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, ["K"]))
+    )
+    assert contract_of(proto).contract.inputs == (
+        InputSpec("x", "float32", (symbol("N"), 3)),
+        InputSpec("ids", "int64", (symbol("ids.0"), symbol("ids.1"))),
+        InputSpec("s", "float16", ()),
+        InputSpec("mask", "bool", (symbol("M"),), optional=True),
+        InputSpec("any", "float64", None),
+        InputSpec("untyped", None, (symbol("N"),)),
+        InputSpec("list", None, None),
+    )
+
+
 def test_what_the_caller_says_is_not_tight() -> None:
     text = "(float[P] p, float[S] s, float[T] t) => (y) { c = Concat<axis = 0>(p, s) y = Add(c, t) }"
     for line in contract(text, dims=["T=P+S", "P=1..9"]).declared:
         assert not line.tight and line.reason == "declared"
+
+
+def test_what_the_file_records_of_a_dim_that_the_caller_names() -> None:
+    """A dim without a name is `x.1` in the file; where the caller calls it `q` the bounds are those of `q`."""
+    proto = model("(float[N, d] x, float[e] w) => (y) { y = Neg(x) }", opset=18)
+    for given in proto.graph.input:
+        given.type.tensor_type.shape.dim[-1].ClearField("dim_param")
+    proto.metadata_props.add(key=KEY, value="x.1=1..7; w.0=2..9")
+    for inputs, names in (((), ("x.1", "w.0")), (("x=[p, q]",), ("q", "w.0")), (("w=[r]",), ("x.1", "r"))):
+        found = infer(proto, inputs=inputs)
+        assert found.diagnostics == ()
+        bounds = [found.declared.symbol_bounds(name) for name in names]
+        assert bounds == [Interval(1, 7), Interval(2, 9)], inputs
+
+
+def test_a_range_is_declared_of_every_element() -> None:
+    text = "(float[9] t, int64[N] i) => (y) { y = Gather(t, i) }"
+    (line,) = contract(text, ranges=["i=0..8"]).declared
+    assert (line.text, line.whole, line.tight) == ("0 <= i < 9", True, False)

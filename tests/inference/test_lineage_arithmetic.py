@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.lineage_runs import Row, check
+from tests.inference.lineage_runs import Row, check, said
 
 TABLE: dict[str, Row] = {
+    "positions doubled": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) y = Mul(r, two)", "0, 2*N - 2", "N <= 5"),
+    "positions doubled, number first": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) y = Mul(two, r)", "0, 2*N - 2", "N <= 5"),
+    "an input of uint32 as int32": ("y = Cast<to = 6>(dword)", "", "enough: dword < 9"),
+    "an input of uint32 as int64": ("y = Cast<to = 7>(dword)", "0, 4294967295", "dword < 9"),
+    "an input of uint32 as int32, then int64": ("f = Cast<to = 6>(dword) y = Cast<to = 7>(f)", "-2147483648, 2147483647", "enough: dword < 9"),
     # id: (nodes, span of y, the verdict or its conditions)
     "repeated at times": ("e = Shape(x) s = Squeeze(e) d = Sub(s, eight) l = Max(d, zero) i = Unsqueeze(l, v0) sh = Concat<axis = 0>(i, e) o = Unsqueeze(x, v0) t = Expand(o, sh) r = Reshape(t, all) y = Concat<axis = 0>(r, a)", "", "-9 <= x < 9"),
     "limited": ("y = Clip(x, zero, eight)", "0, 8", "proved"),
@@ -141,6 +146,11 @@ TABLE: dict[str, Row] = {
     "uint8 to int64, plus a size": ("e = Shape(x) s = Squeeze(e) c = Cast<to = 7>(byte) y = Add(c, s)", "N, N + 255", "byte < 9 - N"),
     "int32, cast and plus a size": ("e = Shape(x) s = Squeeze(e) f = Add(x, s) y = Cast<to = 6>(f)", "", "undecided"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_is_said(name: str) -> None:
+    said(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)

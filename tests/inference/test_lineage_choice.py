@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.lineage_runs import Row, check
+from tests.inference.lineage_runs import Row, check, said
 
 TABLE: dict[str, Row] = {
     "wrapped, limited above before": ("c = Min(x, eight) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "..., 8", "x >= -18"),
@@ -73,6 +73,7 @@ TABLE: dict[str, Row] = {
     "wrapped and limited": ("t = Less(x, zero) q = Add(x, nine) r = Where(t, q, x) y = Clip(r, zero, nine)", "0, 9", "enough: 0 <= x < 9"),
     "size repeated, chosen": ("e = Shape(x) s = Squeeze(e) t = Less(k, zero) y = Where(t, s, zero)", "0, N", "enough: N <= 8"),
     "wrapped range": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) b = Sub(r, nine) t = Less(b, zero) q = Add(b, nine) y = Where(t, q, b)", "0, max(N - 10, min(0, N - 9) + 8)", "enough: N <= 18"),
+    "wrapped range from below 0": ("e = Shape(x) s = Squeeze(e) n = Neg(nine) l = Sub(s, nine) b = Range(n, l, one) t = Less(b, zero) q = Add(b, nine) y = Where(t, q, b)", "0, max(N - 10, min(0, N - 9) + 8)", "enough: N <= 18"),
     "wrapped of a cast": ("f = Cast<to = 7>(w) t = Less(f, zero) q = Add(f, nine) y = Where(t, q, f)", "-2147483639, 2147483647", "-18 <= w < 9"),
     "wrapped of a plus that wraps": ("f = Cast<to = 6>(nine) o = Cast<to = 6>(zero) b = Add(w, f) c = Cast<to = 7>(b) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "-2147483639, 2147483647", "undecided"),
     "wrapped uint8": ("f = Cast<to = 2>(nine) b = Sub(byte, f) c = Cast<to = 7>(b) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "0, 255", "9 <= byte < 18"),
@@ -83,6 +84,11 @@ TABLE: dict[str, Row] = {
     "test with a size": ("e = Shape(x) s = Squeeze(e) t = Less(x, s) y = Where(t, x, s)", "..., N", "enough: -9 <= x < 9 and N <= 8"),
     "test from above with a size": ("e = Shape(x) s = Squeeze(e) m = Max(x, zero) t = GreaterOrEqual(m, s) y = Where(t, zero, m)", "0, max(0, N - 1)", "x < 9"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_is_said(name: str) -> None:
+    said(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.lineage_runs import Row, check
+from tests.inference.lineage_runs import Row, check, said
 
 TABLE: dict[str, Row] = {
     "grows, to a base of int32": ("o = Cast<to = 6>(zero) b = Cast<to = 6>(big) m = Max(w, o) t = LessOrEqual(m, b) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 6>(q) y = Where(t, j, o)", "0, 8", "proved"),
@@ -30,6 +30,7 @@ TABLE: dict[str, Row] = {
     "quotient of sizes by 2^24": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) d = Constant<value_float = 16777216.0>() q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 16777215)//16777216 - 1)", "enough: (N + 16777215)//16777216 <= 9 (proved)"),
     "quotient of sizes double": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) y = Cast<to = 7>(q)", "0, max(0, (N + 4)//5 - 1)", "enough: N <= 45"),
     "quotients of sizes twice": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) g = Floor(q) h = Div(g, d) y = Cast<to = 7>(h)", "0, max(0, (N + 24)//25 - 1)", "enough: N <= 225"),
+    "quotients of sizes twice, not rounded between": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 11>(r) d = Cast<to = 11>(five) q = Div(f, d) h = Div(q, d) y = Cast<to = 7>(h)", "", "undecided"),
     "floats wide": ("b = Constant<value_int = 33554432>() c = Clip(x, zero, b) f = Cast<to = 1>(c) g = Floor(f) y = Cast<to = 7>(g)", "", "undecided"),
     "grows": ("m = Max(x, zero) t = LessOrEqual(m, big) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 8", "proved"),
     "grows, rounded up to an integer": ("m = Max(x, zero) s = Constant<value_int = 25>() c = Constant<value_float = 0.04>() t = LessOrEqual(m, s) f = Cast<to = 1>(m) q = Mul(f, c) j = Cast<to = 7>(q) y = Where(t, j, zero)", "0, 1", "proved"),
@@ -101,6 +102,11 @@ TABLE: dict[str, Row] = {
     "quotient of negative sizes": ("e = Shape(x) s = Squeeze(e) n = Neg(s) r = Range(n, zero, one) f = Cast<to = 1>(r) q = Div(f, five) y = Cast<to = 7>(q)", "", "undecided"),
     "floor of a quotient by sizes": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) o = Constant<value_float = 1.0>() q = Div(f, o) g = Floor(q) y = Cast<to = 6>(g)", "0, max(0, N - 1)", "enough: N <= 9"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_is_said(name: str) -> None:
+    said(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)

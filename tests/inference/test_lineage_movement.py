@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.lineage_runs import Row, check
+from tests.inference.lineage_runs import Row, check, said
 
 TABLE: dict[str, Row] = {
+    "one of those past the end": ("q = Add(a, far) y = Slice(q, v0, v1)", "18, 26", "violated"),
+    "one of several, some past the end": ("q = Add(a, far) c = Concat<axis = 0>(a, q) y = Slice(c, v0, v1)", "0, 26", "undecided (proved)"),
+    "int32 products side by side": ("q = Mul(w, w) y = Concat<axis = 0>(q, w)", "-2147483648, 2147483647", "undecided"),
     "split of data": ("q = Mul(x, x) e = Tile(q, v2) f, y = Split<num_outputs = 2>(e)", "", "undecided"),
     "rows transposed, the other": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose(b) y = Gather<axis = 1>(t, zero)", "", "-9 <= x < 9"),
     "rows transposed by a permutation": ("v01 = Constant<value_ints = [0, 1]>() i = Unsqueeze(x, v01) o = Unsqueeze(k, v01) b = Concat<axis = 1>(i, o) t = Transpose<perm = [1, 2, 0]>(b) y = Gather(t, one)", "", "-9 <= k < 9"),
@@ -60,6 +63,11 @@ TABLE: dict[str, Row] = {
     "in a row, anything": ("m = ReduceMax(k) y = Concat<axis = 0>(a, m)", "", "undecided"),
     "in a row, the largest in": ("t, at = TopK(a, v1) y = Concat<axis = 0>(x, t)", "", "-9 <= x < 9"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_is_said(name: str) -> None:
+    said(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inference.lineage_runs import Row, check
+from tests.inference.lineage_runs import Row, check, said
 
 TABLE: dict[str, Row] = {
     "other positions in rows": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, 12", "undecided"),
     "positions in columns": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, min(12, N) - 1", "N <= 9"),
     "positions from the end": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) m = Neg(e) b = Constant<value_ints = [99]>() y = Slice(c, m, b)", "0, 11", "undecided (violated)"),
+    "one position": ("e = Shape(x) y = Slice(v2, v0, e)", "2, 2", "proved"),
+    "positions in the last axis": ("c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, min(12, N) - 1", "N <= 9"),
     "no positions": ("c = Constant<value = int64[7] {0, 1, 2, 3, 5, 8, 13}>() e = Shape(x) y = Slice(c, v0, e)", "0, 13", "undecided"),
     "positions falling": ("c = Constant<value = int64[7] {11, 10, 9, 8, 7, 6, 5}>() e = Shape(x) y = Slice(c, v1, e)", "11 - max(0, min(6, N - 1)), 10", "violated"),
     "positions by two": ("c = Constant<value = int64[7] {0, 2, 4, 6, 8, 10, 12}>() e = Shape(x) y = Slice(c, v0, e)", "0, 2*min(7, N) - 2", "N <= 5"),
@@ -105,6 +107,11 @@ TABLE: dict[str, Row] = {
     "a range of sizes from below to past": ("e = Shape(x) s = Squeeze(e) n = Neg(s) y = Range(n, ten, one)", "-N, 9", "violated"),
     "nonzero of eight axes": ("sh = Constant<value_ints = [1, 1, 1, 1, 1, 1, 9, 4]>() m = Reshape(mask, sh) n = NonZero(m) y = Gather(n, neg)", "0, 3", "proved"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_is_said(name: str) -> None:
+    said(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -8,7 +8,8 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.symbolic import symbol
+from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor, Value
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.inference.test_joins import told
@@ -241,3 +242,46 @@ def test_what_no_iteration_reaches_is_not_wrong(trips: str, is_wrong: bool) -> N
     else:
         assert compare(infer(proto), Runtime(proto).run(feeds), {}).wrong == []
     assert [found.kind for found in verdicts(infer(proto))] == ([Kind.VIOLATED] if is_wrong else [])
+
+
+KINDS: dict[str, tuple[str, str, Value]] = {
+    # id: (the state before, the body, the state after)
+    "a sequence, then a tensor": ("SequenceConstruct(x)", "seq(float[N]) s) => (bool k2, float[N] t) { t = SequenceAt(s, i)", UNKNOWN),
+    "a tensor, then a sequence": ("Identity(x)", "float[N] s) => (bool k2, seq(float[N]) t) { t = SequenceConstruct(s)", UNKNOWN),
+    "a tensor of more axes": ("Identity(x)", "float[N] s) => (bool k2, float[a, b] t) { t = Unsqueeze(s, ax)", SymbolicTensor(DType.FLOAT32)),
+    "a tensor of another type": ("Identity(x)", "float[N] s) => (bool k2, double[N] t) { t = Cast<to = 11>(s)", SymbolicTensor(None, (symbol("N"),))),
+    "a sequence": ("SequenceConstruct(x)", "seq(float[N]) s) => (bool k2, seq(float[N]) t) { t = Identity(s)",
+                   SequenceType(SymbolicTensor(DType.FLOAT32, (symbol("N"),)), 1)),
+    "a tensor": ("Identity(x)", "float[N] s) => (bool k2, float[N] t) { t = Neg(s)", SymbolicTensor(DType.FLOAT32, (symbol("N"),))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_kind_of_a_state(name: str) -> None:
+    """A state stays what it is: of one that becomes something else nothing is said that does not hold of both."""
+    before, body, after = KINDS[name]
+    text = f"""(float[N] x, int64 m, bool c) => (z) {{ ax = Constant<value_ints = [0]>() s0 = {before}
+        y = Loop(m, c, s0) <body = b (int64 i, bool k, {body} k2 = Identity(k) }}> z = Identity(y) }}"""
+    assert infer(model(text, opset=18))["z"] == after
+
+
+@pytest.mark.parametrize(
+    ("member", "index", "kind"),
+    [("i1", "i", Kind.UNDECIDED), ("two", "one", Kind.PROVED), ("two", "two", Kind.VIOLATED)],
+)
+def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, kind: Kind) -> None:
+    """The first member has the length that it was given in iteration 0, whatever the later ones have."""
+    text = f"""(int64 m, bool c) => (z) {{ zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
+        two = Constant<value_int = 2>() s0 = SequenceEmpty<dtype = 7>()
+        y, z = Loop(m, c, s0) <body = b (int64 i, bool k, seq(int64[L]) s) => (bool k2, seq(int64[L]) s2, int64 g) {{
+            i1 = Add(i, one) e = Range(zero, {member}, one) s2 = SequenceInsert(s, e) t = SequenceAt(s2, zero)
+            g = Gather(t, {index}) k2 = Identity(k) }}> }}"""
+    proto = model(text, opset=18)
+    (found,) = (v for v in verdicts(infer(proto)) if v.access.op_type == "Gather")
+    assert found.kind is kind
+    runtime, feeds = Runtime(proto), {"m": np.array(3), "c": np.array(True)}
+    if kind is Kind.PROVED:
+        assert runtime.run(feeds)["z"].tolist() == [1, 1, 1]
+    else:
+        with pytest.raises(InvalidArgument):
+            runtime.run(feeds)

@@ -9,6 +9,7 @@ import pytest
 
 from gather_infer import Inference, ModelFile, SymbolicTensor, infer
 from gather_infer.dialect import Body, Builder
+from gather_infer.places import MAIN
 from gather_infer.rules import OpCall
 
 FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
@@ -54,3 +55,35 @@ def test_nodes_of_equal_facts_and_other_lineage_are_not_the_same() -> None:
     inference = inferred(Own(COLUMN), graph)
     ends = [str(inference[name].span) for name in ("p", "q")]
     assert ends[1] != ends[0], ends
+
+
+def test_an_input_that_is_left_out_is_absent_in_the_body() -> None:
+    """A Clip without its least and with its most; no finding says that something is not defined."""
+    text = "f (x, low, high) => (y) { y = Clip(x, low, high) }"
+    graph = """g (int64[N] x) => (y) <int64 eight = {8}> { y = own.F(x, , eight) }"""
+    for is_alike in (False, True):
+        inference = inferred(Own(text, is_alike), graph)
+        assert inference.diagnostics == ()
+        found = inference["y"]
+        assert isinstance(found, SymbolicTensor) and found.span is not None and found.span.hi == 8
+
+
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_what_the_nodes_of_a_body_say(is_alike: bool) -> None:
+    """Of a body that fails where the node does the demands are kept; what it addresses by index nobody is told."""
+    text = "f (x, w, t, i) => (y) { a = Gather(t, i) s = Concat<axis = 1>(x, w) y = Neg(s) }"
+    graph = "g (float[N, 2] x, float[M, 3] w, float[9] t, int64[K] i) => (y) { y = own.F(x, w, t, i) }"
+    found = inferred(Own(text, is_alike), graph)
+    assert [str(c) for c in found.constraints] == (["N == M"] if is_alike else [])
+    assert found.accesses == () and found.diagnostics == ()
+    y = found["y"]
+    assert isinstance(y, SymbolicTensor) and y.shape is not None and y.shape[1] == 5
+
+
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_the_graphs_of_a_body_are_not_those_of_the_model(is_alike: bool) -> None:
+    text = """f (x, c) => (y) { y = If(c) <
+        then_branch = t () => (float[a] o) { o = Neg(x) }, else_branch = e () => (float[a] p) { p = Abs(x) }> }"""
+    found = inferred(Own(text, is_alike), "g (float[N] x, bool c) => (y) { y = own.F(x, c) }")
+    assert list(found.scopes) == list(found.labels) == [MAIN]
+    assert found["y"] == found["x"]

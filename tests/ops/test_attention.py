@@ -88,6 +88,26 @@ def test_attention_violations(inputs: Any, attributes: dict[str, Any], message: 
     assert message in caught.value.message
 
 
+BAD_SINCE_25: dict[str, Any] = {
+    # id:                (inputs,                              outputs,                    attributes, message)
+    "one present":       ([Q, K, K],                           (True, True),               {},    "present_key and present_value must be asked for together"),
+    "other present":     ([Q, K, K],                           (True, False, True),        {},    "present_key and present_value must be asked for together"),
+    "present, lengths":  ([Q, K, K, None, None, None, (2,)],   (True, True, True, False),  {},    "nonpad_kv_seqlen must not be given together with present_key"),
+    "heads of rank 4":   ([Q, K, K],                           (True,),                    HEADS, "must not be given with Q, K and V of rank 4"),
+    "query heads":       ([Q, K, K],                           (True,),                    {"q_num_heads": 8}, "must not be given with Q, K and V of rank 4"),
+    "key heads":         ([Q, K, K],                           (True,),                    {"kv_num_heads": 8}, "must not be given with Q, K and V of rank 4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs, outputs, attributes, message", BAD_SINCE_25.values(), ids=BAD_SINCE_25)
+def test_attention_violations_since_25(
+    inputs: Any, outputs: tuple[bool, ...], attributes: dict[str, Any], message: str
+) -> None:
+    assert len(call(rules, "Attention", inputs, version=24, outputs=outputs, **attributes)) == len(outputs)
+    with pytest.raises(SpecViolation, match=message):
+        call(rules, "Attention", inputs, version=25, outputs=outputs, **attributes)
+
+
 LINEAR = {**HEADS, "update_rule": "linear"}
 
 

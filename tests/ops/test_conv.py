@@ -72,7 +72,7 @@ def test_conv_with_unknown_inputs() -> None:
 
 CONV_BAD = {
     "rank of X":        ([(1, 4), (4, 4)], {},                               "X must have rank 3 or more, has rank 2"),
-    "ranks differ":     ([(1, 4, 9), (4, 4, 3, 3)], {},                      "W, as X, must have rank 3, has rank 4"),
+    "ranks differ":     ([(1, 4, 9), (4, 4, 3, 3)], {},                      "the weight tensor W, as X, must have rank 3, has rank 4"),
     "channels":         ([(1, 3, 9), (4, 2, 2)], {},                         "the channels of X and group * W.shape[1] must be equal, are 3 and 2"),
     "group":            ([(1, 4, 9), (3, 2, 2)], {"group": 2},              "the output channels of W must be a multiple of 2, is 3"),
     "no group":         ([(1, 4, 9), (3, 4, 2)], {"group": 0},              "group must be 1 or more, is 0"),
@@ -82,6 +82,8 @@ CONV_BAD = {
     "strides":          ([(1, 4, 9), (3, 4, 2)], {"strides": (1, 1)},       "strides must have 1 elements, has 2: [1, 1]"),
     "stride 0":         ([(1, 4, 9), (3, 4, 2)], {"strides": (0,)},         "strides must be 1 or more, is [0]"),
     "pads":             ([(1, 4, 9), (3, 4, 2)], {"pads": (1,)},            "pads must have 2 elements, has 1: [1]"),
+    "negative pads":    ([(1, 4, 9), (3, 4, 2)], {"pads": (-1, 0)},         "pads must be 0 or more, is [-1, 0]"),
+    "pads twice":       ([(1, 4, 9), (3, 4, 2)], {"pads": (1, 0), "auto_pad": "VALID"}, "pads must not be given with auto_pad = VALID, is [1, 0]"),
     "auto_pad":         ([(1, 4, 9), (3, 4, 2)], {"auto_pad": "SAME"},      "auto_pad = 'SAME' is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID"),
     "too long":         ([(1, 4, 3), (3, 4, 5)], {},                         "the dilated kernel must fit the padded input of length 3 at spatial axis 0, has length 5"),
     "too long, strided": ([(1, 4, 3), (3, 4, 5)], {"strides": (3,)},        "has length 5"),
@@ -141,6 +143,7 @@ TRANSPOSE_BAD = {
     "group":        ([(1, 4, 4), (4, 2, 3)], {"group": 3},             "the channels of X must be a multiple of 3, is 4"),
     "bias":         ([(1, 4, 4), (4, 2, 3), (3,)], {},                  "the length of B must be equal, are 2 and 3"),
     "too short":    ([(1, 4, 1), (4, 2, 3)], {"pads": (2, 2)},         "spatial axis 0 of the output must have length 1 or more, has -1"),
+    "pads twice":   ([(1, 4, 4), (4, 2, 3)], {"pads": (0, 1), "auto_pad": "SAME_UPPER"}, "pads must not be given with auto_pad = SAME_UPPER"),
     "output_shape": ([(1, 4, 4), (4, 2, 3)], {"output_shape": (1, 2, 8)}, "output_shape must have 1 elements, has 3"),
 }  # fmt: skip
 

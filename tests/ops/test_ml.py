@@ -104,6 +104,8 @@ VIOLATIONS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
     "default":       ("LabelEncoder", [WORDS], {"values_tensor": SymbolicTensor(I64, (3,)),
                       "default_tensor": SymbolicTensor(F32, (1,))},
                       "default_tensor must be int64 like the values, is float32"),
+    "defaults":      ("LabelEncoder", [WORDS], {"values_strings": ("a",), "default_tensor": SymbolicTensor(STRING, (1, 2))},
+                      "default_tensor must have one element, has shape [1, 2]"),
     "lengths":       ("TreeEnsemble", [SymbolicTensor(F64, (N, C))],
                       {"nodes_splits": SymbolicTensor(F64, (3,)), "nodes_featureids": (0, 0)},
                       "the attributes must have one length, have nodes_splits 3, nodes_featureids 2"),

@@ -158,7 +158,7 @@ VIOLATIONS: dict[str, Any] = {
     "element types":     ("SequenceConstruct",  [ROW, ints(1)],                      {},             "all members must have one element type, have float32 and int64"),
     "no sequence":       ("SequenceLength",     [ROW],                               {},             "input 0 must be a sequence, is float32[B, 4]"),
     "concat axis":       ("ConcatFromSequence", [SequenceType(ROW, 2)],              {"axis": 2},    "axis = 2 is outside [-2, 1], data has rank 2"),
-    "split of nothing":  ("SplitToSequence",    [(4,), known(0)],                   {},             "split must be >= 1, is 0"),
+    "split of nothing":  ("SplitToSequence",    [(4,), known(0)],                   {},             "split must be greater than zero, is 0"),
     "split sum":         ("SplitToSequence",    [(4,), ints(1, 2)],                  {},             "split adds up to 3, dim of axis 0 is 4"),
     "empty optional":    ("OptionalGetElement", [OptionalType(ROW, False)],          {},             "the optional has no element"),
 }  # fmt: skip

@@ -39,13 +39,12 @@ def _zero_beside_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> 
 
 
 def _empty_tuples(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
-    """GatherND accepts tuples of no elements, a batch_dims that leaves none of the axes of indices, and any tuple when
-    the slices are empty; without tuples it does not compare the batch dims."""
+    """GatherND accepts tuples of no elements, a batch_dims that leaves none of the axes of indices, any tuple when the
+    slices are empty, and batch dims of data that are not those of indices."""
     batch_dims = _attribute(node, "batch_dims", 0)
-    is_empty = (inputs[0].size == 0 and inputs[1].size > 0) or (
-        inputs[1].size == 0 and inputs[0].shape[:batch_dims] != inputs[1].shape[:batch_dims]
-    )
-    return is_empty or inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
+    is_empty = inputs[0].size == 0 and inputs[1].size > 0
+    differs = inputs[0].shape[:batch_dims] != inputs[1].shape[:batch_dims]
+    return is_empty or differs or inputs[1].shape[-1] == 0 or batch_dims >= min(inputs[0].ndim, inputs[1].ndim)
 
 
 def _empty_operand(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:

@@ -11,6 +11,7 @@ import onnx
 import onnxruntime as ort
 
 from gather_infer import Inference
+from gather_infer.record import Assumption
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols
 from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor
 
@@ -58,7 +59,8 @@ class Comparison:
 
     wrong      each contradiction in words; must stay empty
     dims       dims compared, symbolic ones among them in `symbolic`
-    assumed    names of tensors whose facts were not held against the run, because a listed assumption fails in it
+    assumption_fails   a listed assumption does not hold in the run, so that nothing is promised of it
+    unbound    listed assumptions of which the run does not tell whether they hold
     """
 
     wrong: list[str] = field(default_factory=list)
@@ -67,6 +69,7 @@ class Comparison:
     values: int = 0
     spans: int = 0
     assumption_fails: bool = False
+    unbound: list[Assumption] = field(default_factory=list)
 
 
 def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> Comparison:
@@ -75,16 +78,13 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
     A generated symbol takes the size that it is first seen with; everywhere else it must then have the same.
     """
     found = Comparison()
-    sizes = dict(bindings)
+    sizes = bound_symbols(inference, actual, bindings)
     pairs = [(n, inference[n], np.asarray(v)) for n, v in actual.items() if n in inference and not isinstance(v, list)]
-    for _, fact, array in pairs:  # learn what the generated symbols stand for
-        if isinstance(fact, SymbolicTensor) and fact.shape is not None and len(fact.shape) == array.ndim:
-            for dim, size in zip(fact.shape, array.shape, strict=True):
-                if isinstance(dim, Expr) and dim.is_symbol:
-                    sizes.setdefault(dim.name, size)
     for assumption in inference.assumptions:
-        value = _evaluate(assumption.dim, sizes)
-        if value is not None and not (
+        value = value_of(assumption.dim, sizes)
+        if value is None:
+            found.unbound.append(assumption)
+        elif not (
             (assumption.least is None or value >= assumption.least)
             and (assumption.most is None or value <= assumption.most)
         ):
@@ -100,7 +100,7 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
         if isinstance(value, list) and name in inference:
             found.wrong += [f"{name}: {text}" for text in _sequence_contradictions(inference, name, value, sizes)]
     for constraint in inference.constraints:
-        left, right = _evaluate(constraint.left, sizes), _evaluate(constraint.right, sizes)
+        left, right = value_of(constraint.left, sizes), value_of(constraint.right, sizes)
         if left is not None and right is not None:
             holds = left == right if constraint.relation == "==" else left <= right
             if not holds:
@@ -119,7 +119,7 @@ def _sequence_contradictions(
         if fact != SymbolicTensor():
             yield f"inferred {fact}, is a sequence"
         return
-    length = None if fact.length is None else _evaluate(fact.length, sizes)
+    length = None if fact.length is None else value_of(fact.length, sizes)
     if length is not None and length != len(members):
         yield f"length inferred {fact.length} = {length}, is {len(members)}"
     element = fact.element
@@ -136,12 +136,59 @@ def _sequence_contradictions(
             yield f"member {number} inferred rank {len(shape)}, is {member.shape}"
             continue
         for axis, (dim, size) in enumerate(zip(shape, member.shape, strict=True)):
-            value = None if inference.is_generated(dim) else _evaluate(dim, sizes)
+            value = None if inference.is_generated(dim) else value_of(dim, sizes)
             if value is not None and value != size:
                 yield f"member {number}, dim {axis} inferred {dim} = {value}, is {size}"
 
 
-def _evaluate(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> dict[str, int]:
+    """The bindings, and what the generated symbols stand for that dims and elements are made of.
+
+    First those that are a dim by themselves; then, as long as there are more, those that alone are not bound in a dim
+    or an element that grows with them evenly.
+    """
+    sizes = dict(bindings)
+    dims: list[tuple[Dim, int]] = []
+    elements: list[tuple[Any, Any]] = []
+    for name, value in actual.items():
+        fact = inference.get(name)
+        if not isinstance(fact, SymbolicTensor) or isinstance(value, list):
+            continue
+        array = np.asarray(value)
+        if fact.shape is not None and len(fact.shape) == array.ndim:
+            dims += zip(fact.shape, array.shape, strict=True)
+            if fact.values is not None and fact.values.shape == array.shape and array.dtype.kind in "iu":
+                elements += zip(fact.values.flat, array.flat, strict=True)
+    for dim, size in dims:
+        if isinstance(dim, Expr) and dim.is_symbol:
+            sizes.setdefault(dim.name, size)
+    seen = [(d, int(number)) for d, number in (*dims, *elements) if isinstance(d, Expr)]
+    known = -1
+    while known < len(sizes):
+        known = len(sizes)
+        for dim, size in seen:
+            sizes |= _solved(dim, size, sizes)
+    return sizes
+
+
+def _solved(dim: Expr, size: int, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The one symbol that is not bound in `dim`, bound so that `dim` is `size`; nothing where no number does."""
+    unbound = dim.symbols - sizes.keys()
+    if len(unbound) != 1:
+        return {}
+    (name,) = unbound
+    tried = (0, 1, 2, 3, 1000)
+    start, *others = (value_of(dim, {**sizes, name: number}) for number in tried)
+    if start is None or others[0] is None or start == others[0]:
+        return {}
+    step = others[0] - start
+    is_even = others == [start + step * number for number in tried[1:]]
+    found, rest = divmod(size - start, step)
+    return {name: found} if is_even and rest == 0 and found >= 0 else {}
+
+
+def value_of(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+    """A dim at some sizes; None where a symbol of it has none, or it divides by 0."""
     if not free_symbols(dim) <= sizes.keys():
         return None
     try:
@@ -164,7 +211,7 @@ def _contradictions(
     for axis, (dim, size) in enumerate(zip(fact.shape, array.shape, strict=True)):
         found.dims += 1
         found.symbolic += isinstance(dim, Expr)
-        value = _evaluate(dim, sizes)
+        value = value_of(dim, sizes)
         if value is not None and value != size:
             yield f"dim {axis} inferred {dim} = {value}, is {size}"
         elif value is None and isinstance(dim, Expr) and free_symbols(dim) <= sizes.keys():
@@ -176,13 +223,13 @@ def _contradictions(
         for position, (element, real) in enumerate(zip(fact.values.flat, array.flat, strict=True)):
             if isinstance(element, (int, float, Expr)):
                 found.values += 1
-                told = element if isinstance(element, float) else _evaluate(element, sizes)
+                told = element if isinstance(element, float) else value_of(element, sizes)
                 if told is not None and told != real and not (told != told and real != real):
                     yield f"element {position} inferred {element} = {told}, is {real}"
     if fact.span is not None and array.size and array.dtype.kind in "iub":
         found.spans += 1
-        low = None if fact.span.lo is None else _evaluate(fact.span.lo, sizes)
-        high = None if fact.span.hi is None else _evaluate(fact.span.hi, sizes)
+        low = None if fact.span.lo is None else value_of(fact.span.lo, sizes)
+        high = None if fact.span.hi is None else value_of(fact.span.hi, sizes)
         if (low is not None and array.min() < low) or (high is not None and array.max() > high):
             yield f"span inferred [{fact.span.lo}, {fact.span.hi}], elements are in [{array.min()}, {array.max()}]"
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 from unittest import mock
 
+import onnx
 import pytest
 
 from gather_infer.ops.onnx import reshape
@@ -74,3 +75,67 @@ def test_the_oracle_sees_what_is_wrong_and_shrinks_it(where: Any, name: str, fau
         assert any(expected in text for text in found.texts), found.texts
         smaller = shrunk(found)
     assert len(smaller.graph.model.graph.node) < len(proto.graph.node)
+
+
+TILED = """(float[N, M] x, float[M] y, int64[2] sizes) => (float[k, q] u) <int64[1] one = {1}> {
+    tiled = Tile(x, sizes) counts = Shape(tiled) count = Gather(counts, one) is_empty = Less(count, one)
+    v = If(is_empty) <
+        then_branch = t () => (float[a] o) { o = Identity(y) },
+        else_branch = e () => (float[a, b] p) { p = Identity(x) }
+    >
+    shape = Shape(x) last = Constant<value = int64[1] {1}>() minus = Constant<value = int64[1] {-1}>()
+    m = Gather(shape, last) target = Concat<axis=0>(minus, m) u = Reshape(x, target)
+}"""
+
+HIDDEN_TILE = """<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+g (float[N, M] x, float[M] y, int64[2] sizes) => (float[k, q] u) {
+    v = local.chosen(x, y, sizes)
+    shape = Shape(x) last = Constant<value = int64[1] {1}>() minus = Constant<value = int64[1] {-1}>()
+    m = Gather(shape, last) target = Concat<axis=0>(minus, m) u = Reshape(x, target)
+}
+<domain: "local", opset_import: ["" : 18]> chosen (x, y, sizes) => (v) {
+    one = Constant<value = int64[1] {1}>() tiled = Tile(x, sizes) counts = Shape(tiled)
+    count = Gather(counts, one) is_empty = Less(count, one)
+    v = If(is_empty) <
+        then_branch = t () => (float[a] o) { o = Identity(y) },
+        else_branch = e () => (float[a, b] p) { p = Identity(x) }
+    >
+}"""
+
+
+def _tiled(text: str) -> Graph:
+    proto = model(text, opset=18) if not text.startswith("<") else onnx.parser.parse_model(text)
+    inputs = [Input("x", ("N", "M"), "float"), Input("y", ("M",), "float"), Input("sizes", (2,), "count")]
+    return Graph(3, proto, proto, inputs, ["M", "N"], least={"N": 1, "M": 1})
+
+
+@pytest.mark.parametrize("text", [TILED, HIDDEN_TILE], ids=["seen", "not seen"])
+def test_what_is_assumed_of_data_is_held_against_the_run(text: str) -> None:
+    """Which branch is taken rests on `tile_1 >= 1`, which the sizes of the Tile tell where they are seen."""
+    counts: Counter[str] = Counter()
+    assert check(_tiled(text), 40, counts) is None
+    outside = "runs outside the assumptions" if text is TILED else "runs that may be outside the assumptions"
+    assert 1 <= counts[outside] < 40 and counts["runs"] >= 1, counts
+
+
+def test_a_wrong_dim_is_seen_beside_an_assumption_that_holds() -> None:
+    with mock.patch.object(reshape, "reshaped", _in_the_wrong_order):
+        found = check(_tiled(TILED), 40, Counter())
+    assert found is not None and any("u: dim 0 inferred M" in text for text in found.texts), found
+
+
+def test_batch_dims_that_differ_are_a_fault_of_the_runtime() -> None:
+    text = """(float[N, M] x) => (float[k, q] u) <float[1, 3, 1] data = {1, 2, 3}, int64[3, 1] indices = {0, 1, 2}> {
+        y = GatherND<batch_dims=1>(data, indices)
+        shape = Shape(x) last = Constant<value = int64[1] {1}>() minus = Constant<value = int64[1] {-1}>()
+        m = Gather(shape, last) target = Concat<axis=0>(minus, m) u = Reshape(x, target)
+    }"""
+    proto = model(text, opset=18)
+    counts: Counter[str] = Counter()
+    assert check(Graph(0, proto, proto, [Input("x", ("N", "M"), "float")], ["M", "N"]), 12, counts) is None
+    assert counts["runs with a known fault"] >= 1, counts
+    right = model(text.replace("float[1, 3, 1]", "float[3, 1, 1]").replace("{0, 1, 2}", "{0, 0, 0}"), opset=18)
+    graph = Graph(0, right, right, [Input("x", ("N", "M"), "float")], ["M", "N"])
+    assert check(graph, 12, Counter()) is None
+    with mock.patch.object(reshape, "reshaped", _in_the_wrong_order):
+        assert check(graph, 12, Counter()) is not None

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import pytest
 
 from gather_infer.contract import Relation
-from gather_infer.symbolic import Scope, maximum, minimum, symbol
-from gather_infer.validate.claims import Claim, is_emptiness, known, merged, minimal_claims, scope_with
+from gather_infer.symbolic import Scope, floordiv, maximum, minimum, symbol, total
+from gather_infer.validate.claims import Claim, _split, is_emptiness, known, merged, minimal_claims, scope_with
 
 A, B, C = (symbol(name) for name in "ABC")
 SIZES = (0, 1, 2, 3, 4, 7)
@@ -115,6 +115,62 @@ def test_what_is_left(name: str) -> None:
     assert "; ".join(map(str, left)) == text
     for sizes in bindings():
         assert met(left, sizes) == met(given, sizes), sizes
+
+
+SPLIT = {
+    # id: (a claim, what it says in the words of a person, and where A >= 1)
+    "a product": ((A * B, ">=", 1), "A >= 1; B >= 1", "A >= 1; B >= 1"),
+    "a product of three": ((A * B * C, ">=", 1), "A >= 1; B >= 1; C >= 1", "A >= 1; B >= 1; C >= 1"),
+    "a square": ((A * A, ">=", 1), "A >= 1", ""),
+    "a multiple of a product": ((2 * A * B, ">=", 2), "A >= 1; B >= 1", "A >= 1; B >= 1"),
+    "half of a product": ((2 * A * B, ">=", 1), "A >= 1; B >= 1", "A >= 1; B >= 1"),
+    "a product from the right": ((1, "<=", A * B), "A >= 1; B >= 1", "A >= 1; B >= 1"),
+    "a product with a quotient": ((floordiv(A, 2) * B, ">=", 1), "B >= 1; A >= 2", "B >= 1; A >= 2"),
+    "a product with a minimum": ((minimum(A, 3) * B, ">=", 1), "B >= 1; min(3, A) >= 1", "B >= 1; min(3, A) >= 1"),
+    "a product of what may be negative": (
+        (floordiv(A - B, 2) * floordiv(B - C, 3), ">=", 1),
+        "((A - B)//2)*((B - C)//3) >= 1",
+        "((A - B)//2)*((B - C)//3) >= 1",
+    ),
+    "a product of two": ((A * B, ">=", 2), "A*B >= 2", "A*B >= 2"),
+    "a multiple of a product of two": ((3 * A * B, ">=", 4), "A*B >= 2", "A*B >= 2"),
+    "a product at most": ((A * B, "<=", 4), "A*B <= 4", "A*B <= 4"),
+    "an equal product": ((A * B, "==", 4), "A*B == 4", "A*B == 4"),
+    "a multiple": ((3 * A, ">=", 4), "A >= 2", "A >= 2"),
+    "a sum": ((A + B, ">=", 1), "A + B >= 1", ""),
+    "a sum of products": ((A * B + A, ">=", 1), "A*B + A >= 1", ""),
+    "a minimum": ((minimum(A, B), ">=", 3), "A >= 3; B >= 3", "A >= 3; B >= 3"),
+    "a maximum": ((maximum(A, B), "<=", 3), "A <= 3; B <= 3", "A <= 3; B <= 3"),
+    "always": ((A, ">=", 0), "", ""),
+    "never": ((A, "<=", -1), "A <= -1", "A <= -1"),
+    "one of two factors": (((A - 2) * B, ">=", 0), "B <= 0 or A >= 2", "B <= 0 or A >= 2"),
+    "one of two factors, if known": (((A - 1) * (B - 1), ">=", 0), "A + B <= A*B + 1", "A <= 1 or B >= 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_a_claim_in_the_words_of_a_person(name: str) -> None:
+    relation, *texts = SPLIT[name]
+    for scope, text, least in zip((Scope(), scope_with(Scope(), [claim((A, ">=", 1))])), texts, (0, 1), strict=True):
+        found = list(_split(claim(relation, node="m", reason="why"), scope))
+        assert "; ".join(map(str, found)) == text
+        assert all((c.nodes, c.reason, c.tight) == (("m",), "why", True) for c in found)
+        for sizes in bindings():
+            assert sizes["A"] < least or met(found, sizes) == met([claim(relation)], sizes), sizes
+
+
+def test_claims_of_two_relations_and_those_that_grow_too_large_stay() -> None:
+    two = claim((A * B, ">=", 1), (C, ">=", 2))
+    assert list(_split(two, Scope())) == [two]
+    left, right = (total(symbol(f"{letter}{i}") for i in range(400)) for letter in "st")
+    large = claim((left, ">=", right))
+    assert list(_split(large, Scope())) == [large]
+
+
+@pytest.mark.parametrize(("limit", "left"), [(9, 1), (8, 3)])
+def test_how_many_claims_are_held_against_each_other(limit: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gather_infer.validate.claims.MAX_PROOFS", limit)
+    assert len(minimal_claims([claim((A, "<=", n)) for n in (4, 5, 6)], Scope())) == left
 
 
 def test_what_is_known_of_a_relation() -> None:

@@ -131,6 +131,8 @@ WITNESSES: dict[str, tuple[Dim, dict[str, tuple[int, int | None]], dict[str, int
     # id: (a dim, bounds of its symbols, sizes that make it negative, one of them only just)
     "past the end": (5 - A, {}, {"A": 6}),
     "before the first": (A - 3, {}, {"A": 2}),
+    "before the first, far away": (A - 100, {}, {"A": 99}),
+    "past the end, far away": (100 - A, {}, {"A": 101}),
     "in steps": (9 - 2 * A, {}, {"A": 5}),
     "in steps, exactly": (10 - 2 * A, {}, {"A": 6}),
     "before, in steps": (2 * A - 9, {}, {"A": 4}),
@@ -142,6 +144,7 @@ WITNESSES: dict[str, tuple[Dim, dict[str, tuple[int, int | None]], dict[str, int
     "not where it is forbidden": (9 - A - B, {"A": (0, 4)}, {"A": 1, "B": 9}),
     "at the end of what is allowed": (9 - A - B, {"A": (0, 9)}, {"A": 9, "B": 1}),
     "at the start of what is allowed": (A + B - 5, {"A": (3, None)}, {"A": 3, "B": 1}),
+    "none below": (A - 3, {"A": (3, None)}, {}),
     "none": (9 - A, {"A": (0, 9)}, {}),
     "one is left": (9 - A, {"A": (0, 10)}, {"A": 10}),
     "a square": (30 - A * A, {}, {"A": 6}),

@@ -54,7 +54,7 @@ def call(
         return known
     place = walker.context.node
     path = place.graph.below(Step(place.position))
-    walker.spend(path, body.node)
+    walker.spend(path, body.node, 0)
     before = memo.before(walker)
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
@@ -127,7 +127,7 @@ def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, 
         return None
     body: FunctionProto = FunctionProto.FromString(serialized)
     if not body.opset_import:
-        body.opset_import.add(domain="", version=version)
+        body.opset_import.add(version=version)
     for domain, number in imports:  # of a domain that is imported twice the first one counts
         body.opset_import.add(domain=domain, version=number)
     return body

@@ -145,4 +145,4 @@ def _counted(
         trips = maximum(0, ceildiv(step - base, step), scope=context.scope)
     else:
         return None
-    return trips if most is None else minimum(trips, most, scope=context.scope)
+    return trips if most is None else minimum(trips, most)

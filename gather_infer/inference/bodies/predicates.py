@@ -95,7 +95,7 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
         try:
             found = _choice(negative, x, y, context)
         except DimTooLarge:
-            found = None
+            return x, y
         return (x, y) if found is None else (found, found)
 
     shapes = [pick(x, y) for x, y in zip(taken.shape or (), other.shape or (), strict=True)]

@@ -52,8 +52,10 @@ def scan(
     assert isinstance(m, int), "the schema requires it"
     n = len(given) - m
     k = len(node.output) - n
-    if m < 1 or n < 0 or k < 0:
+    if m < 1 or n < 0:
         raise SpecViolation(f"num_scan_inputs must be in [1, {len(given)}], is {m}", "GI110")
+    if k < 0:
+        raise SpecViolation(f"the {n} loop state variables must each have an output, {len(node.output)} given", "GI110")
     taken = len(inputs_of(body))
     if taken != n + m or len(body.output) != n + k:
         found = f"{taken} inputs and {len(body.output)} outputs"

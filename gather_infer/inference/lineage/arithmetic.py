@@ -7,7 +7,7 @@ from dataclasses import replace
 from gather_infer import spans
 from gather_infer.inference.lineage.trace import Limit, Part, Trace
 from gather_infer.inference.lineage.visit import Visit, fitting, ranked
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
+from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import DType, Span
 
 
@@ -77,15 +77,9 @@ def scaled(visit: Visit) -> Trace | None:
         number, parts = visit.number(d), visit.parts(x)
         if number is None or known_le(0, number, visit.scope) is not True or len(parts) != 1 or not parts[0].exact:
             continue
-        lo, hi = parts[0].span.lo, parts[0].span.hi
-        if lo is None or hi is None:
-            return None
-        try:
-            scaled = Span(lo * number, hi * number)
-        except DimTooLarge:
-            return None
-        span = fitting(visit, scaled)
-        return Trace((Part(span, exact=span == scaled, needs=parts[0].needs),))
+        product = spans.mul(parts[0].span, Span(number, number), visit.scope)
+        span = fitting(visit, product)
+        return Trace((Part(span, exact=span == product and _is_closed(span), needs=parts[0].needs),))
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from gather_infer import spans
 from gather_infer.inference.lineage import growth
 from gather_infer.inference.lineage.trace import Part, Test, Trace
-from gather_infer.inference.lineage.visit import Visit, fitting, is_point, ranked, sharpen
+from gather_infer.inference.lineage.visit import Visit, fitting, ranked, sharpen
 from gather_infer.tensor import Span, SymbolicTensor
 
 _TESTS: Final = {
@@ -75,17 +75,15 @@ def chosen(visit: Visit) -> Trace | None:
         own = visit.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span) if len(own) == 1 else part.span
-            exact = is_point(part) and narrow == part.span
             wraps = None if branch in whole else part.wraps
-            parts.append(replace(part, span=narrow, exact=exact, needs=None, whole=False, direct=False, wraps=wraps))
+            parts.append(replace(part, span=narrow, needs=None, whole=False, direct=False, wraps=wraps))
     return Trace(tuple(parts))
 
 
 def _fits(visit: Visit, branch: int, base: str, half: Span) -> bool:
     """Whether a branch is a shifted `base` that, where this is in `half`, never passes the ends of its type."""
-    shifted, offset = visit.frame.shifts.get(visit.node.input[branch], ("", 0))
-    trace = visit.frame.trace(base)
-    if shifted != base or trace is None or any(part.wraps is not None for part in trace.parts):
+    offset, trace = visit.shift(visit.node.input[branch], base), visit.frame.trace(base)
+    if offset is None or trace is None or any(part.wraps is not None for part in trace.parts):
         return False
     moved = spans.add(half, Span(offset, offset), visit.scope)
     return fitting(visit, moved) == moved
@@ -96,8 +94,8 @@ def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
     name, known = visit.node.input[branch], spans.span_of(visit.tensor(branch), visit.scope)
     if name == base:
         return half
-    shifted, offset = visit.frame.shifts.get(name, ("", 0))
-    if shifted == base:
+    offset = visit.shift(name, base)
+    if offset is not None:
         moved = spans.add(half, Span(offset, offset), visit.scope)
         return moved if fitting(visit, moved) == moved else known
     total = _total(visit, name, base, half)
@@ -128,9 +126,8 @@ def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
 def _wrapped(visit: Visit, test: Test, below: int, above: int) -> Trace | None:
     """The trace of `Where(x < 0, x + n, x)` for an input x as it is."""
     names = visit.node.input
-    shifted, offset = visit.frame.shifts.get(names[below], ("", 0))
-    trace = visit.frame.trace(test.base)
-    if test.limit != 0 or names[above] != test.base or shifted != test.base or trace is None or len(trace.parts) != 1:
+    offset, trace = visit.shift(names[below], test.base), visit.frame.trace(test.base)
+    if test.limit != 0 or names[above] != test.base or offset is None or trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]
     if not part.input or part.offset != 0 or part.limits or part.wrap is not None or part.wraps is not None:

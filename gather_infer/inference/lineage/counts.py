@@ -48,4 +48,4 @@ def follow_count(
     elif own == "ReduceSum" and result.shape in ((), (1,)) and result.values is None:  # one element: a sum of all
         count = frame.counts.get(bools)
         if count is not None:
-            frame.values[out] = result.with_(values=make_values([count], result.shape), span=None)
+            frame.values[out] = result.with_(values=make_values([count], result.shape))

@@ -131,7 +131,7 @@ def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:
         case "Div":
             lo, hi = lo / number, hi / number
         case "Log":
-            if lo <= 0 or hi <= 0:
+            if min(lo, hi) <= 0:
                 return None
             lo, hi = math.log(lo), math.log(hi)
         case "Add":

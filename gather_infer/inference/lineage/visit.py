@@ -59,6 +59,11 @@ class Visit:
             return None
         return self.load(self.node.input[index], self.frame)
 
+    def shift(self, name: str, base: str) -> Dim | None:
+        """The number d where the tensor `name` is `base` + d, element by element; None when it is not."""
+        shifted = self.frame.shifts.get(name)
+        return None if shifted is None or shifted[0] != base else shifted[1]
+
     def attribute(self, name: str, default: int) -> int:
         return next((int(a.i) for a in self.node.attribute if a.name == name), default)
 

@@ -75,11 +75,15 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation("past_key and past_value must be given together")
     if past_key is not None and lengths is not None:
         raise SpecViolation("nonpad_kv_seqlen must not be given together with past_key and past_value")
+    if op.version >= 25:
+        _check_caches(op, lengths is not None)
     key_type = require_same_dtype("Q, K and past_key", q, k, past_key)
     value_type = require_same_dtype("V and past_value", v, past_value)
     ranks = {len(t.shape) for t in (q, k, v) if t.shape is not None}
     if len(ranks) > 1:
         raise SpecViolation(f"Q, K and V must have the same rank, have ranks {sorted(ranks)}", "GI305")
+    if op.version >= 25 and 4 in ranks and (op.attr("q_num_heads", 0) or op.attr("kv_num_heads", 0)):
+        raise SpecViolation("q_num_heads and kv_num_heads must not be given with Q, K and V of rank 4")
     b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "Q")
     b, hk, t, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "K"), (b, None, None, e), "K")
     b, hk, t, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "V"), (b, hk, t, None), "V")
@@ -107,6 +111,15 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
         SymbolicTensor(key_type, scores),
     ]
     return facts[: len(op.outputs)]
+
+
+def _check_caches(op: OpCall, has_lengths: bool) -> None:
+    """Raises SpecViolation for one present output without the other, and for one beside nonpad_kv_seqlen."""
+    present = [*op.outputs, False, False, False][1:3]
+    if present[0] != present[1]:
+        raise SpecViolation("present_key and present_value must be asked for together")
+    if has_lengths and any(present):
+        raise SpecViolation("nonpad_kv_seqlen must not be given together with present_key and present_value")
 
 
 def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:

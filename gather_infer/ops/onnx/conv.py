@@ -39,11 +39,12 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
 
     with oi = (Di + pads - dilated ki)//stride + 1, or ceil(Di/stride) for SAME padding.
 
-    Raises SpecViolation when ranks, channels, groups or kernels do not fit, or a kernel is longer than its padded axis.
+    Raises SpecViolation when ranks, channels, groups or kernels do not fit, a kernel is longer than its padded axis, or
+    pads are given twice.
     """
     require_min_rank(x, 3, "X")
-    require_min_rank(w, 3, "W")
-    mode = auto_pad(op)
+    require_min_rank(w, 3, "the weight tensor W")
+    mode = _padding(op)
     kernel = kernel_shape(op, None if w is None else w[2:])
     rank = _common_rank(x, w, kernel)
     if rank is None:
@@ -68,7 +69,7 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
             op.imply(size - 1)  # runtimes reject an empty axis
         return head + tuple(map(count_same, [op] * len(spatial), spatial, windows(op, (1,) * len(spatial), mode)))
     assert kernel is not None, "only SAME does without"
-    return head + tuple(map(count_floor, [op] * len(spatial), spatial, windows(op, kernel, mode, negative_pads=True)))
+    return head + tuple(map(count_floor, [op] * len(spatial), spatial, windows(op, kernel, mode)))
 
 
 @rules.rule("Conv", since=1)
@@ -118,8 +119,8 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
     require_min_rank(x.shape, 3, "X")
-    require_min_rank(w.shape, 3, "W")
-    mode = auto_pad(op)
+    require_min_rank(w.shape, 3, "the weight tensor W")
+    mode = _padding(op)
     kernel = kernel_shape(op, None if w.shape is None else w.shape[2:])
     rank = _common_rank(x.shape, w.shape, kernel)
     if rank is None:
@@ -241,6 +242,14 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(dtype, (*known[:2], known[3])), SymbolicTensor(dtype, known[:3])]
 
 
+def _padding(op: OpCall) -> str:
+    """`auto_pad`. Raises SpecViolation when it is given and `pads` is too, which runtimes refuse for convolutions."""
+    mode = auto_pad(op)
+    if mode != "NOTSET" and op.attr("pads", ()):
+        raise SpecViolation(f"pads must not be given with auto_pad = {op.attr('auto_pad')}, is {list(op.attr('pads'))}")
+    return mode
+
+
 def _common_rank(x: Shape | None, w: Shape | None, kernel: tuple[Dim, ...] | None) -> int | None:
     """Rank of X, W and result.
 
@@ -248,7 +257,7 @@ def _common_rank(x: Shape | None, w: Shape | None, kernel: tuple[Dim, ...] | Non
     """
     if x is not None:
         if w is not None:
-            require_rank(w, len(x), "W, as X,")
+            require_rank(w, len(x), "the weight tensor W, as X,")
         if kernel is not None and len(kernel) != len(x) - 2:
             raise SpecViolation(f"kernel_shape must have {len(x) - 2} elements, has {len(kernel)}: {list(kernel)}")
         return len(x)

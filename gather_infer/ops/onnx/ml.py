@@ -15,7 +15,7 @@ from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank
 from gather_infer.ops.vocabulary.indices import check_call, require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_eq, product, total
-from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value, format_shape
 
 rules = RuleSet("ai.onnx.ml")
 
@@ -97,7 +97,7 @@ def label_encoder(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values are given; 4 adds tensors)
 
     Raises SpecViolation unless exactly one `values_*` attribute is given, and `default_tensor` has the type of
-    `values_tensor`.
+    the values and one element.
     """
     x = op.tensor(0)
     values = op.attr("values_tensor")
@@ -109,6 +109,8 @@ def label_encoder(op: OpCall) -> list[SymbolicTensor]:
     default = op.attr("default_tensor")
     if isinstance(default, SymbolicTensor) and dtype is not None and default.dtype != dtype:
         raise SpecViolation(f"default_tensor must be {dtype} like the values, is {default.dtype}", "GI106")
+    if isinstance(default, SymbolicTensor) and default.shape is not None and product(default.shape) != 1:
+        raise SpecViolation(f"default_tensor must have one element, has shape {format_shape(default.shape)}", "GI106")
     return [SymbolicTensor(dtype, x.shape)]
 
 

@@ -103,7 +103,10 @@ def pad(
 def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: int) -> Dim:
     if before is None or after is None:
         return op.fresh("pads are not known")
-    size = dim + before + after
+    added = before + after
+    if isinstance(added, int) and added >= 2**63:
+        raise SpecViolation(f"pads {before} and {after} of axis {axis} overflow int64")
+    size = dim + added
     if known_lt(size, 0, op.scope) is True:
         raise SpecViolation(f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
     op.imply(size)

@@ -303,7 +303,7 @@ def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, 
     if split.rank is None or size is None:
         return op.fresh(DIFFERS), None
     if known_lt(size, 1, op.scope) is True:
-        raise SpecViolation(f"split must be >= 1, is {size}")
+        raise SpecViolation(f"split must be greater than zero, is {size}")
     op.imply(size - 1)
     is_even = known_eq(mod(dim, size, op.scope), 0, op.scope) is True
     return size if is_even else op.fresh(DIFFERS), ceildiv(dim, size, op.scope)

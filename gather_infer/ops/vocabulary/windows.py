@@ -37,7 +37,7 @@ def auto_pad(op: OpCall) -> str:
     return "SAME" if mode.startswith("SAME") else mode
 
 
-def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str, *, negative_pads: bool = False) -> list[Window]:
+def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
     """The window on each spatial axis from `kernel` and the attributes strides, dilations and pads.
 
     Raises SpecViolation for an attribute of the wrong length, and for values below 1 (pads: below 0).
@@ -45,14 +45,11 @@ def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str, *, negative_pads: bo
     n = len(kernel)
     strides = spatial_attribute(op, "strides", n, 1, least=1)
     dilations = spatial_attribute(op, "dilations", n, 1, least=1)
-    if mode == "NOTSET":
-        pads = spatial_attribute(op, "pads", 2 * n, 0, least=None if negative_pads else 0)
-    else:
-        pads = (0,) * (2 * n)
+    pads = spatial_attribute(op, "pads", 2 * n, 0, least=0) if mode == "NOTSET" else (0,) * (2 * n)
     return [Window((kernel[i] - 1) * dilations[i] + 1, strides[i], pads[i], pads[n + i], i) for i in range(n)]
 
 
-def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least: int | None) -> tuple[int, ...]:
+def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least: int) -> tuple[int, ...]:
     """The integers of attribute `name`, one per axis; `default` for each when it is absent.
 
     Raises SpecViolation when their number is not `length` or one is below `least`.
@@ -63,7 +60,7 @@ def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least
     assert isinstance(found, tuple), f"{name} is a list of integers by its schema"
     if len(found) != length:
         raise SpecViolation(f"{name} must have {length} elements, has {len(found)}: {list(found)}")
-    if least is not None and min(found) < least:
+    if min(found) < least:
         raise SpecViolation(f"{name} must be {least} or more, is {list(found)}")
     return found
 
