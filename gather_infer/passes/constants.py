@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -42,14 +43,14 @@ class Constants:
 
         Raises Unavailable where the graph may get none of its type.
         """
-        key = _key(constant)
+        key = key_of(constant)
         if key is not None:
             pool = self._pool(graph)
             name = pool.get(key)
             if name is not None and name in graph.constants:
                 return name
             for name, other in made.items():
-                if _key(other) == key:
+                if key_of(other) == key:
                     return name
         return self.own(graph, constant, base, made)
 
@@ -61,11 +62,17 @@ class Constants:
         made[name] = constant
         return name
 
-    def share(self, graph: Graph, name: str, constant: Constant) -> None:
-        """Let a constant that has been added to a graph be found."""
-        key = _key(constant)
+    def share(self, graph: Graph, name: str) -> Hashable:
+        """Let a constant of a graph be found that is no node; what tells it apart, None for a large one."""
+        held = graph.constants.get(name)
+        if not isinstance(held, Constant) or name in graph.producers:
+            return None
+        key = key_of(held)
         if key is not None:
-            self._pool(graph).setdefault(key, name)
+            pool = self._pool(graph)
+            if pool.get(key) not in graph.constants:
+                pool[key] = name
+        return key
 
     def _pool(self, graph: Graph) -> dict[tuple[object, ...], str]:
         pool = self._pools.get(graph)
@@ -74,7 +81,7 @@ class Constants:
             for name, held in graph.initializers.items():
                 if _elements(held) <= SMALL:
                     found = self.load(graph, name)  # of one that can be overridden, none
-                    key = None if found is None else _key(found)
+                    key = None if found is None else key_of(found)
                     if key is not None:
                         pool.setdefault(key, name)
         return pool
@@ -101,7 +108,7 @@ def _elements(held: object) -> int:
     return count
 
 
-def _key(constant: Constant) -> tuple[object, ...] | None:
+def key_of(constant: Constant) -> tuple[object, ...] | None:
     """What tells small constants apart: type, shape and bits."""
     if constant.bits.size > SMALL:
         return None

@@ -210,7 +210,7 @@ def _run(
             engine.run()
             rounds.append(Round(inference, engine.draft.journal(by)))
             done += engine.done
-            if not engine.done or len(rounds) == MAX_ROUNDS:
+            if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
                 break
             subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
     declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))
