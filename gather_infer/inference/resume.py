@@ -43,10 +43,10 @@ class Resumed:
         )
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
 
-    def is_generated(self, dim: Dim) -> bool:
-        """Whether a dim contains a symbol that the run has made up, or that has come since."""
-        return self._inference.is_generated(dim) or (
-            not isinstance(dim, int) and not self._context.causes.keys().isdisjoint(dim.symbols)
+    def made_up(self, dim: Dim) -> frozenset[str]:
+        """The symbols in a dim that the run has made up, or that have come since."""
+        return frozenset(
+            name for name in free_symbols(dim) if name in self._inference.causes or name in self._context.causes
         )
 
     def facts(self, node: NodeProto, inputs: Sequence[Value | None], versions: Mapping[str, int]) -> list[Value]:

@@ -192,6 +192,7 @@ class Changes:
             new = old
         if graph.home(new) is graph:  # what is known in a branch need not hold around it
             self.learning.tell(graph, new, known)
+            self.learning.compare(graph, new, known)
 
     def _see(self, node: Node) -> None:
         """A node reads something new."""

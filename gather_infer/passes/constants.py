@@ -26,7 +26,7 @@ class Constants:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self._loaded: dict[int, tuple[object, Constant | None]] = {}
-        self._pools: dict[Graph, dict[tuple[object, ...], str]] = {}
+        self._pools: dict[Graph, dict[tuple[object, ...], list[str]]] = {}
 
     def load(self, graph: Graph, name: str) -> Constant | None:
         """The bits of a constant; None when the name stands for none."""
@@ -45,10 +45,9 @@ class Constants:
         """
         key = key_of(constant)
         if key is not None:
-            pool = self._pool(graph)
-            name = pool.get(key)
-            if name is not None and name in graph.constants:
-                return name
+            for name in self._pool(graph).get(key, ()):
+                if name in graph.constants:
+                    return name
             for name, other in made.items():
                 if key_of(other) == key:
                     return name
@@ -69,12 +68,11 @@ class Constants:
             return None
         key = key_of(held)
         if key is not None:
-            pool = self._pool(graph)
-            if pool.get(key) not in graph.constants:
-                pool[key] = name
+            self._pool(graph).setdefault(key, []).append(name)
         return key
 
-    def _pool(self, graph: Graph) -> dict[tuple[object, ...], str]:
+    def _pool(self, graph: Graph) -> dict[tuple[object, ...], list[str]]:
+        """The small initializers of a graph, and those that were there once, by what tells them apart."""
         pool = self._pools.get(graph)
         if pool is None:
             pool = self._pools[graph] = {}
@@ -83,7 +81,7 @@ class Constants:
                     found = self.load(graph, name)  # of one that can be overridden, none
                     key = None if found is None else key_of(found)
                     if key is not None:
-                        pool.setdefault(key, name)
+                        pool.setdefault(key, []).append(name)
         return pool
 
 

@@ -24,7 +24,7 @@ from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.passes.view import GATHERS, View
 from gather_infer.passes.worklist import Worklist
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, known_le
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_REWRITES_PER_NODE: Final = 8
@@ -65,6 +65,7 @@ class Engine:
     faulty  nodes of the file at which the inference has found an error
     done   in the order in which it was done
     left   findings about nodes that a rule has left alone, each once
+    looked  nodes, and values by name, that were looked at for the node that rules are asked about
     """
 
     draft: Draft
@@ -82,6 +83,7 @@ class Engine:
     _changes: Changes = field(init=False)
     _learning: Learning = field(init=False)
     _resumed: Resumed | None = None
+    _given: frozenset[str] | None = None
     _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
     _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
@@ -348,7 +350,21 @@ class Engine:
         return self._resumed
 
     def _is_generated(self, dim: Dim) -> bool:
-        return self._knowledge.is_generated(dim)
+        """Whether a dim is made of a symbol that stands for something unknown."""
+        made_up = self._knowledge.made_up(dim)
+        if made_up and self._given is None:
+            self._given = self._given_to_bodies()
+        return not made_up <= (self._given or frozenset())
+
+    def _given_to_bodies(self) -> frozenset[str]:
+        """The symbols in what bodies are given: what differs from one iteration, or call, to the next."""
+        found: set[str] = set()
+        for graph in self.draft.graphs.values():
+            for name in graph.inputs if graph.outer is not None or graph.is_in_function else ():
+                fact = graph.facts.get(name)
+                for dim in (fact.shape if isinstance(fact, SymbolicTensor) else None) or ():
+                    found |= free_symbols(dim)
+        return frozenset(found)
 
     def _infer(self, proto: NodeProto, graph: Graph) -> list[Value]:
         """What is known of the outputs of a new node of a graph, once what it reads is there."""

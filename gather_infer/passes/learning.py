@@ -24,8 +24,6 @@ class Learning:
 
     infer         what is known of the outputs of a node of a graph by what is known of its inputs
     is_generated  whether a dim is unknown
-    is_open       whether something may have come to be known that only another inference tells: of what a function
-                  gives, or an operator with graphs of its own
     """
 
     def __init__(
@@ -39,8 +37,14 @@ class Learning:
         self.waiting = waiting
         self.infer = infer
         self.is_generated = is_generated
-        self.is_open = False
+        self._functions_tell_more = False
+        self._owners: dict[Node, None] = {}
         self._lessons: dict[Node, int] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another inference may tell more of what an operator with graphs of its own gives, or a function."""
+        return self._functions_tell_more or any(not owner.is_gone for owner in self._owners)
 
     def tell(self, graph: Graph, name: str, fact: Value) -> None:
         """Something is known of a value that the graph defines, beside what was known of it."""
@@ -78,7 +82,7 @@ class Learning:
                     self.waiting.wake(inner.owner)
                     self.waiting.mark(inner.owner)
                 elif inner.is_in_function:
-                    self.is_open = True
+                    self._functions_tell_more = True
 
     def again(self, node: Node) -> None:
         """Infer a node once more whose inputs have changed, where not all is known of what it gives."""
@@ -87,7 +91,7 @@ class Learning:
         if node.is_constant or not any(is_open(fact, self.is_generated) for fact in facts):
             return
         if node.bodies or not self.draft.subject.is_ours(node.proto):
-            self.is_open = True
+            self._owners[node] = None
             return
         times = self._lessons[node] = self._lessons.get(node, 0) + 1
         if times > _MAX_LESSONS:

@@ -31,7 +31,7 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 
 MAX_ROUNDS = 4
-"""How often a model that was rewritten is inferred again: of a simpler one more may be known."""
+"""How often a model is inferred: where bodies or functions are simpler now, more may be known of what they give."""
 
 
 Progress: TypeAlias = Callable[[Callable[[], str]], None]
