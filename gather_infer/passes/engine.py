@@ -161,8 +161,9 @@ class Engine:
                 self._waiting.wake(self.constants.share(graph, name))
                 for inner, other in self.twins.enter(graph, name):
                     writer = inner.producers.get(other)
-                    for reader in (writer[0],) if writer else tuple(inner.readers.get(other, ()))[:1]:
-                        self._waiting.add(reader)
+                    # all of the readers: about the call of a function no rule is asked
+                    for asked in (writer[0],) if writer else inner.readers.get(other, ()):
+                        self._waiting.add(asked)
         self.draft.new_constants.clear()
         if self.draft.spare_gathers > 0:
             self._waiting.wake(GATHERS)

@@ -154,6 +154,18 @@ def test_what_comes_late(what: str) -> None:
     assert_same_outputs(made, result.proto, feeds)
 
 
+def test_a_constant_that_the_call_of_a_function_reads_too() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[1,N] a) => (float[N] y, int64[1] k, int64[1] w) <int64[1] c = {0}, int64[1] d = {2}, int64[1] e = {-2}> {
+            k = Add(d, e) w = local.F(c) y = Squeeze(a, c) }
+        <domain: "local", opset_import: ["": 21]> F (a) => (r) { r = Neg(a) }"""
+    )
+    after = optimize(made).proto
+    assert [tensor.name for tensor in after.graph.initializer] == ["k"]
+    assert_same_outputs(made, after, {"a": np.ones((1, 3), "f4")})
+
+
 INFERRED_AGAIN = {
     # id: (the model, the nodes of its graph afterwards)
     "a function is known to give a number": (
