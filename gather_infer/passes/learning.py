@@ -76,7 +76,7 @@ class Learning:
         for reader in graph.readers.get(name, ()):
             self.waiting.wake(reader)
             self.waiting.mark(reader)
-        for inner in self.draft.graphs.values() if graph.holds else (graph,):
+        for inner in self.draft.graphs.values() if name in graph.fixed else (graph,):  # a body may pass it on
             if name in inner.ends and inner.home(name) is graph:
                 if inner.owner is not None:
                     self.waiting.wake(inner.owner)

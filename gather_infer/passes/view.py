@@ -25,7 +25,7 @@ T = TypeVar("T")
 V = TypeVar("V", bound="View")
 
 GATHERS: Final = object()
-"""What is looked at by who asks whether there is a Gather to spare."""
+"""What is looked at by who has found that there is no Gather to spare."""
 
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
@@ -110,8 +110,10 @@ class View:
     @property
     def has_spare_gathers(self) -> bool:
         """Whether the model has fewer Gathers now than in its file: one may take the place of another operator."""
-        self.engine.looked.append(GATHERS)
-        return self.engine.remembered("spare gathers", lambda: self.engine.draft.spare_gathers > 0)
+        is_one = self.engine.draft.spare_gathers > 0
+        if not is_one:
+            self.engine.looked.append(GATHERS)
+        return is_one
 
     @property
     def traits(self) -> Traits | None:

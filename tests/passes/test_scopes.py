@@ -57,6 +57,20 @@ def test_a_name_that_a_branch_inside_passes_on_stays_when_the_one_around_it_goes
         np.testing.assert_array_equal(found, np.array(expected, "f4"))
 
 
+def test_an_attribute_that_the_call_gives_is_not_its_default() -> None:
+    """Once the data of the Gather are known, its shape is known but for the axis."""
+    made = parsed(
+        """g (float[N] x) => (int64[2] w) { w = local.F<axis = 1>(x) }
+        <domain: "local", opset_import: ["": 21]> F <axis> (a) => (z) {
+            k = Constant<value = int64[2] {4, 3}>() c = ConstantOfShape(k) n = Constant<value = int64[1] {0}>() i = Neg(n)
+            g = Gather<axis: int = @axis>(c, i) z = Shape(g) }"""
+    )
+    after = optimize(made)
+    assert after.done
+    (found,) = ReferenceEvaluator(after.proto).run(None, {"x": np.ones(3, "f4")})
+    np.testing.assert_array_equal(found, [4, 1])
+
+
 def test_a_sparse_constant_can_stand_for_its_identity() -> None:
     made = parsed(
         "g (float[3] x) => (float[3] y) { a = Identity(s) y = Add(x, a) }".replace("Identity(s)", "Identity(x)")
