@@ -17,7 +17,7 @@ from gather_infer.inference.settle import Settling
 from gather_infer.inference.walk import Walker
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context
-from gather_infer.symbolic import DimTooLarge, free_symbols
+from gather_infer.symbolic import Dim, DimTooLarge, free_symbols
 from gather_infer.tensor import UNKNOWN, Value
 
 
@@ -29,6 +29,7 @@ class Resumed:
     """
 
     def __init__(self, inference: Inference) -> None:
+        self._inference = inference
         self.scope = inference.known.child()
         self.scope.efforts = (effort_of(inference.model.proto),)
         taken = set(inference.causes)
@@ -41,6 +42,12 @@ class Resumed:
             inference.model, self._context, DimReader(frozenset(), {}), [standard_rules()], constants={}
         )
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
+
+    def made_up(self, dim: Dim) -> frozenset[str]:
+        """The symbols in a dim that the run has made up, or that have come since."""
+        return frozenset(
+            name for name in free_symbols(dim) if name in self._inference.causes or name in self._context.causes
+        )
 
     def facts(self, node: NodeProto, inputs: Sequence[Value | None], versions: Mapping[str, int]) -> list[Value]:
         """A fact for each output of a node that reads these; unknown where the rules have none, or an error."""

@@ -11,6 +11,7 @@ from gather_infer.passes.constants import Constants, fact_of
 from gather_infer.passes.costs import replaced_by
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.inlining import Inlining
+from gather_infer.passes.learning import Learning
 from gather_infer.passes.rewrite import Arrangement, Rewrite
 from gather_infer.passes.worklist import Worklist
 from gather_infer.tensor import SymbolicTensor, Value
@@ -21,16 +22,23 @@ UNREAD: Final = "nothing reads it any more"
 class Changes:
     """What is done to a draft. Nodes that see something new join the worklist.
 
-    infer   what is known of the outputs of a new node of a graph, once what it reads is there
+    infer     what is known of the outputs of a new node of a graph, once what it reads is there
+    learning  is told what is known of values beside that
     """
 
     def __init__(
-        self, draft: Draft, constants: Constants, waiting: Worklist, infer: Callable[[NodeProto, Graph], list[Value]]
+        self,
+        draft: Draft,
+        constants: Constants,
+        waiting: Worklist,
+        infer: Callable[[NodeProto, Graph], list[Value]],
+        learning: Learning,
     ) -> None:
         self.draft = draft
         self.constants = constants
         self.waiting = waiting
         self.infer = infer
+        self.learning = learning
 
     def replace(self, node: Node, rewrite: Rewrite, facts: dict[str, Value]) -> None:
         """Put new values, of which these facts are known, in the place of those that the node writes."""
@@ -41,8 +49,9 @@ class Changes:
             draft.add_constant(graph, name, constant, facts[name], why)
         for proto in rewrite.nodes:
             known = [facts[name] if name else SymbolicTensor() for name in proto.output]
-            self.waiting.add(draft.add(graph, proto, node, why, known))
+            self._come(draft.add(graph, proto, node, why, known))
         made = rewrite.made
+        before = {old: graph.fact(old) for old in rewrite.values}
         names: dict[str, str] = {}
         for old, new in rewrite.values.items():
             writer, at = graph.producers[old]
@@ -50,14 +59,13 @@ class Changes:
                 names[new] = old  # so that those who read the old value stay as they are
                 draft.detach(writer, at, self.fresh(f"{old}_unused"))
                 draft.rename(graph, new, old, why)
+                self.learning.compare(graph, old, before[old])
             else:
                 self._take_over(writer, old, names.get(new, new), why)
                 if old in graph.ends:
                     names[new] = old  # what it is called now, for other outputs whose place it takes
             for reader in graph.readers.get(old, ()):
-                self.waiting.add(reader)
-        for name, constant in rewrite.constants.items():
-            self.constants.share(graph, names.get(name, name), constant)
+                self._see(reader)
         for gone in replaced:
             if not any(draft.is_needed(graph, name) for name in gone.outputs if name):
                 self._remove(gone, why)
@@ -65,8 +73,7 @@ class Changes:
 
     def merge(self, graph: Graph, old: str, new: str, why: str) -> None:
         """Let whoever reads a constant of the graph that is no node read another one."""
-        for reader in self.draft.redirect(graph, old, new, why):
-            self.waiting.add(reader)
+        self._redirect(graph, old, new, why)
         self.sweep([(graph, old)])
 
     def inline(self, node: Node, rewrite: Rewrite, inlining: Inlining) -> None:
@@ -90,15 +97,13 @@ class Changes:
                 proto = helper.make_node("Identity", [new], [self.fresh(f"{old}_Identity")])
                 moved.append(self._add(proto, [new], node, why))
                 new = proto.output[0]
-            known, fact, home = graph.fact(old), graph.fact(new), graph.home(new)
-            if home is not None and isinstance(known, SymbolicTensor) and isinstance(fact, SymbolicTensor):
-                home.facts[new] = met(known, fact)
             self._take_over(node, old, new, why)
             if old in graph.ends:
                 names[new] = old
         self._remove(node, why)
         for each in moved:
-            self.waiting.add(each)
+            self._come(each)
+            self.waiting.mark(each)
         self.sweep([(graph, name) for name in (*inlining.names.values(), *sorted(rewrite.made))])
 
     def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
@@ -107,13 +112,13 @@ class Changes:
         count = len(graph.nodes)
         for name, constant in arrangement.constants.items():
             draft.add_constant(graph, name, constant, fact_of(constant), why)
-            self.constants.share(graph, name, constant)
         for proto, before, facts in arrangement.nodes:
-            self.waiting.add(draft.add(graph, proto, before, why, facts))
+            self._come(draft.add(graph, proto, before, why, facts))
         lost = []
         for node, at, name in arrangement.inputs:
             lost.append((node.graph, draft.reread(node, at, name, why)))
-            self.waiting.add(node)
+            self._see(node)
+            self.waiting.wake(name)
         for new, old in arrangement.renamed.items():
             found, at = graph.producers[old]
             unused = self.fresh(f"{old}_unused")
@@ -131,12 +136,13 @@ class Changes:
             home = graph.home(name)
             if home is None:
                 continue
+            self.waiting.wake(name)
             readers = home.readers.get(name)
             if readers and len(readers) == 1:
-                self.waiting.add(next(iter(readers)))
+                self.waiting.wake(next(iter(readers)))
             found = home.producers.get(name)
             if found is not None:
-                self.waiting.add(found[0])
+                self.waiting.wake(found[0])
             if readers or home.is_fixed(name):
                 continue  # somebody needs it
             if found is None:
@@ -145,7 +151,7 @@ class Changes:
             elif self.draft.is_removable(found[0]) and not any(
                 self.draft.is_needed(home, output) for output in found[0].outputs if output
             ):
-                pending += [(home, read) for read in self.draft.remove(found[0], UNREAD)]
+                pending += [(found[0].graph, read) for read in self._take_out(found[0], UNREAD)]
 
     def sweep_all(self) -> None:
         """Take out what nobody needs."""
@@ -157,8 +163,8 @@ class Changes:
                 self.sweep([(node.graph, node.outputs[0])])
                 continue
             if len(readers) == 1:
-                self.waiting.add(next(iter(readers)))
-            self.waiting.add(node)  # as for all that `sweep` comes by, and which stays
+                self.waiting.wake(next(iter(readers)))
+            self.waiting.wake(node)  # as for all that `sweep` comes by, and which stays
         for graph in list(self.draft.graphs.values()):
             self.sweep([(graph, name) for name in graph.initializers])
 
@@ -175,25 +181,41 @@ class Changes:
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
         """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""
         graph, draft = node.graph, self.draft
-        for reader in draft.redirect(graph, old, new, why):
-            self.waiting.add(reader)
+        known = graph.fact(old)
+        self._redirect(graph, old, new, why)
         if old in graph.ends:
             draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
             for reader in graph.readers.get(new, ()):
-                self.waiting.add(reader)
+                self.waiting.wake(reader)
             draft.rename(graph, new, old, why)
-            self.waiting.add(graph.producers[old][0])
+            self.waiting.wake(graph.producers[old][0])
+            new = old
+        if graph.home(new) is graph:  # what is known in a branch need not hold around it
+            self.learning.tell(graph, new, known)
+            self.learning.compare(graph, new, known)
+
+    def _see(self, node: Node) -> None:
+        """A node reads something new."""
+        self.waiting.wake(node)
+        self.waiting.mark(node)
+
+    def _redirect(self, graph: Graph, old: str, new: str, why: str) -> None:
+        """Let whoever reads a value of the graph read another one."""
+        for reader in self.draft.redirect(graph, old, new, why):
+            self._see(reader)
+        self.waiting.wake(new)
+
+    def _come(self, node: Node) -> None:
+        """A node has come: it is asked about, as is who looks at what it reads."""
+        self.waiting.wake(node)
+        for name in node.inputs:
+            self.waiting.wake(name)
+
+    def _take_out(self, node: Node, why: str) -> list[str]:
+        """Take a node out, and have those asked about that look at it; the names that it had read."""
+        lost = self.draft.remove(node, why)
+        self.waiting.wake(node)
+        return lost
 
     def _remove(self, node: Node, why: str) -> None:
-        home = node.graph
-        self.sweep([(home, name) for name in self.draft.remove(node, why)])
-
-
-def met(known: SymbolicTensor, fact: SymbolicTensor) -> SymbolicTensor:
-    """What two facts about one value say together."""
-    return SymbolicTensor(
-        fact.dtype if known.dtype is None else known.dtype,
-        fact.shape if known.shape is None else known.shape,
-        fact.values if known.values is None else known.values,
-        fact.span if known.span is None else known.span,
-    )
+        self.sweep([(node.graph, name) for name in self._take_out(node, why)])

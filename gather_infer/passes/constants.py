@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ class Constants:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self._loaded: dict[int, tuple[object, Constant | None]] = {}
-        self._pools: dict[Graph, dict[tuple[object, ...], str]] = {}
+        self._pools: dict[Graph, dict[tuple[object, ...], list[str]]] = {}
 
     def load(self, graph: Graph, name: str) -> Constant | None:
         """The bits of a constant; None when the name stands for none."""
@@ -42,14 +43,13 @@ class Constants:
 
         Raises Unavailable where the graph may get none of its type.
         """
-        key = _key(constant)
+        key = key_of(constant)
         if key is not None:
-            pool = self._pool(graph)
-            name = pool.get(key)
-            if name is not None and name in graph.constants:
-                return name
+            for name in self._pool(graph).get(key, ()):
+                if name in graph.constants:
+                    return name
             for name, other in made.items():
-                if _key(other) == key:
+                if key_of(other) == key:
                     return name
         return self.own(graph, constant, base, made)
 
@@ -61,22 +61,27 @@ class Constants:
         made[name] = constant
         return name
 
-    def share(self, graph: Graph, name: str, constant: Constant) -> None:
-        """Let a constant that has been added to a graph be found."""
-        key = _key(constant)
+    def share(self, graph: Graph, name: str) -> Hashable:
+        """Let a constant of a graph be found that is no node; what tells it apart, None for a large one."""
+        held = graph.constants.get(name)
+        if not isinstance(held, Constant) or name in graph.producers:
+            return None
+        key = key_of(held)
         if key is not None:
-            self._pool(graph).setdefault(key, name)
+            self._pool(graph).setdefault(key, []).append(name)
+        return key
 
-    def _pool(self, graph: Graph) -> dict[tuple[object, ...], str]:
+    def _pool(self, graph: Graph) -> dict[tuple[object, ...], list[str]]:
+        """The small initializers of a graph, and those that were there once, by what tells them apart."""
         pool = self._pools.get(graph)
         if pool is None:
             pool = self._pools[graph] = {}
             for name, held in graph.initializers.items():
                 if _elements(held) <= SMALL:
                     found = self.load(graph, name)  # of one that can be overridden, none
-                    key = None if found is None else _key(found)
+                    key = None if found is None else key_of(found)
                     if key is not None:
-                        pool.setdefault(key, name)
+                        pool.setdefault(key, []).append(name)
         return pool
 
 
@@ -101,7 +106,7 @@ def _elements(held: object) -> int:
     return count
 
 
-def _key(constant: Constant) -> tuple[object, ...] | None:
+def key_of(constant: Constant) -> tuple[object, ...] | None:
     """What tells small constants apart: type, shape and bits."""
     if constant.bits.size > SMALL:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from gather_infer.passes.constants import SMALL
 from gather_infer.passes.draft import Draft, Graph, Node
@@ -12,9 +12,19 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, Value, element_bytes
 
 
-def cost_of(draft: Draft, node: Node, rewrite: Rewrite, facts: Mapping[str, Value]) -> Cost:
-    """The cost of a rewrite of a node; `facts` are what is known of the new values."""
+def cost_of(
+    draft: Draft, node: Node, rewrite: Rewrite, facts: Mapping[str, Value], looked: list[Hashable] | None = None
+) -> Cost:
+    """The cost of a rewrite of a node; `facts` are what is known of the new values.
+
+    looked   gets the names of the values on which it depends
+    """
     dying, constants = _dying(draft, node, rewrite)
+    if looked is not None:
+        for gone in dying:
+            looked += [*gone.inputs, *gone.outputs]
+        for proto in rewrite.nodes:
+            looked += proto.input
     nodes = sum(p.op_type != "Constant" or bool(p.domain) for p in rewrite.nodes)
     grown = sum(constant.nbytes for constant in rewrite.constants.values())
     for home, name in constants:

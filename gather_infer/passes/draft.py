@@ -72,6 +72,7 @@ class Graph:
 
     outer       the graph whose values it sees; `owner` is the node there that holds it
     given, ends  the inputs and the outputs as sets; `is_in_function` tells what it belongs to
+    holds       whether one of its nodes has held a graph
     nodes       in the order in which they were added
     producers   value -> the node that writes it, and which of its outputs
     readers     value defined here -> the nodes that read it, in subgraphs too
@@ -102,6 +103,7 @@ class Graph:
     given: frozenset[str] = field(init=False)
     ends: frozenset[str] = field(init=False)
     is_in_function: bool = field(init=False)
+    holds: bool = False
 
     def __post_init__(self) -> None:
         self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
@@ -163,7 +165,9 @@ class Draft:
         self.graphs: dict[GraphPath, Graph] = {}
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
-        self._gathers: list[Node] = []
+        self._gathers = 0
+        self.new_constants: list[tuple[Graph, str]] = []
+        """Constants that have come, or are called otherwise, since it was emptied."""
         proto = subject.model.proto
         for path, scope in subject.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
@@ -186,7 +190,7 @@ class Draft:
             self.graphs[path] = graph
             for position in scope.order:
                 self._enter(graph, body.node[position], (position, 0), position)
-        self._gathers_of_file = len(self._gathers)
+        self._gathers_of_file = self._gathers
         self._own()
         for graph in self.graphs.values():
             for name in graph.outputs:
@@ -205,14 +209,14 @@ class Draft:
                     at[graph.outer] = {node.origin: node for node in graph.outer.nodes}
                 graph.owner = at[graph.outer][path.steps[-1].node]
                 graph.owner.bodies.append(graph)
+                graph.outer.holds = True
 
     def _enter(self, graph: Graph, proto: NodeProto, place: tuple[int, int], origin: int | None, why: str = "") -> Node:
         domain = plain_domain(proto.domain)
         version = graph.versions.get(domain, 0)
         node = Node(proto, graph, place, proto.input[:], proto.output[:], domain, version, origin, why=why)
         graph.nodes[node] = None
-        if node.op_type == "Gather" and not domain:
-            self._gathers.append(node)
+        self._gathers += _is_gather(node)
         for at, name in enumerate(node.outputs):
             if name:
                 graph.producers[name] = node, at
@@ -266,7 +270,7 @@ class Draft:
     @property
     def spare_gathers(self) -> int:
         """Gathers that may be added before there are more than in the file."""
-        return self._gathers_of_file - sum(not node.is_gone for node in self._gathers)
+        return self._gathers_of_file - self._gathers
 
     # changes
 
@@ -279,6 +283,7 @@ class Draft:
                 graph.facts[name] = fact
         if node.is_constant and len(proto.attribute) == 1:
             graph.constants[node.outputs[0]] = proto.attribute[0]
+            self.new_constants.append((graph, node.outputs[0]))
         self._read(node)
         return node
 
@@ -297,6 +302,7 @@ class Draft:
         graph.added[name] = constant, why
         graph.constants[name] = constant
         graph.facts[name] = fact
+        self.new_constants.append((graph, name))
 
     def redirect(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
         """Whoever reads `old`, which the graph defines, reads `new` instead; the nodes that do."""
@@ -340,6 +346,7 @@ class Draft:
         graph.facts[new] = graph.facts.pop(old, UNKNOWN)
         if old in graph.constants:
             graph.constants[new] = graph.constants.pop(old)
+            self.new_constants.append((graph, new))
         for reader in list(graph.readers.pop(old, ())):
             reader.inputs = [new if name == old else name for name in reader.inputs]
             reader.why = reader.why or why
@@ -350,6 +357,7 @@ class Draft:
         lost = []
         for gone in [node, *_inside(node)]:
             gone.is_gone = True
+            self._gathers -= _is_gather(gone)
             graph = gone.graph
             if gone.origin is not None:
                 self._removed.setdefault(graph.path, {})[gone.origin] = why
@@ -481,6 +489,10 @@ class Draft:
             laws = sorted({nodes[position].why for position in cyclic} - {""})
             raise UsageError(f"nodes wait for each other after the rewrites: {'; '.join(laws)}")
         return [nodes[position] for position in order]
+
+
+def _is_gather(node: Node) -> bool:
+    return node.op_type == "Gather" and not node.domain
 
 
 def _inside(node: Node) -> Iterator[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
@@ -11,19 +11,20 @@ from onnx import AttributeProto, NodeProto, helper
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed
-from gather_infer.passes.changes import Changes, met
-from gather_infer.passes.constants import Constants, fact_of
+from gather_infer.passes.changes import Changes
+from gather_infer.passes.constants import Constants, fact_of, key_of
 from gather_infer.passes.costs import cost_of, count_nodes, held_bytes
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.inlining import Inlining
+from gather_infer.passes.learning import Learning, joined
 from gather_infer.passes.rewrite import Cost, Rewrite, Unavailable
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import Step, Table
 from gather_infer.passes.twins import Repeats, Twins
-from gather_infer.passes.view import View
+from gather_infer.passes.view import GATHERS, View
 from gather_infer.passes.worklist import Worklist
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.symbolic import DimTooLarge, Scope, known_le
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_REWRITES_PER_NODE: Final = 8
@@ -64,6 +65,7 @@ class Engine:
     faulty  nodes of the file at which the inference has found an error
     done   in the order in which it was done
     left   findings about nodes that a rule has left alone, each once
+    looked  nodes, and values by name, that were looked at for the node that rules are asked about
     """
 
     draft: Draft
@@ -76,18 +78,22 @@ class Engine:
     constants: Constants = field(init=False)
     twins: Twins = field(init=False)
     repeats: Repeats = field(init=False)
+    looked: list[Hashable] = field(default_factory=list)
     _waiting: Worklist = field(default_factory=Worklist)
     _changes: Changes = field(init=False)
+    _learning: Learning = field(init=False)
     _resumed: Resumed | None = None
+    _given: frozenset[str] | None = None
     _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
     _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.constants = Constants(self.draft)
-        self.twins = Twins(self.constants.load)
+        self.twins = Twins(self.draft, self.constants.load)
         self.repeats = Repeats(self.draft)
-        self._changes = Changes(self.draft, self.constants, self._waiting, self._infer)
+        self._learning = Learning(self.draft, self._waiting, self._infer, self._is_generated)
+        self._changes = Changes(self.draft, self.constants, self._waiting, self._infer, self._learning)
 
     def run(self) -> None:
         """Rewrite until nothing is left to do. Raises UsageError when that does not come to an end."""
@@ -100,7 +106,15 @@ class Engine:
             if not self._waiting:
                 continue
             node = self._waiting.take()
-            if not node.is_gone and self._visit(node):
+            if node.is_gone:
+                continue
+            if self._waiting.unmark(node):
+                self._learning.again(node)
+            self.looked.clear()
+            if not self._visit(node):
+                self._waiting.watch(node, self.looked)
+            else:
+                self._look_around(node)
                 budget -= 1
                 if budget <= 0:
                     rules = sorted({done.rule for done in self.done[-MAX_REWRITES_PER_NODE:]})
@@ -121,6 +135,7 @@ class Engine:
                     nbytes = sum(constant.nbytes for constant in found.constants.values())
                     self._note_done(first, step.name, found.law, found.name, found.cost, nbytes)
                     self._changes.arrange(graph, found)
+                    self._look_around(first)
                     return True
         return False
 
@@ -138,6 +153,29 @@ class Engine:
             if rewrite is not None and self._make(node, listed.name, rewrite):
                 return True
         return False
+
+    def _look_around(self, node: Node) -> None:
+        """Ask about nodes again that have not changed, nor those that they look at, once one has been rewritten."""
+        for graph, name in self.draft.new_constants:
+            if name in graph.constants:
+                self._waiting.wake(self.constants.share(graph, name))
+                for inner, other in self.twins.enter(graph, name):
+                    writer = inner.producers.get(other)
+                    # all of the readers: about the call of a function no rule is asked
+                    for asked in (writer[0],) if writer else inner.readers.get(other, ()):
+                        self._waiting.add(asked)
+        self.draft.new_constants.clear()
+        if self.draft.spare_gathers > 0:
+            self._waiting.wake(GATHERS)
+        for graph in node.graph.around():
+            if graph.owner is not None and not graph.owner.is_gone:
+                self._waiting.wake(graph.owner)
+                self._changes.sweep([(graph.owner.graph, name) for name in graph.owner.outputs if name])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another inference may tell something on which rules have more to say."""
+        return self._learning.is_open
 
     # what sites ask for
 
@@ -184,11 +222,12 @@ class Engine:
         if any(old == new for old, new in rewrite.values.items()):
             return False
         rewrite = self._named_anew(node, rewrite)
+        self.looked += [*rewrite.values, *rewrite.values.values()]
         if not self._may_replace(node, rewrite):
             return False
         facts = self._facts(node, rule, rewrite)
-        cost = cost_of(self.draft, node, rewrite, facts)
-        if not self._is_admitted(node, cost):
+        cost = cost_of(self.draft, node, rewrite, facts, self.looked)
+        if not self._is_admitted(node, rewrite, cost):
             return False
         nbytes = sum(constant.nbytes for constant in rewrite.constants.values())
         self._note_done(node, rule, rewrite.law, next(iter(rewrite.values)), cost, nbytes)
@@ -293,12 +332,13 @@ class Engine:
                     return False  # the name means another value in that subgraph
         return True
 
-    def _is_admitted(self, node: Node, cost: Cost) -> bool:
+    def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
             return False
         if cost.constant_bytes > self.max_growth:
             text = f"its constants have {cost.constant_bytes} bytes more, the budget is {self.max_growth}"
             self.note(Site(self, node), "GI401", f"not folded: {text}")
+            self.looked += map(key_of, rewrite.constants.values())  # they may come to be there
             return False
         return cost.run_bytes is not None and known_le(cost.run_bytes, 0, self.scope) is True
 
@@ -309,6 +349,23 @@ class Engine:
         if self._resumed is None:
             self._resumed = Resumed(self.draft.subject.inference)
         return self._resumed
+
+    def _is_generated(self, dim: Dim) -> bool:
+        """Whether a dim is made of a symbol that stands for something unknown."""
+        made_up = self._knowledge.made_up(dim)
+        if made_up and self._given is None:
+            self._given = self._given_to_bodies()
+        return not made_up <= (self._given or frozenset())
+
+    def _given_to_bodies(self) -> frozenset[str]:
+        """The symbols in what bodies are given: what differs from one iteration, or call, to the next."""
+        found: set[str] = set()
+        for graph in self.draft.graphs.values():
+            for name in graph.inputs if graph.outer is not None or graph.is_in_function else ():
+                fact = graph.facts.get(name)
+                for dim in (fact.shape if isinstance(fact, SymbolicTensor) else None) or ():
+                    found |= free_symbols(dim)
+        return frozenset(found)
 
     def _infer(self, proto: NodeProto, graph: Graph) -> list[Value]:
         """What is known of the outputs of a new node of a graph, once what it reads is there."""
@@ -332,5 +389,6 @@ class Engine:
                 where = f"rewrite {rule} of {self.draft.label(node)}"
                 raise UsageError(f"{where} puts {fact.dtype} in the place of {old}, which is {known.dtype}")
             if new in facts:
-                facts[new] = met(known, fact)
+                both = joined(known, fact, self._is_generated)
+                facts[new] = known if both is None else both
         return facts

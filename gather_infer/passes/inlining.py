@@ -79,6 +79,7 @@ class Inlining:
                     graph.facts[new] = body.facts.get(name, UNKNOWN)
                     if name in body.constants:
                         graph.constants[new] = body.constants[name]
+                        draft.new_constants.append((graph, new))
         graph.fixed |= body.fixed
         reads: dict[Node, set[str]] = {}
         for name, readers in body.readers.items():

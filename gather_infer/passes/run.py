@@ -30,7 +30,7 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 
 MAX_ROUNDS = 4
-"""How often a model that was rewritten is inferred again: of a simpler one more may be known."""
+"""How often a model is inferred: where bodies or functions are simpler now, more may be known of what they give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _run(
             engine.run()
             rounds.append(Round(inference, engine.draft.journal(by)))
             done += engine.done
-            if not engine.done or len(rounds) == MAX_ROUNDS:
+            if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
                 break
             subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
     declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol, TypeVar
@@ -24,6 +24,9 @@ from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, el
 T = TypeVar("T")
 V = TypeVar("V", bound="View")
 
+GATHERS: Final = object()
+"""What is looked at by who has found that there is no Gather to spare."""
+
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may look at one by one."""
 
@@ -34,6 +37,8 @@ class Surroundings(Protocol):
     draft: Draft
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
+    looked: list[Hashable]
+    """Nodes and names of values that were looked at since it was emptied."""
 
     constants: Constants
     twins: Twins
@@ -68,6 +73,7 @@ class View:
 
     def at(self: V, node: Node) -> V:
         """The same of another node."""
+        self.engine.looked.append(node)
         return type(self)(self.engine, node)
 
     # the node
@@ -104,7 +110,10 @@ class View:
     @property
     def has_spare_gathers(self) -> bool:
         """Whether the model has fewer Gathers now than in its file: one may take the place of another operator."""
-        return self.engine.remembered("spare gathers", lambda: self.engine.draft.spare_gathers > 0)
+        is_one = self.engine.draft.spare_gathers > 0
+        if not is_one:
+            self.engine.looked.append(GATHERS)
+        return is_one
 
     @property
     def traits(self) -> Traits | None:
@@ -242,12 +251,14 @@ class View:
 
     def readers_of(self: V, name: str) -> list[V]:
         """The nodes of the same graph that read a value."""
+        self.engine.looked.append(name)
         readers = self.engine.draft.readers(self.graph, name)
         return [self.at(node) for node in readers if node.graph is self.graph]
 
     def is_only_reader(self, at: int) -> bool:
         """Whether nobody else needs what input `at` reads: it goes when this node does."""
         name = self.input(at)
+        self.engine.looked.append(name)
         home = self.graph.home(name)
         if home is not self.graph or home.is_fixed(name) or self.node.inputs.count(name) != 1:
             return False
@@ -255,7 +266,7 @@ class View:
         return len(readers) == 1 and self.node in readers
 
     def repeats(self: V) -> Iterator[V]:
-        """The nodes with the same operator and attributes, in its graph and around, that read the same values."""
+        """The nodes with the same operator and attributes that read the same values, as `Repeats.of` has them."""
         return (self.at(node) for node in self.engine.repeats.of(self.node))
 
     def twin(self, name: str) -> str | None:
@@ -270,6 +281,7 @@ class View:
 
     def feeds(self, name: str, *op_types: str) -> bool:
         """Whether one of these operators, of any domain, reads a value."""
+        self.engine.looked.append(name)
         return any(node.op_type in op_types for node in self.engine.draft.readers(self.graph, name))
 
     # what it writes
@@ -290,10 +302,12 @@ class View:
     def is_needed(self, at: int = 0) -> bool:
         """Whether somebody reads an output."""
         name = self.output(at)
+        self.engine.looked.append(name)
         return bool(name) and self.engine.draft.is_needed(self.graph, name)
 
     def readers(self: V, at: int = 0) -> list[V]:
         """The nodes that read an output, those in subgraphs too."""
+        self.engine.looked.append(self.output(at))
         return [self.at(node) for node in self.engine.draft.readers(self.graph, self.output(at))]
 
     def is_graph_output(self, at: int = 0) -> bool:

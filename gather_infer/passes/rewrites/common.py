@@ -63,4 +63,6 @@ def common_subexpressions(site: Site) -> Rewrite | None:
 
 def _stays(other: Node, node: Node) -> bool:
     """Whether of two nodes that are the same it is the other one that stays: it stands further out, or comes first."""
-    return other.graph is not node.graph or other.place < node.place
+    if other.graph is node.graph:
+        return other.place < node.place
+    return other.graph in node.graph.around()

@@ -1,0 +1,155 @@
+"""Facts that become sharper while a draft is rewritten: what stands for a value may tell more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from onnx import NodeProto
+
+from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.worklist import Worklist
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import MAX_VALUES, DType, SymbolicTensor, Value, make_values
+
+IsGenerated = Callable[[Dim], bool]
+"""Whether a dim is made of symbols that stand for something unknown."""
+
+_MAX_LESSONS: Final = 16
+"""Times that a node is inferred again."""
+
+
+class Learning:
+    """What is learnt of values after the inference. Nodes that see something new join the worklist.
+
+    infer         what is known of the outputs of a node of a graph by what is known of its inputs
+    is_generated  whether a dim is unknown
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        waiting: Worklist,
+        infer: Callable[[NodeProto, Graph], list[Value]],
+        is_generated: IsGenerated,
+    ) -> None:
+        self.draft = draft
+        self.waiting = waiting
+        self.infer = infer
+        self.is_generated = is_generated
+        self._functions_tell_more = False
+        self._owners: dict[Node, None] = {}
+        self._lessons: dict[Node, int] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another inference may tell more of what an operator with graphs of its own gives, or a function."""
+        return self._functions_tell_more or any(not owner.is_gone for owner in self._owners)
+
+    def tell(self, graph: Graph, name: str, fact: Value) -> None:
+        """Something is known of a value that the graph defines, beside what was known of it."""
+        known = graph.facts.get(name)
+        if known is None:
+            graph.facts[name] = fact
+            return
+        if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
+            return
+        both = joined(known, fact, self.is_generated)
+        if both is not None:
+            graph.facts[name] = both
+            self._spread(graph, name)
+
+    def compare(self, graph: Graph, name: str, known: Value) -> None:
+        """A value that the graph defines is another one than it was, when this was known of it."""
+        fact = graph.fact(name)
+        if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
+            return
+        if joined(known, fact, self.is_generated) is not None:
+            self._spread(graph, name)
+
+    def _spread(self, graph: Graph, name: str) -> None:
+        """More is known of a value."""
+        found = graph.producers.get(name)
+        if found is not None:
+            self.waiting.wake(found[0])
+        self.waiting.wake(name)
+        for reader in graph.readers.get(name, ()):
+            self.waiting.wake(reader)
+            self.waiting.mark(reader)
+        for inner in self.draft.graphs.values() if name in graph.fixed else (graph,):  # a body may pass it on
+            if name in inner.ends and inner.home(name) is graph:
+                if inner.owner is not None:
+                    self.waiting.wake(inner.owner)
+                    self.waiting.mark(inner.owner)
+                elif inner.is_in_function:
+                    self._functions_tell_more = True
+
+    def again(self, node: Node) -> None:
+        """Infer a node once more whose inputs have changed, where not all is known of what it gives."""
+        graph = node.graph
+        facts = [graph.fact(name) for name in node.outputs if name]
+        if node.is_constant or not any(is_open(fact, self.is_generated) for fact in facts):
+            return
+        if node.bodies or not self.draft.subject.is_ours(node.proto):
+            self._owners[node] = None
+            return
+        times = self._lessons[node] = self._lessons.get(node, 0) + 1
+        if times > _MAX_LESSONS:
+            return
+        proto = NodeProto()
+        proto.CopyFrom(node.proto)
+        del proto.input[:]
+        proto.input.extend(node.inputs)
+        for name, fact in zip(node.outputs, self.infer(proto, graph), strict=False):
+            if name:
+                self.tell(graph, name, fact)
+
+
+def is_open(fact: Value, is_generated: IsGenerated) -> bool:
+    """Whether more could be known of a value, apart from its bounds."""
+    if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
+        return True
+    if any(is_generated(dim) for dim in fact.shape):
+        return True
+    if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
+        return False
+    if fact.values is not None:
+        return any(_is_vague(element, is_generated) for element in fact.values.ravel().tolist())
+    count = 1
+    for dim in fact.shape:
+        count *= dim if isinstance(dim, int) else MAX_VALUES + 1
+    return count <= MAX_VALUES
+
+
+def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:
+    """What two facts about one value say together; None when that is no more than the first one."""
+    dtype = fact.dtype if known.dtype is None else known.dtype
+    shape = _sharper(known.shape, fact.shape, is_generated)
+    values = known.values
+    if values is None:
+        values = fact.values
+    elif fact.values is not None and fact.values.shape == values.shape:
+        elements = _sharper(tuple(values.ravel().tolist()), tuple(fact.values.ravel().tolist()), is_generated)
+        if elements is not None and any(a is not b for a, b in zip(elements, values.ravel().tolist(), strict=True)):
+            values = make_values(list(elements), values.shape)
+    span = fact.span if known.span is None else known.span
+    if dtype is known.dtype and shape is known.shape and values is known.values and span is known.span:
+        return None
+    return SymbolicTensor(dtype, shape, values, span)
+
+
+def _sharper(
+    known: tuple[Dim, ...] | None, others: tuple[Dim, ...] | None, is_generated: IsGenerated
+) -> tuple[Dim, ...] | None:
+    """Of dims, or elements, that are equal the ones that say more; `known` itself where the others say no more."""
+    if known is None or others is None or len(known) != len(others):
+        return others if known is None else known
+    found = tuple(
+        other if _is_vague(dim, is_generated) and not _is_vague(other, is_generated) else dim
+        for dim, other in zip(known, others, strict=True)
+    )
+    return known if all(a is b for a, b in zip(found, known, strict=True)) else found
+
+
+def _is_vague(element: object, is_generated: IsGenerated) -> bool:
+    return element is None or (isinstance(element, Expr) and is_generated(element))
