@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.places import MAIN, GraphPath, NodePath
-from gather_infer.record import Assumption, Cause, Constraint, Demand
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations
 from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import onnx
 
     from gather_infer.access import Addressing
+    from gather_infer.cost import Cost
     from gather_infer.inference.lineage.trace import Trace
     from gather_infer.inference.said import Given
     from gather_infer.inference.stated import Statement
@@ -125,6 +126,7 @@ class Inference(Mapping[str, Value]):
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
     that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume.
+    `iterations` has how often the body of each Loop and Scan runs.
     """
 
     def __init__(
@@ -146,6 +148,7 @@ class Inference(Mapping[str, Value]):
         given: Given | None = None,
         demands: tuple[Demand, ...] = (),
         assume: bool = True,
+        iterations: Mapping[GraphPath, Iterations] | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -163,6 +166,7 @@ class Inference(Mapping[str, Value]):
         self.given = given
         self.demands = demands
         self.assume = assume
+        self.iterations = {} if iterations is None else iterations
 
     def __getitem__(self, name: str) -> Value:
         return self.scopes[MAIN][name]
@@ -211,6 +215,15 @@ class Inference(Mapping[str, Value]):
                     ranked += 1
                     exact += not any(self.is_generated(d) for d in value.shape)
         return Coverage(tensors, typed, ranked, exact)
+
+    def cost(self) -> Cost:
+        """What one run of the model costs, in its own symbols: multiply-adds, bytes, the peak of live activations.
+
+        `cost().at(batch=1, seq=128)` has it in numbers. What is not known is among its `gaps`, with the node.
+        """
+        from gather_infer.cost import cost_of
+
+        return cost_of(self)
 
     def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
         """The model with `value_info` filled in for every value whose type is known, subgraphs included.
