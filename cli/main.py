@@ -22,6 +22,7 @@ COMMANDS = (
     "check",
     "contract",
     "convert",
+    "cost",
     "explain",
     "fold",
     "freeze",

@@ -17,6 +17,7 @@ from gather_infer.lazy import lazy
 if TYPE_CHECKING:
     from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.contract import Contract, Violation
+    from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
         ContractViolated,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 _HOME = {
     "checks": ("CheckResult", "check", "check_many"),
     "contract": ("Contract", "Violation"),
+    "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
         "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
@@ -67,6 +69,7 @@ __all__ = [
     "ContractViolated",
     "ConversionRefused",
     "ConversionResult",
+    "Cost",
     "DType",
     "Diagnostic",
     "Dim",

@@ -14,6 +14,9 @@ from gather_infer.symbolic.dim import terms_of
 SIZES: Final = (0, 1, 4096, 0, 1, 4096, 3, 61)
 """What symbols are tried with."""
 
+LARGE: Final = 2
+"""The position of the large one, which is also the point where all symbols have it."""
+
 POINTS: Final = 24
 """Bindings for which two sums are compared before anything is proved."""
 
@@ -59,6 +62,10 @@ class Front:
         for moment in moments:
             self.add(moment)
 
+    def large(self, dim: Dim) -> int:
+        """The dim where all symbols are large."""
+        return _value(dim, {name: self._size(name, LARGE) for name in free_symbols(dim)})
+
     def _tried(self, dim: Dim) -> tuple[int, ...]:
         """The dim for some bindings: where one sum is larger than another, nothing has to be proved."""
         if isinstance(dim, int):
@@ -68,10 +75,7 @@ class Front:
 
     def _size(self, name: str, point: int) -> int:
         """A size of a symbol, another mixture at each point: first all 0, all 1, all large."""
-        if point < 3:
-            size = SIZES[point]
-        else:
-            size = SIZES[crc32(f"{point} {name}".encode()) % len(SIZES)]
+        size = SIZES[point if point <= LARGE else crc32(f"{point} {name}".encode()) % len(SIZES)]
         bounds = self.scope.symbol_bounds(name)
         if bounds.hi is not None:
             size = min(size, bounds.hi)

@@ -13,7 +13,7 @@ from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphScope
 from gather_infer.model.paths import Body
 from gather_infer.places import GraphPath
-from gather_infer.record import Assumption, Cause, Iterations
+from gather_infer.record import Assumption, Cause, Constraint, Iterations
 from gather_infer.symbolic import Scope
 from gather_infer.tensor import Value
 
@@ -31,6 +31,8 @@ class Facts(Protocol):
     def iterations(self) -> Mapping[GraphPath, Iterations]: ...
     @property
     def causes(self) -> Mapping[str, Cause]: ...
+    @property
+    def constraints(self) -> tuple[Constraint, ...]: ...
     @property
     def assumptions(self) -> tuple[Assumption, ...]: ...
     @property

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gather_infer.cost.front import Front, Moment
 from gather_infer.errors import UsageError
 from gather_infer.places import NodePath
-from gather_infer.record import Assumption
+from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
+    Interval,
     Scope,
     factored,
     free_symbols,
@@ -90,7 +91,10 @@ class Cost:
                 `nodes` has both
     symbols     the sizes that inputs have, and those that nodes made
     scope       what is known of them
+    causes      of those that nodes made
+    constraints that hold of them in every run that does not fail
     assumptions under which the sizes hold
+    sizes       that were given in the place of symbols
     """
 
     model: str
@@ -104,6 +108,8 @@ class Cost:
     branches: int
     symbols: tuple[str, ...]
     scope: Scope = field(repr=False)
+    causes: Mapping[str, Cause] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
 
@@ -111,6 +117,17 @@ class Cost:
     def peak(self) -> Dim:
         """The most bytes of activations that are live at once. Raises DimTooLarge."""
         return maximum(*(moment.live for moment in self.moments), scope=self.scope)
+
+    @property
+    def peaks(self) -> tuple[Moment, ...]:
+        """The moments that may have the most live activations where no input is empty; the largest sizes first."""
+        filled = self.scope.about(self.symbols)
+        for name in self.symbols:
+            if name not in self.causes:
+                filled.declare(name, Interval(1, None))
+        front = Front(filled)
+        front.extend(self.moments)
+        return tuple(sorted(front.moments, key=lambda moment: -front.large(moment.live)))
 
     @property
     def parameter_bytes(self) -> int:
@@ -181,9 +198,15 @@ class Cost:
                 raise UsageError(f"no run has {name} = {size}: it is in {bounds}")
         for fact in self.scope.facts:
             left = substitute(fact, sizes)
-            if isinstance(left, int) and left < 0 and not free_symbols(fact).isdisjoint(sizes):
-                said = ", ".join(f"{name} = {sizes[name]}" for name in sorted(fact.symbols & sizes.keys()))
-                raise UsageError(f"no run has {said}: {factored(fact)} is at least 0 in every run")
+            if isinstance(left, int) and left < 0:
+                raise UsageError(f"no run has {_said(fact.symbols, sizes)}: {factored(fact)} is never negative")
+        for constraint in self.constraints:
+            left, right = substitute(constraint.left, sizes), substitute(constraint.right, sizes)
+            if not isinstance(left, int) or not isinstance(right, int):
+                continue
+            if left > right or (left < right and constraint.relation == "=="):
+                said = _said(free_symbols(constraint.left) | free_symbols(constraint.right), sizes)
+                raise UsageError(f"no run has {said}: {constraint} (node {constraint.node})")
 
     def __str__(self) -> str:
         try:
@@ -206,6 +229,11 @@ def _sum(nodes: Sequence[NodeCost]) -> OperatorCost:
         next((node.formula for node in nodes if node.formula), ""),
         first.source,
     )
+
+
+def _said(names: Collection[str], sizes: Mapping[str, int]) -> str:
+    """`batch = 1, seq = 65`: those of the sizes that are named."""
+    return ", ".join(f"{name} = {sizes[name]}" for name in sorted(names) if name in sizes)
 
 
 def _known(dims: Iterator[Dim | None]) -> Iterator[Dim]:

@@ -77,6 +77,8 @@ class _Counting:
             self.branches,
             tuple(self.symbols),
             self.scope,
+            self.facts.causes,
+            self.facts.constraints,
             self.facts.assumptions,
         )
 
