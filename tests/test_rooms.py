@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "cost": (
         {"domains", "errors", "lazy", "model", "ops", "places", "record", "rules", "symbolic", "tensor"},
-        {"onnx"},
+        {"numpy", "onnx"},
     ),
     "inference": (
         {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from gather_infer.cost.work import Untold
 from gather_infer.places import GraphPath, NodePath
@@ -34,12 +35,12 @@ class Rounds:
         """
         self._require_told(dim)
         n = self.trips
-        sums = (n, floordiv(n * (n - 1), 2), floordiv((n - 1) * n * (2 * n - 1), 6))
+        sums = ((n, 1), (n * (n - 1), 2), ((n - 1) * n * (2 * n - 1), 6))
         found: Dim = 0
         for power, factor in self._powers(dim).items():
             if power >= len(sums):
                 raise Untold("it grows too fast from iteration to iteration")
-            found = found + factor * sums[power]
+            found = found + _quotient(factor, *sums[power])
         return found
 
     def largest(self, dim: Dim, scope: Scope) -> Dim:
@@ -71,6 +72,13 @@ class Rounds:
                 raise Untold("it changes from iteration to iteration by no fixed amount")
             parts.setdefault(len(monomial) - len(rest), {})[rest] = value
         return {power: from_terms(terms) for power, terms in parts.items()}
+
+
+def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
+    """factor * (dividend/divisor), which leaves no rest; without a division where the factor can be divided."""
+    shared = gcd(divisor, *(value for _, value in terms_of(factor)))
+    smaller = from_terms({monomial: value // shared for monomial, value in terms_of(factor)})
+    return smaller * floordiv(dividend, divisor // shared)
 
 
 def local_symbols(

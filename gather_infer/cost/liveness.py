@@ -8,7 +8,6 @@ from math import inf
 from onnx import NodeProto
 
 from gather_infer.cost.front import Moment
-from gather_infer.cost.nbytes import value_bytes
 from gather_infer.cost.place import Place
 from gather_infer.cost.tally import Tally
 from gather_infer.model.index import Use
@@ -53,7 +52,7 @@ class Liveness:
 
     def _add(self, names: Iterable[str], rank: int, path: NodePath | None, node: NodeProto | None) -> None:
         for name in names:
-            nbytes = self.tally.told(path, node, "peak", value_bytes, self.place.values.get(name))
+            nbytes = self.tally.told(path, node, "peak", self.place.nbytes, [self.place.values.get(name)])
             if nbytes is None or name in self._sizes:
                 continue
             self._sizes[name] = nbytes

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from gather_infer.cost.work import Untold
-from gather_infer.symbolic import Dim, ceildiv, product, total
+from gather_infer.symbolic import Dim, ceildiv, free_symbols, product, total
 from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, Value, element_bytes
 
 BITS: Final = {
@@ -15,8 +16,11 @@ BITS: Final = {
 """Of the element types of less than a byte; their elements share bytes."""
 
 
-def value_bytes(value: Value | None) -> Dim:
-    """Bytes of the elements of a value. Raises Untold where they are not known, as those of strings are not."""
+def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
+    """Bytes of the elements of a value. Raises Untold where they are not known, as those of strings are not.
+
+    generated   symbols that nodes made: for a dim of one member of a sequence they say nothing of the others
+    """
     match value:
         case SymbolicTensor(dtype=dtype, shape=shape) if dtype is not None and shape is not None:
             if dtype is DType.STRING:
@@ -26,17 +30,18 @@ def value_bytes(value: Value | None) -> Dim:
                 return product(shape) * element_bytes(dtype)
             return ceildiv(product(shape) * bits, 8)
         case SequenceType(members=members) if members is not None:
-            return total(map(value_bytes, members))
+            return total(value_bytes(member, generated) for member in members)
         case SequenceType(length=0):
             return 0
         case SequenceType(element=element, length=length) if element is not None and length is not None:
-            if not isinstance(element, SymbolicTensor) or not element.is_static:
+            each = value_bytes(element, generated)
+            if not free_symbols(each).isdisjoint(generated):
                 raise Untold("the members of a sequence may differ in size")
-            return value_bytes(element) * length
+            return each * length
         case OptionalType(present=False):
             return 0
         case OptionalType(element=element) if element is not None:
-            return value_bytes(element)
+            return value_bytes(element, generated)
         case SymbolicTensor(shape=None):
             raise Untold("the rank is not known")
         case SymbolicTensor():

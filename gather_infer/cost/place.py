@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, helper
 
+from gather_infer.cost.nbytes import value_bytes
 from gather_infer.domains import openvino_opset, plain_domain
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphScope
 from gather_infer.model.paths import Body
 from gather_infer.places import GraphPath
 from gather_infer.record import Assumption, Cause, Constraint, Iterations
-from gather_infer.symbolic import Scope
+from gather_infer.symbolic import Dim, Scope, total
 from gather_infer.tensor import Value
 
 
@@ -49,8 +50,8 @@ class Place:
     label       before the labels of its nodes, with a slash
     outer       the graph around it
     versions    the opsets that its nodes mean, by domain as it is written
+    generated   symbols that nodes of the model made
     attributes  of the call, in a function
-    depth       how many graphs and calls are around it
     """
 
     path: GraphPath
@@ -60,6 +61,7 @@ class Place:
     label: str
     outer: Place | None
     versions: Mapping[str, int]
+    generated: Collection[str]
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
@@ -70,6 +72,10 @@ class Place:
                 return place.values[name]
             place = place.outer
         return None
+
+    def nbytes(self, values: Iterable[Value | None]) -> Dim:
+        """Bytes of all the values. Raises Untold."""
+        return total(value_bytes(value, self.generated) for value in values)
 
     def version(self, domain: str) -> int:
         """The opset version in force for a domain as nodes write it; 0 where none is imported."""

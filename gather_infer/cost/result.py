@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -79,22 +80,22 @@ class Gap:
 class Cost:
     """What one run of a model costs, in its own symbols, and what of that is not known.
 
-    model       what the model is called
-    macs        multiply-adds: products of two elements that are added to a sum
-    reads       bytes that nodes read, constants too
-    writes      bytes that nodes write
-    moments     when the most activations may be live, none that another one always beats
-    parameters  bytes of constants by element type
-    nodes       every node that computes, those of subgraphs and functions too
-    gaps        what the sums leave out
-    branches    how many Ifs run one branch of which it is not known which: of these the larger one counts, while
-                `nodes` has both
-    symbols     the sizes that inputs have, and those that nodes made
-    scope       what is known of them
-    causes      of those that nodes made
-    constraints that hold of them in every run that does not fail
-    assumptions under which the sizes hold
-    sizes       that were given in the place of symbols
+    model        what the model is called
+    macs         multiply-adds: products of two elements that are added to a sum
+    reads        bytes that nodes read, constants too
+    writes       bytes that nodes write
+    moments      when the most activations may be live, none that another one always beats
+    parameters   bytes of constants by element type
+    nodes        every node that computes, those of subgraphs and functions too
+    gaps         what the sums leave out
+    branches     how many Ifs run one branch of which it is not known which: of these the larger one counts, while
+                 `nodes` has both
+    symbols      the sizes that inputs have, and those that nodes made
+    scope        what is known of them
+    causes       of those that nodes made
+    constraints  that hold of them in every run that does not fail
+    assumptions  under which the sizes hold
+    sizes        that were given in the place of symbols
     """
 
     model: str
@@ -127,7 +128,7 @@ class Cost:
                 filled.declare(name, Interval(1, None))
         front = Front(filled)
         front.extend(self.moments)
-        return tuple(sorted(front.moments, key=lambda moment: -front.large(moment.live)))
+        return tuple(front.largest_first())
 
     @property
     def parameter_bytes(self) -> int:
@@ -161,7 +162,8 @@ class Cost:
         def told(dim: Dim | None) -> Dim | None:
             return None if dim is None else self._told(dim, sizes)
 
-        front = Front(self.scope)
+        scope = self._narrowed(sizes)
+        front = Front(scope)
         front.extend([Moment(self._told(m.live, sizes), m.node) for m in self.moments])
         return replace(
             self,
@@ -180,8 +182,24 @@ class Cost:
                 for node in self.nodes
             ),
             symbols=tuple(name for name in self.symbols if name not in sizes),
+            scope=scope,
             sizes={**self.sizes, **sizes},
         )  # fmt: skip
+
+    def _narrowed(self, sizes: Mapping[str, int]) -> Scope:
+        """What is known of the symbols that are left."""
+        left = [name for name in self.symbols if name not in sizes]
+        scope = self.scope.about(left)
+        scope.efforts = self.scope.efforts
+        for fact in self.scope.facts:
+            if not fact.symbols.isdisjoint(sizes):
+                scope.require(self._told(fact, sizes))
+        for constraint in self.constraints:
+            gap = self._told(constraint.right - constraint.left, sizes)
+            scope.require(gap)
+            if constraint.relation == "==":
+                scope.require(-gap)
+        return scope
 
     def _told(self, dim: Dim, sizes: Mapping[str, int]) -> Dim:
         try:
@@ -197,11 +215,11 @@ class Cost:
             if size not in bounds:
                 raise UsageError(f"no run has {name} = {size}: it is in {bounds}")
         for fact in self.scope.facts:
-            left = substitute(fact, sizes)
+            left = self._told(fact, sizes)
             if isinstance(left, int) and left < 0:
                 raise UsageError(f"no run has {_said(fact.symbols, sizes)}: {factored(fact)} is never negative")
         for constraint in self.constraints:
-            left, right = substitute(constraint.left, sizes), substitute(constraint.right, sizes)
+            left, right = self._told(constraint.left, sizes), self._told(constraint.right, sizes)
             if not isinstance(left, int) or not isinstance(right, int):
                 continue
             if left > right or (left < right and constraint.relation == "=="):
@@ -222,9 +240,9 @@ def _sum(nodes: Sequence[NodeCost]) -> OperatorCost:
         first.op_type,
         first.domain,
         len(nodes),
-        total(_known(node.macs for node in nodes)),
-        total(_known(node.reads for node in nodes)),
-        total(_known(node.writes for node in nodes)),
+        _total(node.macs for node in nodes),
+        _total(node.reads for node in nodes),
+        _total(node.writes for node in nodes),
         sum(node.macs is None for node in nodes),
         next((node.formula for node in nodes if node.formula), ""),
         first.source,
@@ -236,8 +254,9 @@ def _said(names: Collection[str], sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {sizes[name]}" for name in sorted(names) if name in sizes)
 
 
-def _known(dims: Iterator[Dim | None]) -> Iterator[Dim]:
-    return (dim for dim in dims if dim is not None)
+def _total(dims: Iterator[Dim | None]) -> Dim:
+    """The sum of those that are known; layers that repeat have the same ones."""
+    return total(dim * number for dim, number in Counter(dims).items() if dim is not None)
 
 
 def _rank(dim: Dim) -> tuple[int, int]:

@@ -12,11 +12,10 @@ from gather_infer.cost.control import branches, rounds
 from gather_infer.cost.formulas import tables
 from gather_infer.cost.front import Front
 from gather_infer.cost.liveness import Liveness
-from gather_infer.cost.nbytes import value_bytes
 from gather_infer.cost.parameters import parameters
 from gather_infer.cost.place import Facts, Place, constants_of, is_constant, versions_of
 from gather_infer.cost.result import Cost, NodeCost
-from gather_infer.cost.tally import Tally
+from gather_infer.cost.tally import SUMS, Tally
 from gather_infer.cost.traffic import read_bytes, written_bytes
 from gather_infer.cost.work import Formula, Untold, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified
@@ -61,15 +60,16 @@ class _Counting:
     def cost(self) -> Cost:
         main = Place(
             MAIN, self.proto.graph, self.index[MAIN], self.facts.scopes.get(MAIN, {}), "", None,
-            versions_of(self.proto.opset_import),
+            versions_of(self.proto.opset_import), self.facts.causes.keys(),
         )  # fmt: skip
         constants = constants_of(main.body)
         tally = self.graph(main, [name for name in main.index.inputs if name not in constants])
+        macs, reads, writes = (self.whole(tally, what) for what in SUMS)
         return Cost(
             self.facts.model.name,
-            tally.macs,
-            tally.reads,
-            tally.writes,
+            macs,
+            reads,
+            writes,
             tuple(tally.front.moments),
             parameters(self.facts.model),
             tuple(tally.nodes),
@@ -81,6 +81,11 @@ class _Counting:
             self.facts.constraints,
             self.facts.assumptions,
         )
+
+    def whole(self, tally: Tally, what: str) -> Dim:
+        """A sum over the model; 0, with a gap, where it is too large to be written."""
+        found = tally.told(None, None, what, tally.total, what)
+        return 0 if found is None else found
 
     # graphs
 
@@ -155,13 +160,13 @@ class _Counting:
             node.op_type,
             domain,
             self.macs(place, node, work, path, tally),
-            tally.told(path, node, "reads", read_bytes, node, work, self.traits(node, place)),
-            tally.told(path, node, "writes", written_bytes, node, work),
+            tally.told(path, node, "reads", read_bytes, place, node, work, self.traits(node, place)),
+            tally.told(path, node, "writes", written_bytes, place, node, work),
             live,
             "" if formula is None else formula.text,
             "" if formula is None else formula.source,
         )
-        tally.count(cost, node)
+        tally.count(cost)
 
     def macs(self, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally) -> Dim | None:
         """The multiply-adds of an operator; None, with a gap, where they cannot be told."""
@@ -194,7 +199,15 @@ class _Counting:
             label = below_label(self.path(place, position).label, node, step)
             home = self.index[place.index.path.below(step)]
             return Place(
-                path, held.g, home, self.facts.scopes[path], f"{label}/", place, place.versions, place.attributes
+                path,
+                held.g,
+                home,
+                self.facts.scopes[path],
+                f"{label}/",
+                place,
+                place.versions,
+                place.generated,
+                place.attributes,
             )
         return None
 
@@ -213,7 +226,7 @@ class _Counting:
                 bound[attribute.name] = source
         inner = Place(
             inside, function, self.index[GraphPath(Root.FUNCTION, at)], self.facts.scopes[inside], f"{path.label}/",
-            None, versions_of(function.opset_import), bound,
+            None, versions_of(function.opset_import), place.generated, bound,
         )  # fmt: skip
         return self.graph(inner, ())
 
@@ -243,8 +256,7 @@ class _Counting:
             tally.leave_out(path, node, str(untold), "macs", "reads", "writes", "peak")
             return
         tally.add_rounds(inner, each, path, node, live.now + stacked, self.scope)
-        tally.reads = tally.reads + stacked
-        tally.writes = tally.writes + stacked
+        tally.grow(reads=stacked, writes=stacked)
 
     def stacked(self, place: Place, node: NodeProto, path: NodePath, outputs: int, tally: Tally) -> Dim:
         """Bytes of the outputs of a loop that gather what its iterations give."""
@@ -254,7 +266,7 @@ class _Counting:
         found: Dim = 0
         for name in node.output[0 if node.op_type == "SequenceMap" else states :]:
             if name:
-                nbytes = tally.told(path, node, "peak", value_bytes, place.values.get(name))
+                nbytes = tally.told(path, node, "peak", place.nbytes, [place.values.get(name)])
                 found = found + (0 if nbytes is None else nbytes)
         return found
 

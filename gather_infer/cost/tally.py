@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from operator import add
 from typing import Any, Final
 
 from onnx import NodeProto
@@ -16,9 +15,10 @@ from gather_infer.cost.result import Gap, NodeCost
 from gather_infer.cost.work import Untold
 from gather_infer.domains import qualified
 from gather_infer.places import NodePath
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, maximum
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, maximum, total
 
-ALL: Final = ("macs", "reads", "writes", "peak")
+SUMS: Final = ("macs", "reads", "writes")
+ALL: Final = (*SUMS, "peak")
 TOO_LARGE: Final = "the expression grows past the size limit"
 UNWALKED: Final = "nothing is known of the graph in it"
 
@@ -30,14 +30,13 @@ class Tally:
     front   the moments when most is live, beside what is live around the graph
     nodes   every node that computes
     gaps    what is left out
+    sums    what macs, reads and writes are the sums of, each with how often: layers that repeat add the same
     """
 
     front: Front
-    macs: Dim = 0
-    reads: Dim = 0
-    writes: Dim = 0
     nodes: list[NodeCost] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    sums: dict[str, Counter[Dim]] = field(default_factory=dict)
 
     def told(
         self, path: NodePath | None, node: NodeProto | None, what: str, ask: Callable[..., Dim], *given: Any
@@ -55,23 +54,28 @@ class Tally:
         op_type = "" if node is None else qualified(node.domain, node.op_type)
         self.gaps += [Gap(path, op_type, what, why) for what in whats]
 
-    def count(self, cost: NodeCost, node: NodeProto) -> None:
+    def count(self, cost: NodeCost) -> None:
         """Add a node that computes."""
         self.nodes.append(cost)
-        self._sum(cost.macs, cost.reads, cost.writes, cost.node, node)
+        self.grow(macs=cost.macs, reads=cost.reads, writes=cost.writes)
 
-    def _sum(self, macs: Dim | None, reads: Dim | None, writes: Dim | None, path: NodePath, node: NodeProto) -> None:
-        for what, value in (("macs", macs), ("reads", reads), ("writes", writes)):
-            grown = None if value is None else self.told(path, node, what, add, getattr(self, what), value)
-            if grown is not None:
-                setattr(self, what, grown)
+    def total(self, what: str) -> Dim:
+        """The sum of macs, reads or writes. Raises DimTooLarge."""
+        return total(dim * number for dim, number in self.sums.get(what, {}).items())
+
+    def grow(self, **sums: Dim | None) -> None:
+        """Add to macs, reads or writes what is known of them."""
+        for what, value in sums.items():
+            if value is not None and value != 0:
+                self.sums.setdefault(what, Counter())[value] += 1
 
     def add(self, inner: Tally | None, path: NodePath, node: NodeProto, live: Dim) -> None:
         """A graph that runs once in the place of a node, beside `live` bytes; None where nothing is known of it."""
         if inner is None:
             self.leave_out(path, node, UNWALKED, *ALL)
             return
-        self._sum(inner.macs, inner.reads, inner.writes, path, node)
+        for what in SUMS:
+            self.grow(**{what: self.told(path, node, what, inner.total, what)})
         self._take(inner, live)
 
     def add_larger(
@@ -85,20 +89,16 @@ class Tally:
                 self._take(one, live)
         told = [one for one in inner if one is not None]
         if told:
-            larger = partial(maximum, scope=scope)
-            macs = self.told(path, node, "macs", larger, *(one.macs for one in told))
-            reads = self.told(path, node, "reads", larger, *(one.reads for one in told))
-            writes = self.told(path, node, "writes", larger, *(one.writes for one in told))
-            self._sum(macs, reads, writes, path, node)
+            for what in SUMS:
+                self.grow(**{what: self.told(path, node, what, _largest, what, told, scope)})
 
     def add_rounds(
         self, inner: Tally, rounds: Rounds, path: NodePath, node: NodeProto, live: Dim, scope: Scope
     ) -> None:
         """A graph that runs again and again."""
-        macs = self.told(path, node, "macs", rounds.summed, inner.macs)
-        reads = self.told(path, node, "reads", rounds.summed, inner.reads)
-        writes = self.told(path, node, "writes", rounds.summed, inner.writes)
-        self._sum(macs, reads, writes, path, node)
+        for what in SUMS:
+            each = self.told(path, node, what, inner.total, what)
+            self.grow(**{what: None if each is None else self.told(path, node, what, rounds.summed, each)})
         for moment in inner.front.moments:
             most = self.told(path, node, "peak", rounds.largest, moment.live, scope)
             if most is not None:
@@ -112,6 +112,11 @@ class Tally:
         self.front.extend([Moment(moment.live + live, moment.node) for moment in inner.front.moments])
         self.nodes += [replace(cost, live=cost.live + live) for cost in inner.nodes] if live != 0 else inner.nodes
         self.gaps += inner.gaps
+
+
+def _largest(what: str, tallies: Sequence[Tally], scope: Scope) -> Dim:
+    """The largest of several sums. Raises DimTooLarge."""
+    return maximum(*(tally.total(what) for tally in tallies), scope=scope)
 
 
 def _repeated(cost: NodeCost, rounds: Rounds, scope: Scope, live: Dim) -> NodeCost:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from onnx import NodeProto
 
-from gather_infer.cost.nbytes import value_bytes
+from gather_infer.cost.place import Place
 from gather_infer.cost.work import Work
 from gather_infer.rules import Traits
-from gather_infer.symbolic import Dim, total
-from gather_infer.tensor import Value
+from gather_infer.symbolic import Dim
 
 PARTIAL = frozenset({"Slice", "StridedSlice"})
 """Operators that read of their first input what they give, and no more; so do those of the gather family."""
@@ -19,7 +16,7 @@ TELL_DIMS = frozenset({"ShapeOf"})
 """As the trait `tells_dims`, for layers without a rule."""
 
 
-def read_bytes(node: NodeProto, work: Work, traits: Traits) -> Dim:
+def read_bytes(place: Place, node: NodeProto, work: Work, traits: Traits) -> Dim:
     """Bytes that a node reads of its inputs; one that is given twice is read once. Raises Untold.
 
     What tells dims does not read its first input, and what picks elements reads those that it gives.
@@ -32,8 +29,8 @@ def read_bytes(node: NodeProto, work: Work, traits: Traits) -> Dim:
         given.pop(first, None)
     elif node.op_type in PARTIAL or (traits.gathers and traits.addresses and _data(traits) == 0):
         given.pop(first, None)
-        picked = _bytes([work.outputs[0]]) if work.outputs else 0
-    return picked + _bytes(list(given.values()))
+        picked = place.nbytes(work.outputs[:1])
+    return picked + place.nbytes(given.values())
 
 
 def _data(traits: Traits) -> int:
@@ -41,10 +38,6 @@ def _data(traits: Traits) -> int:
     return next(iter(traits.addresses.values()))
 
 
-def written_bytes(node: NodeProto, work: Work) -> Dim:
+def written_bytes(place: Place, node: NodeProto, work: Work) -> Dim:
     """Bytes of the outputs that somebody may read. Raises Untold."""
-    return _bytes([value for name, value in zip(node.output, work.outputs, strict=True) if name])
-
-
-def _bytes(values: Sequence[Value | None]) -> Dim:
-    return total(map(value_bytes, values))
+    return place.nbytes(value for name, value in zip(node.output, work.outputs, strict=True) if name)

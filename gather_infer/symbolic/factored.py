@@ -24,7 +24,7 @@ def factored(dim: Dim) -> str:
         number = -number
     shared = _shared(dim)
     if len(dim.terms) == 1:
-        return _product(number, shared, "")
+        return to_text(dim) if dim in shared else _product(number, shared, "")
     rest = from_terms({_without(monomial, shared): value // number for monomial, value in dim.terms})
     assert isinstance(rest, Expr), "two terms are left of two"
     if number == 1 and not shared:
