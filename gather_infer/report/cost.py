@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.domains import qualified
@@ -23,6 +24,9 @@ SHOWN_PEAKS = 3
 """Sums of which the peak is the largest, before they end in `... 13 more: --all`."""
 
 _LABEL = 14
+_NARROWEST = 24
+_ENTRY = re.compile(r"  (?=.{14}\S)[a-z ]{14} *(?=\S)")
+"""The beginning of a line that `_entry` made."""
 _UNITS = ("k", "M", "G", "T", "P")
 
 
@@ -30,17 +34,19 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer cost` prints; a verbose one has all rows, and by what formula each operator is counted."""
     cost = report.cost
     everything = report.everything or view.verbose
-    lines = [_headline(cost)]
-    lines += _entry("macs", _at_least(cost, "macs") + _number(cost.macs), view)
-    lines += _entry("parameters", _parameters(cost), view)
-    lines += _entry("read", _at_least(cost, "reads") + _bytes(cost.reads), view)
-    lines += _entry("written", _at_least(cost, "writes") + _bytes(cost.writes), view)
-    lines += _peak(cost, everything, view)
+    lines = [
+        _headline(cost),
+        _entry("macs", _at_least(cost, "macs") + _number(cost.macs)),
+        _entry("parameters", _parameters(cost)),
+        _entry("read", _at_least(cost, "reads") + _bytes(cost.reads)),
+        _entry("written", _at_least(cost, "writes") + _bytes(cost.writes)),
+        *_peak(cost, everything),
+    ]
     lines += ["", *(_nodes if report.by_node else _operators)(cost, everything, view)]
     lines += _notes(cost, everything)
     if view.seconds is not None:
         lines += ["", f"{count(len(cost.nodes), 'node')}   {view.seconds:.2f} s"]
-    return lines
+    return list(_fitted(lines, view.width))
 
 
 def _headline(cost: Cost) -> str:
@@ -81,35 +87,49 @@ def _parameters(cost: Cost) -> str:
     return f"{whole}: {types}" if types else whole
 
 
-def _entry(label: str, text: str, view: View) -> list[str]:
-    """`  macs          128*batch*seq*(seq + 96)`; what is too wide goes on in further lines."""
-    room = None if view.width is None else max(view.width - 2 - _LABEL, 24)
-    parts = [text] if room is None else textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-    return [f"  {label if not at else '':<{_LABEL}}{part}" for at, part in enumerate(parts or [""])]
+def _entry(label: str, text: str, *, deeper: int = 0) -> str:
+    """`  macs          128*batch*seq*(seq + 96)`"""
+    return f"  {label:<{_LABEL}}{' ' * deeper}{text}"
 
 
-def _peak(cost: Cost, everything: bool, view: View) -> list[str]:
+def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
+    """The lines; what is wider than the terminal goes on in further ones, below where its text begins."""
+    for line in lines:
+        if width is None or len(line) <= width:
+            yield line
+            continue
+        begins = _ENTRY.match(line)
+        indent = begins.end() if begins else len(line) - len(line.lstrip())
+        room = max(width - indent, _NARROWEST)
+        parts = textwrap.wrap(line[indent:], room - 2, break_long_words=False, break_on_hyphens=False)
+        yield line[:indent] + parts[0]
+        yield from (f"{' ' * (indent + 2)}{part}" for part in parts[1:])
+
+
+def _peak(cost: Cost, everything: bool) -> Iterator[str]:
     """The most live activations: a sum, or the several of which the largest counts, each with its node."""
     peaks = cost.peaks
     least = _at_least(cost, "peak")
     if not peaks:
-        return _entry("peak", f"{least}0 B", view)
+        yield _entry("peak", f"{least}0 B")
+        return
     if len(peaks) == 1:
-        lines = _entry("peak", f"{least}{_bytes(peaks[0].live)}", view)
-        lines += _entry("", _place(peaks[0]), view)
+        live = peaks[0].live
+        yield _entry("peak", f"{least}{_bytes(live)}")
+        yield _entry("", _place(peaks[0]))
+        if isinstance(live, int):
+            yield _entry("together", f"{size(live + cost.parameter_bytes)} with parameters")
     else:
-        lines = _entry("peak", f"{least}the largest of", view)
+        yield _entry("peak", f"{least}the largest of")
         shown = peaks if everything or len(peaks) <= SHOWN_PEAKS + 1 else peaks[:SHOWN_PEAKS]
         for moment in shown:
-            lines += _entry("", f"  {_bytes(moment.live)}", view)
-            lines += _entry("", f"    {_place(moment)}", view) if everything else []
+            yield _entry("", _bytes(moment.live), deeper=2)
+            if everything:
+                yield _entry("", _place(moment), deeper=4)
         if len(shown) < len(peaks):
-            lines += _entry("", f"  ... {len(peaks) - len(shown)} more: --all", view)
-    if isinstance(peaks[0].live, int) and len(peaks) == 1:
-        lines += _entry("together", f"{size(peaks[0].live + cost.parameter_bytes)} with parameters", view)
-    elif len(peaks) < len(cost.moments):
-        lines += _entry("", "where no size of an input is 0", view)
-    return lines
+            yield _entry("", f"... {len(peaks) - len(shown)} more: --all", deeper=2)
+    if len(peaks) < len(cost.moments):
+        yield _entry("", "where no size of an input is 0")
 
 
 def _place(moment: Moment) -> str:
