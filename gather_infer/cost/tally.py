@@ -63,11 +63,11 @@ class Tally:
         """The sum of macs, reads or writes. Raises DimTooLarge."""
         return total(dim * number for dim, number in self.sums.get(what, {}).items())
 
-    def grow(self, **sums: Dim | None) -> None:
-        """Add to macs, reads or writes what is known of them."""
+    def grow(self, number: int = 1, /, **sums: Dim | None) -> None:
+        """Add to macs, reads or writes what is known of them, so many times."""
         for what, value in sums.items():
             if value is not None and value != 0:
-                self.sums.setdefault(what, Counter())[value] += 1
+                self.sums.setdefault(what, Counter())[value] += number
 
     def add(self, inner: Tally | None, path: NodePath, node: NodeProto, live: Dim) -> None:
         """A graph that runs once in the place of a node, beside `live` bytes; None where nothing is known of it."""
@@ -97,8 +97,8 @@ class Tally:
     ) -> None:
         """A graph that runs again and again."""
         for what in SUMS:
-            each = self.told(path, node, what, inner.total, what)
-            self.grow(**{what: None if each is None else self.told(path, node, what, rounds.summed, each)})
+            for each, number in inner.sums.get(what, {}).items():
+                self.grow(number, **{what: self.told(path, node, what, rounds.summed, each)})
         for moment in inner.front.moments:
             most = self.told(path, node, "peak", rounds.largest, moment.live, scope)
             if most is not None:
