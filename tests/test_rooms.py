@@ -52,8 +52,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "inference": (
         {
-            "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record", "rules",
-            "spans", "symbolic", "tensor",
+            "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "record",
+            "rules", "spans", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),

@@ -24,7 +24,7 @@ def factored(dim: Dim) -> str:
         number = -number
     shared = _shared(dim)
     if len(dim.terms) == 1:
-        return to_text(dim) if dim in shared else _product(number, shared, "")
+        return _product(number, shared, "")
     rest = from_terms({_without(monomial, shared): value // number for monomial, value in dim.terms})
     assert isinstance(rest, Expr), "two terms are left of two"
     if number == 1 and not shared:
@@ -55,7 +55,8 @@ def _without(monomial: Monomial, shared: Monomial) -> Monomial:
 
 
 def _product(number: int, atoms: Monomial, tail: str) -> str:
-    factors = [_factor(atom) for atom in atoms]
+    is_alone = len(atoms) == 1 and abs(number) == 1 and not tail
+    factors = [to_text(atom) if is_alone and not isinstance(atom, Extremum) else _factor(atom) for atom in atoms]
     if tail:
         factors.append(tail)
     if abs(number) != 1 or not factors:
