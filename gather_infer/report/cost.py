@@ -77,8 +77,8 @@ def _number(dim: Dim) -> str:
 
 
 def _bytes(dim: Dim) -> str:
-    """A formula, or a number of bytes: `888 KiB`."""
-    return size(dim) if isinstance(dim, int) else printable(factored(dim))
+    """A formula, or a number of bytes: `4*batch*seq B`, `888 KiB`."""
+    return size(dim) if isinstance(dim, int) else f"{printable(factored(dim))} B"
 
 
 def _parameters(cost: Cost) -> str:

@@ -14,7 +14,7 @@ from tests.cli.cli_models import MODELS
 
 Run = Callable[..., Result]
 
-READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract")
+READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "cost")
 """The commands that read a model."""
 
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.main import main; main()"]

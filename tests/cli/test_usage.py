@@ -21,7 +21,7 @@ from tests.cli.test_golden import CASES
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": []}
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": [], "cost": []}
     return [command, model, *more.get(command, written)]
 
 
@@ -131,7 +131,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, contract, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, contract, convert, cost, explain, fold, freeze, infer, inspect, ops",
 }
 
 
