@@ -21,7 +21,8 @@ from tests.cli.test_golden import CASES
 
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
-    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"], "infer": [], "inspect": [], "contract": [], "cost": []}
+    more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
+    more |= {name: [] for name in ("infer", "inspect", "contract", "cost")}
     return [command, model, *more.get(command, written)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Mapping, Sequence
 from itertools import product as every
 from typing import Any
@@ -15,6 +16,7 @@ from gather_infer.openvino.lowerings.dialect import LOWERINGS
 from gather_infer.ops import standard_rules
 from gather_infer.symbolic import Dim, evaluate, symbol
 from gather_infer.tensor import DType, SymbolicTensor, make_values
+from tests.documents import REPO
 
 Shapes = Sequence["tuple[Dim, ...] | None"]
 
@@ -347,3 +349,10 @@ def test_every_formula_has_its_source() -> None:
             assert formula.text
             assert op_type in formula.source
             assert formula.source.startswith("https://")
+
+
+def test_the_page_is_what_the_tables_say() -> None:
+    made = runpy.run_path(str(REPO / "docs" / "make_costs.py"))
+    assert made["page"]() == (REPO / "docs" / "cost-formulas.md").read_text(), (
+        "python docs/make_costs.py writes it again"
+    )
