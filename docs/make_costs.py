@@ -33,7 +33,8 @@ def _tables() -> Iterator[str]:
             yield "|---|---|"
             yield from (f"| [{op_type}]({formula.source}) | {formula.text} |" for op_type, formula in formulas)
             yield ""
-        yield f"None: {', '.join(sorted(table.nothing))}.\n"
+        if table.nothing:
+            yield f"None: {', '.join(sorted(table.nothing))}.\n"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from gather_infer.cost.place import is_constant
+from gather_infer.cost.result import Gap
+from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies
 from gather_infer.places import Root
@@ -15,12 +17,13 @@ from gather_infer.tensor import DType
 _A = AttributeProto
 
 
-def parameters(model: ModelFile) -> Mapping[DType, int]:
+def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[Gap]]:
     """Bytes by element type: of initializers and of what Constant nodes hold, each as often as it is in the file.
 
-    Nothing is read but the strings. A type with more bytes comes first.
+    Nothing is read but the strings. A type with more bytes comes first. A tensor that contradicts itself is left out.
     """
     found: dict[DType, int] = {}
+    gaps: list[Gap] = []
     for path, body in bodies(model.proto):
         if path.root not in (Root.GRAPH, Root.FUNCTION):
             continue
@@ -29,10 +32,14 @@ def parameters(model: ModelFile) -> Mapping[DType, int]:
             tensors += body.initializer
             tensors += [part for sparse in body.sparse_initializer for part in (sparse.values, sparse.indices)]
         for tensor in tensors:
-            if tensor.data_type in DType.__members__.values():
-                dtype = DType(tensor.data_type)
-                found[dtype] = found.get(dtype, 0) + model.nbytes(tensor)
-    return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
+            try:
+                nbytes = model.nbytes(tensor)
+            except ModelReadError as error:
+                gaps.append(Gap(None, tensor.name, "parameters", str(error)))
+                continue
+            dtype = DType(tensor.data_type)
+            found[dtype] = found.get(dtype, 0) + nbytes
+    return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))), gaps
 
 
 def _held(node: NodeProto) -> Iterator[TensorProto]:

@@ -68,7 +68,7 @@ class OperatorCost:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that a sum leaves out: `what` is macs, reads, writes or peak, `why` says what is not known."""
+    """Something that a sum leaves out: `what` is macs, reads, writes, peak or parameters, `why` what is not known."""
 
     node: NodePath | None
     op_type: str
@@ -117,6 +117,8 @@ class Cost:
     @property
     def peak(self) -> Dim:
         """The most bytes of activations that are live at once. Raises DimTooLarge."""
+        if not self.moments:
+            return 0
         return maximum(*(moment.live for moment in self.moments), scope=self.scope)
 
     @property

@@ -64,6 +64,7 @@ class _Counting:
         )  # fmt: skip
         constants = constants_of(main.body)
         tally = self.graph(main, [name for name in main.index.inputs if name not in constants])
+        held, gaps = parameters(self.facts.model)
         macs, reads, writes = (self.whole(tally, what) for what in SUMS)
         return Cost(
             self.facts.model.name,
@@ -71,9 +72,9 @@ class _Counting:
             reads,
             writes,
             tuple(tally.front.moments),
-            parameters(self.facts.model),
+            held,
             tuple(tally.nodes),
-            tuple(dict.fromkeys(tally.gaps)),
+            tuple(dict.fromkeys([*tally.gaps, *gaps])),
             self.branches,
             tuple(self.symbols),
             self.scope,

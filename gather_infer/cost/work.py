@@ -99,6 +99,7 @@ class Formula:
 
 PAGES: Final[Mapping[str, str]] = {
     "": "https://onnx.ai/onnx/operators/onnx__{}.html",
+    "ai.onnx.preview": "https://onnx.ai/onnx/operators/onnx_aionnxpreview_{}.html",
     "ai.onnx.ml": "https://onnx.ai/onnx/operators/onnx_aionnxml_{}.html",
     "com.microsoft": "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.{}",
     "openvino": (

@@ -37,7 +37,7 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
     lines = [
         _headline(cost),
         _entry("macs", _at_least(cost, "macs") + _number(cost.macs)),
-        _entry("parameters", _parameters(cost)),
+        _entry("parameters", _at_least(cost, "parameters") + _parameters(cost)),
         _entry("read", _at_least(cost, "reads") + _bytes(cost.reads)),
         _entry("written", _at_least(cost, "writes") + _bytes(cost.writes)),
         *_peak(cost, everything),

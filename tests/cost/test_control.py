@@ -174,6 +174,12 @@ def test_cost_of(name: str) -> None:
     assert sorted((gap.what, gap.why) for gap in cost.gaps) == sorted(expected.left_out)
 
 
+def test_a_model_of_nothing_costs_nothing() -> None:
+    cost = infer(model("g () => (float[2] y) <float[2] y = {1, 2}> { }")).cost()
+    assert (cost.macs, cost.peak, cost.moments, cost.peaks) == (0, 0, (), ())
+    assert cost.parameter_bytes == 8
+
+
 def test_a_function_costs_what_its_body_does() -> None:
     """Attributes come from the call: the second one turns nothing."""
     text = (

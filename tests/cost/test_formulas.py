@@ -203,6 +203,8 @@ def test_attention_is_two_products_for_each_head() -> None:
     assert macs("Attention", three, [(b, s, hq * ev)], heads) == scores + values
     multi = [(b, s, hq * e), (b, p + t, hq * e), (b, p + t, hq * ev)]
     assert macs("MultiHeadAttention", multi, [(b, s, hq * ev)], domain="com.microsoft") == scores + values
+    flex = [(b, hq, s, e), (b, hk, p + t, e), (b, hk, p + t, ev)]
+    assert macs("FlexAttention", flex, [(b, hq, s, ev)], domain="ai.onnx.preview") == scores + values
     scaled = [(b, hq, s, e), (b, hq, p + t, e), (b, hq, p + t, ev)]
     assert macs("ScaledDotProductAttention", scaled, [(b, hq, s, ev)], domain="openvino") == scores + values
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import gather_infer
@@ -20,7 +22,7 @@ def bert() -> Cost:
     return infer(BERT).cost()
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown name": ({"sequ": 4}, "no dim 'sequ'; did you mean 'seq'?"),
     "a negative size": ({"seq": -1}, "dim 'seq' must be a size, a number >= 0, is -1"),
     "no number": ({"seq": "4"}, "dim 'seq' must be a size, a number >= 0, is '4'"),

@@ -19,6 +19,7 @@ __all__ = ["tables"]
 @cache
 def tables() -> Mapping[str, Formulas]:
     """The formulas by canonical domain; of domains where nothing is counted too."""
-    found = {table.domain: table for table in (onnx.formulas, ml.formulas, microsoft.formulas, openvino.formulas)}
+    all_tables = (onnx.formulas, onnx.preview, ml.formulas, microsoft.formulas, openvino.formulas)
+    found = {table.domain: table for table in all_tables}
     recurrent.add_to(found)
     return found | {domain: Formulas(domain, names) for domain, names in NOTHING.items() if domain not in found}

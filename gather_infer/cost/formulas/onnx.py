@@ -8,6 +8,7 @@ from gather_infer.cost.work import Formulas, Untold, Work, last
 from gather_infer.symbolic import Dim, floordiv, product
 
 formulas = Formulas("", NOTHING[""])
+preview = Formulas("ai.onnx.preview")
 
 
 def either(a: Dim, b: Dim) -> Dim:
@@ -96,6 +97,13 @@ def attention(work: Work) -> Dim:
         raise Untold("the heads are not known")
     total = last(k, 1) + (last(work.shape(4, 4), 2) if work.has(4) else 0)
     return q[0] * q[1] * total * (q[2] + floordiv(last(v, 2), kept) * heads)
+
+
+@preview.counts("FlexAttention", text="B * Hq * S * T * (E + Ev), masked scores too; its graphs work on scores alone")
+def flex_attention(work: Work) -> Dim:
+    """Q [B, Hq, S, E], K [B, Hk, T, E], V [B, Hk, T, Ev]"""
+    q, k, v = work.shape(0, 4), work.shape(1, 4), work.shape(2, 4)
+    return q[0] * q[1] * q[2] * k[2] * (q[3] + v[3])
 
 
 @formulas.counts(
