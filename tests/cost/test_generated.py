@@ -3,76 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import pytest
 
-from gather_infer import Inference, infer
-from gather_infer.symbolic import evaluate, free_symbols
-from tests.cost.replay import peak
-from tests.oracle.generated_graphs import REFUSALS, Graph, bindings_of, bound_symbols, generate, value_of
-from tests.oracle.runtime_faults import faulty_node
-from tests.oracle.soundness import Runtime
-
-CONTROL = {"If", "Loop", "Scan", "SequenceMap"}
+from tests.cost.generated import examine
+from tests.oracle.fuzz import examined
 
 
-def holds(inference: Inference, sizes: Mapping[str, int]) -> bool:
-    """Whether all that was assumed is true at these sizes."""
-    for assumption in inference.assumptions:
-        value = value_of(assumption.dim, sizes)
-        if value is None or (assumption.least is not None and value < assumption.least):
-            return False
-        if assumption.most is not None and value > assumption.most:
-            return False
-    return True
-
-
-def examine(graph: Graph, runs: int, counts: Counter[str]) -> None:
-    """Holds the peak of a graph against each of its runs, where all of it is told."""
-    try:
-        runtime = Runtime(graph.runnable)
-    except REFUSALS:
-        return
-    inference = infer(graph.runnable, **graph.options)
-    cost = inference.cost()
-    called = {function.name for function in graph.runnable.functions}
-    has_bodies = any(node.op_type in CONTROL | called for node in graph.runnable.graph.node)
-    for number, binding in enumerate(bindings_of(graph, runs)):
-        feeds = graph.feeds(binding, number)
-        try:
-            arrays = {**feeds, **runtime.run(feeds)}
-        except REFUSALS:
-            continue
-        sizes = bound_symbols(inference, arrays, binding)
-        is_told = all(free_symbols(moment.live) <= sizes.keys() for moment in cost.moments)
-        if faulty_node(graph.runnable, arrays) or not holds(inference, sizes) or not is_told:
-            continue
-        found = max(evaluate(moment.live, sizes) for moment in cost.moments)
-        where = f"seed {graph.seed} at {binding}"
-        at = cost.at(**{name: size for name, size in sizes.items() if name in cost.symbols})
-        assert at.peak == found, where
-        if not cost.is_exact("peak"):
-            counts["left out"] += 1
-            continue
-        replayed = peak(graph.runnable, arrays)
-        assert found >= replayed, where
-        if not has_bodies:
-            assert found == replayed, where
-        counts["with bodies" if has_bodies else "equal"] += 1
+def _counted(seeds: range, runs: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    for _, (more, _, texts) in examined(seeds, runs, by=examine):
+        counts += more
+        wrong += texts
+    assert wrong == []
+    return counts
 
 
 def test_the_peak_of_a_sample_of_graphs() -> None:
-    counts: Counter[str] = Counter()
-    for seed in range(70):
-        examine(generate(seed), 4, counts)
+    counts = _counted(range(70), 4)
     assert counts["equal"] >= 40, counts
     assert counts["with bodies"] >= 25, counts
 
 
 @pytest.mark.oracle
 def test_the_peak_of_many_graphs() -> None:
-    counts: Counter[str] = Counter()
-    for seed in range(1_000, 3_000):
-        examine(generate(seed), 6, counts)
-    assert counts["equal"] >= 1_500, counts
+    counts = _counted(range(1_000, 2_500), 6)
+    assert counts["equal"] >= 1_000, counts
