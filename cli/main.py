@@ -25,6 +25,7 @@ COMMANDS = {
     "completion": "Print what makes a shell complete commands, options, files, operators, codes and tensors.",
     "contract": "Print what the inputs have to be, so that no run fails.",
     "convert": "Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.",
+    "cost": "Print multiply-adds, bytes and the peak of live activations.",
     "explain": "Print why a tensor has its shape, where a symbol comes from, or what a code means.",
     "fold": "Replace nodes whose results are known by constants.",
     "freeze": "Make dims of the inputs numbers, and those of the outputs that follow.",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, check, check_many
     from gather_infer.contract import Contract, Violation
+    from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.errors import (
         ContractViolated,
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 _HOME = {
     "checks": ("CheckResult", "check", "check_many"),
     "contract": ("Contract", "Violation"),
+    "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
         "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
@@ -71,6 +73,7 @@ __all__ = [
     "ContractViolated",
     "ConversionRefused",
     "ConversionResult",
+    "Cost",
     "DType",
     "Diagnostic",
     "Dim",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from gather_infer.places import NodePath
+from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Scope, free_symbols, known_le
 
 _T = TypeVar("_T")
@@ -93,6 +93,19 @@ class Cause:
     data_dependent: bool
     operands: frozenset[str] = frozenset()
     equals: Dim | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """The body of a loop runs `trips` times, in which `counter` is every number from 0 on below that.
+
+    counter   the name of the symbol that the facts of the body have for the number of the iteration
+    trips     a generated symbol where the number is not known
+    """
+
+    body: GraphPath
+    counter: str
+    trips: Dim
 
 
 class Record:

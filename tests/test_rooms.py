@@ -47,10 +47,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"dialect", "diagnostic", "domains", "errors", "lazy", "places"},
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
+    "cost": (
+        {"domains", "errors", "lazy", "model", "ops", "places", "record", "rules", "symbolic", "tensor"},
+        {"numpy", "onnx"},
+    ),
     "inference": (
         {
-            "access", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places", "progress",
-            "record", "rules", "spans", "symbolic", "tensor",
+            "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places",
+            "progress", "record", "rules", "spans", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -122,6 +126,7 @@ RESULTS = {
     "gather_infer.inference.result",
     "gather_infer.explanation.chain",
     "gather_infer.catalog.coverage",
+    "gather_infer.cost.result",
     "gather_infer.checks.result",
 }
 """The modules of result dataclasses: all that `report` may know of the rooms that make results."""

@@ -11,7 +11,7 @@ from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath
-from gather_infer.record import Assumption, Cause, Constraint, Demand
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations
 from gather_infer.symbolic import Dim, Scope
 from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from gather_infer.access import Addressing
+    from gather_infer.cost import Cost
     from gather_infer.inference.lineage.trace import Trace
     from gather_infer.inference.said import Given
     from gather_infer.inference.stated import Statement
@@ -184,7 +185,7 @@ class Inference(Mapping[str, Value]):
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
     that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
-    `rules` are the rule sets that it was given.
+    `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class Inference(Mapping[str, Value]):
         demands: tuple[Demand, ...] = (),
         assume: bool = True,
         rules: tuple[RuleSet, ...] = (),
+        iterations: Mapping[GraphPath, Iterations] | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -225,6 +227,7 @@ class Inference(Mapping[str, Value]):
         self.demands = demands
         self.assume = assume
         self.rules = rules
+        self.iterations = {} if iterations is None else iterations
 
     def __getitem__(self, name: str) -> Value:
         """Raises UnknownName, which is a KeyError and suggests another name."""
@@ -361,6 +364,15 @@ class Inference(Mapping[str, Value]):
                     ranked += 1
                     exact += not any(self.is_generated(d) for d in value.shape)
         return Coverage(tensors, typed, ranked, exact)
+
+    def cost(self) -> Cost:
+        """What one run of the model costs, in its own symbols: multiply-adds, bytes, the peak of live activations.
+
+        `cost().at(batch=1, seq=128)` has it in numbers. What is not known is among its `gaps`, with the node.
+        """
+        from gather_infer.cost import cost_of
+
+        return cost_of(self)
 
     def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
         """The model with `value_info` filled in for every value whose type is known, subgraphs included.

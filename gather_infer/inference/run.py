@@ -29,7 +29,7 @@ from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Demand
+from gather_infer.record import Assumption, Demand, Iterations
 from gather_infer.rules import Context, RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -340,6 +340,7 @@ class _Run:
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
+        iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
         facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
         return Inference(
             self.model,
@@ -356,7 +357,7 @@ class _Run:
             ),
             constraints=constraints,
             assumptions=assumptions,
-            causes=causes_of(facts, constraints, assumptions, context.causes),
+            causes=causes_of(facts, constraints, assumptions, (i.trips for i in iterations.values()), context.causes),
             accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,
@@ -365,6 +366,7 @@ class _Run:
             demands=demands,
             assume=self.assume,
             rules=self.rules,
+            iterations=iterations,
         )
 
     def _contradicted_hints(self, walker: Walker, reader: DimReader) -> Iterable[Diagnostic]:

@@ -126,6 +126,7 @@ def causes_of(
     values: Iterable[Value],
     constraints: Iterable[Constraint],
     assumptions: Iterable[Assumption],
+    dims: Iterable[Dim],
     causes: Mapping[str, Cause],
 ) -> dict[str, Cause]:
     """The causes of the generated symbols that occur somewhere, or that such a symbol is a function of."""
@@ -138,6 +139,8 @@ def causes_of(
         used |= free_symbols(constraint.left) | free_symbols(constraint.right)
     for assumption in assumptions:
         used |= free_symbols(assumption.dim)
+    for dim in dims:
+        used |= free_symbols(dim)
     pending = [name for name in used if name in causes]
     while pending:
         operands = causes[pending.pop()].operands - used

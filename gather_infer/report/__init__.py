@@ -12,11 +12,13 @@ from gather_infer.lazy import lazy
 if TYPE_CHECKING:
     from gather_infer.report.contract import contract_json, contract_text
     from gather_infer.report.convert import conversion_json, conversion_text, unmended
+    from gather_infer.report.cost import cost_json, cost_text
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
     from gather_infer.report.forms import (
         PLAIN,
         ContractReport,
         ConversionReport,
+        CostReport,
         ExplanationReport,
         Form,
         InferenceReport,
@@ -37,11 +39,13 @@ if TYPE_CHECKING:
 _HOME = {
     "contract": ("contract_json", "contract_text"),
     "convert": ("conversion_json", "conversion_text", "unmended"),
+    "cost": ("cost_json", "cost_text"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
     "forms": (
         "PLAIN",
         "ContractReport",
         "ConversionReport",
+        "CostReport",
         "ExplanationReport",
         "RewriteReport",
         "Form",
@@ -65,6 +69,7 @@ __all__ = [
     "SCHEMA",
     "ContractReport",
     "ConversionReport",
+    "CostReport",
     "ExplanationReport",
     "ExternalFile",
     "Form",
@@ -78,6 +83,8 @@ __all__ = [
     "contract_text",
     "conversion_json",
     "conversion_text",
+    "cost_json",
+    "cost_text",
     "explanation_json",
     "explanation_text",
     "freeze_json",

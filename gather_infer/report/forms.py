@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
+    from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.faults import Aftermath
@@ -204,6 +205,19 @@ class CheckReport:
     outdated: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    """What a model costs, and how it is told.
+
+    by_node     a row per node in place of one per operator
+    everything  rows of what takes no multiply-adds too
+    """
+
+    cost: Cost
+    by_node: bool = False
+    everything: bool = False
+
+
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
     {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json", Form.JSONL: "json:inference_jsonl"},
 )
@@ -222,6 +236,9 @@ TENSORS: ResultKind[TensorsReport] = ResultKind(
 )
 EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
     {Form.TEXT: "explain:explanations_text", Form.JSON: "explain:explanations_json"},
+)
+COST: ResultKind[CostReport] = ResultKind(
+    {Form.TEXT: "cost:cost_text", Form.JSON: "cost:cost_json"},
 )
 CODE: ResultKind[str] = ResultKind(
     {Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"},

@@ -6,6 +6,7 @@ from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, symbol
 from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
 from gather_infer.symbolic.evaluate import evaluate, free_symbols, is_total, product, total
 from gather_infer.symbolic.extremum import maximum, minimum
+from gather_infer.symbolic.factored import factored
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
 from gather_infer.symbolic.phrasing import least_of, reduced
@@ -23,6 +24,7 @@ __all__ = [
     "Scope",
     "ceildiv",
     "evaluate",
+    "factored",
     "floordiv",
     "free_symbols",
     "is_total",

@@ -14,7 +14,7 @@ from tests.cli.cli_models import MODELS
 
 Run = Callable[..., Result]
 
-READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "tensors")
+READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "cost", "tensors")
 """The commands that read a model."""
 
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.start import main; main()"]

@@ -27,7 +27,7 @@ VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__versi
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
     more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
-    more |= {name: [] for name in ("infer", "inspect", "contract", "tensors")}
+    more |= {name: [] for name in ("infer", "inspect", "contract", "cost", "tensors")}
     return [command, model, *more.get(command, written)]
 
 
@@ -155,7 +155,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, completion, contract, convert, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, completion, contract, convert, cost, explain, fold, freeze, infer, inspect, ops",
 }
 
 

@@ -184,10 +184,10 @@ def test_causes_that_are_told() -> None:
     }
     a, b, c, d = (symbol(name) for name in "abcd")
     fact = SymbolicTensor(F, (b, 3))
-    assert causes_of([fact], [], [], {}) == {}
-    assert set(causes_of([fact], [], [], causes)) == {"a", "b"}
-    assert set(causes_of([], [Constraint(c, "==", N, place)], [], causes)) == {"c"}
-    assert set(causes_of([], [Constraint(N, "==", c, place)], [], causes)) == {"c"}
-    assert set(causes_of([], [], [Assumption(d, 1, place, "so it is")], causes)) == {"a", "b", "d"}
-    assert set(causes_of([SequenceType(SymbolicTensor(F, (a,)), c)], [], [], causes)) == {"a", "c"}
-    assert causes_of([SymbolicTensor(F, (N,))], [], [], causes) == {}
+    assert causes_of([fact], [], [], [], {}) == {}
+    assert set(causes_of([fact], [], [], [], causes)) == {"a", "b"}
+    assert set(causes_of([], [Constraint(c, "==", N, place)], [], [], causes)) == {"c"}
+    assert set(causes_of([], [Constraint(N, "==", c, place)], [], [], causes)) == {"c"}
+    assert set(causes_of([], [], [Assumption(d, 1, place, "so it is")], [], causes)) == {"a", "b", "d"}
+    assert set(causes_of([SequenceType(SymbolicTensor(F, (a,)), c)], [], [], [], causes)) == {"a", "c"}
+    assert causes_of([SymbolicTensor(F, (N,))], [], [], [], causes) == {}

@@ -20,6 +20,7 @@ from gather_infer.inference.bodies.iteration import (
 from gather_infer.inference.bodies.predicates import scalar
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
+from gather_infer.record import Iterations
 from gather_infer.rules import Attribute, Context
 from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, maximum, minimum, substitute
 from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
@@ -108,6 +109,7 @@ def loop(
         if most is not None:
             scope.require(most - trips)
     leave(walker, mark, trips)
+    walker.record.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips if is_counted else None)
     local = local_symbols(context, created) - free_symbols(trips)
     left = [

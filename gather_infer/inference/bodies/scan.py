@@ -19,7 +19,7 @@ from gather_infer.inference.bodies.iteration import (
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import escape, fresh_dim
-from gather_infer.record import Assumption
+from gather_infer.record import Assumption, Iterations
 from gather_infer.rules import Attribute, Context
 from gather_infer.symbolic import Dim, free_symbols
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
@@ -85,6 +85,7 @@ def scan(
     with context.kept():
         state, results = induction(walker, states, iteration, run, slice(0, n))
     leave(walker, mark, trips)
+    walker.record.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips)
     local = local_symbols(context, created) - free_symbols(trips)
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results

@@ -1,0 +1,81 @@
+"""`gather-infer cost`."""
+
+from __future__ import annotations
+
+import click
+
+from gather_infer.report.forms import COST, CostReport
+
+from .console import Console
+from .facts import Facts, assume_option, facts_options
+from .options import Command, common_options, option
+
+
+@click.command("cost", cls=Command, example="gather-infer cost fixtures/bert-torchscript.onnx --at batch=1,seq=64")
+@click.argument("model")
+@facts_options
+@assume_option
+@option(
+    "--at",
+    section="Report",
+    multiple=True,
+    metavar="NAME=SIZE,...",
+    help="Put sizes into the formulas: batch=1,seq=128.",
+)
+@option(
+    "--by",
+    section="Report",
+    type=click.Choice(["operator", "node"]),
+    default="operator",
+    show_default=True,
+    help="What the rows are.",
+)
+@option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
+@common_options(COST, verbose="Print all rows, and how each operator is counted.")
+def command(
+    model: str,
+    facts: Facts,
+    no_assume: bool,
+    at: tuple[str, ...],
+    by: str,
+    everything: bool,
+    console: Console,
+) -> int:
+    """Print multiply-adds, bytes and the peak of live activations.
+
+    They are formulas in the symbols of the model: does it fit at seq = 4096?
+
+    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. What is not known is left out and named.
+    """
+    sizes = _sizes(at)
+
+    from gather_infer.cost import cost_of
+    from gather_infer.inference import infer
+
+    with console.progress() as progress:
+        rules = facts.rules()
+        progress(lambda: "inferring")
+        inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        progress(lambda: "counting")
+        cost = cost_of(inference)
+        if sizes:
+            cost = cost.at(**sizes)
+        lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
+    console.print(lines)
+    if inference.errors:
+        found = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
+        console.message(f"the model has {found}; gather-infer infer {model}")
+    return 0
+
+
+def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
+    """The sizes in `batch=1,seq=128`. Raises UsageError."""
+    found: dict[str, int] = {}
+    for entry in (entry for text in texts for entry in text.split(",") if entry.strip()):
+        name, equals, size = (part.strip() for part in entry.partition("="))
+        if not equals or not name or not size.isdecimal():
+            raise click.UsageError(f"--at must read NAME=SIZE, numbers >= 0 joined by commas, found '{entry.strip()}'")
+        if name in found:
+            raise click.UsageError(f"--at has '{name}' twice")
+        found[name] = int(size)
+    return found

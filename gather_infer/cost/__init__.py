@@ -1,0 +1,19 @@
+"""What a model costs, in its own symbols: multiply-adds, bytes, the peak of live activations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gather_infer.lazy import lazy
+
+if TYPE_CHECKING:
+    from gather_infer.cost.front import Moment
+    from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
+    from gather_infer.cost.run import cost_of
+
+__all__ = ["Cost", "Gap", "Moment", "NodeCost", "OperatorCost", "cost_of"]
+
+__getattr__ = lazy(
+    __name__,
+    {"front": ("Moment",), "result": ("Cost", "Gap", "NodeCost", "OperatorCost"), "run": ("cost_of",)},
+)

@@ -1,0 +1,70 @@
+"""The largest of many sums, kept few while they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gather_infer.cost.tried import LARGE, Trial, Values
+from gather_infer.places import NodePath
+from gather_infer.symbolic import Dim, Scope, free_symbols, known_le, substitute, symbol
+from gather_infer.symbolic.dim import terms_of
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Bytes of the activations that are live while a node runs; before the first one where `node` is None."""
+
+    live: Dim
+    node: NodePath | None
+
+
+class Front:
+    """Moments of which none is known to be beaten by another one in every run, in the order in which they came.
+
+    scope   what is known of the symbols
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.moments: list[Moment] = []
+        self._trial = Trial(scope)
+        self._values: list[Values] = []
+        self._seen: set[Dim] = set()
+
+    def add(self, moment: Moment) -> None:
+        """Keep the moment, unless one that is kept is at least as large in every run."""
+        if moment.live in self._seen:
+            return
+        self._seen.add(moment.live)
+        values = self._trial.values(moment.live)
+        for other, theirs in zip(self.moments, self._values, strict=True):
+            if (values <= theirs).all() and self._at_most(moment.live, other.live):
+                return
+        kept = [
+            (other, theirs)
+            for other, theirs in zip(self.moments, self._values, strict=True)
+            if not ((theirs <= values).all() and self._at_most(other.live, moment.live))
+        ]
+        self.moments = [*(other for other, _ in kept), moment]
+        self._values = [*(theirs for _, theirs in kept), values]
+
+    def largest_first(self) -> list[Moment]:
+        """The moments that are kept, by what they are where all symbols are large."""
+        return sorted(self.moments, key=lambda moment: -self._trial.values(moment.live)[LARGE])
+
+    def extend(self, moments: Sequence[Moment]) -> None:
+        for moment in moments:
+            self.add(moment)
+
+    def _at_most(self, a: Dim, b: Dim) -> bool:
+        """Whether a <= b is known: b - a has no negative term, or, where it is no polynomial, it is proved."""
+        difference = b - a
+        if all(atom.is_symbol for monomial, _ in terms_of(difference) for atom in monomial):
+            return all(value >= 0 for _, value in terms_of(self._beyond_bounds(difference)))
+        return known_le(a, b, self.scope) is True
+
+    def _beyond_bounds(self, dim: Dim) -> Dim:
+        """The dim with what each symbol is beyond the least that it can be in its place."""
+        least = {name: self.scope.symbol_bounds(name).lo or 0 for name in free_symbols(dim)}
+        return substitute(dim, {name: symbol(name) + lo for name, lo in least.items() if lo})

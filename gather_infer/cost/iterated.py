@@ -1,0 +1,96 @@
+"""What a body costs that runs again and again: sums and maxima over the iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from gather_infer.cost.work import Untold
+from gather_infer.places import GraphPath, NodePath
+from gather_infer.record import Cause
+from gather_infer.symbolic import Dim, Scope, floordiv, free_symbols, maximum, substitute, symbol
+from gather_infer.symbolic.dim import Monomial, from_terms, terms_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How a body is run.
+
+    trips    how often
+    counter  the symbol that is the number of the iteration in what is known of the body; None where there is none
+    local    symbols that may stand for another number in each iteration
+    """
+
+    trips: Dim
+    counter: str | None
+    local: frozenset[str]
+
+    def summed(self, dim: Dim) -> Dim:
+        """The sum over all iterations.
+
+        sum(1) == n, sum(i) == n*(n - 1)/2, sum(i*i) == (n - 1)*n*(2*n - 1)/6    for i in 0 .. n - 1
+
+        Raises Untold where it is not known how the dim changes, or it does in another way.
+        """
+        self._require_told(dim)
+        n = self.trips
+        sums = ((n, 1), (n * (n - 1), 2), ((n - 1) * n * (2 * n - 1), 6))
+        found: Dim = 0
+        for power, factor in self._powers(dim).items():
+            if power >= len(sums):
+                raise Untold("it grows too fast from iteration to iteration")
+            found = found + _quotient(factor, *sums[power])
+        return found
+
+    def largest(self, dim: Dim, scope: Scope) -> Dim:
+        """The largest of all iterations; that of the first where there is none. Raises Untold, as `summed`."""
+        self._require_told(dim)
+        if self.counter is None or self.counter not in free_symbols(dim):
+            return dim
+        changes = [value for power, factor in self._powers(dim).items() if power for _, value in terms_of(factor)]
+        if all(value > 0 for value in changes):
+            return substitute(dim, {self.counter: maximum(self.trips - 1, 0, scope=scope)})
+        if all(value < 0 for value in changes):
+            return substitute(dim, {self.counter: 0})
+        raise Untold("it grows and shrinks from iteration to iteration")
+
+    def _require_told(self, dim: Dim) -> None:
+        if not self.local.isdisjoint(free_symbols(dim)):
+            names = ", ".join(sorted(self.local & free_symbols(dim)))
+            raise Untold(f"{names} may differ from iteration to iteration")
+
+    def _powers(self, dim: Dim) -> dict[int, Dim]:
+        """The dim as a polynomial in the counter: the factor of each power."""
+        if self.counter is None:
+            return {0: dim}
+        at = symbol(self.counter)
+        parts: dict[int, dict[Monomial, int]] = {}
+        for monomial, value in terms_of(dim):
+            rest = tuple(atom for atom in monomial if atom is not at)
+            if any(self.counter in atom.symbols for atom in rest):
+                raise Untold("it changes from iteration to iteration by no fixed amount")
+            parts.setdefault(len(monomial) - len(rest), {})[rest] = value
+        return {power: from_terms(terms) for power, terms in parts.items()}
+
+
+def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
+    """factor * (dividend/divisor), which leaves no rest; without a division where the factor can be divided."""
+    shared = gcd(divisor, *(value for _, value in terms_of(factor)))
+    smaller = from_terms({monomial: value // shared for monomial, value in terms_of(factor)})
+    return smaller * floordiv(dividend, divisor // shared)
+
+
+def local_symbols(
+    causes: Mapping[str, Cause], node: NodePath, body: GraphPath, counter: str | None, trips: Dim
+) -> frozenset[str]:
+    """Symbols that the node of a loop and its body made, and that are no functions of what is the same each time."""
+    found: set[str] = set()
+    for name, cause in causes.items():  # operands were made before what is made of them
+        is_inside = body.contains(cause.node.graph) or cause.node == node
+        if name == counter or name in free_symbols(trips):
+            continue
+        is_derived = not cause.data_dependent and counter not in cause.operands and found.isdisjoint(cause.operands)
+        if is_inside and not is_derived:
+            found.add(name)
+    return frozenset(found)

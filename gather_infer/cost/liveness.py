@@ -1,0 +1,64 @@
+"""Which activations are live: made by a node, or given, and not yet read for the last time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+
+from onnx import NodeProto
+
+from gather_infer.cost.front import Moment
+from gather_infer.cost.place import Place
+from gather_infer.cost.tally import Tally
+from gather_infer.model.index import Use
+from gather_infer.places import NodePath
+from gather_infer.symbolic import Dim
+
+
+class Liveness:
+    """The buffers of one graph, node by node in its order.
+
+    A tensor is there from the node that makes it to the last one that reads it, itself or by a graph in it; an output
+    of the graph stays. One that nobody reads goes as soon as it is made. Constants are no activations. Nothing is
+    shared: what a Reshape gives has a buffer of its own.
+
+    now   bytes of what is live
+    """
+
+    def __init__(self, place: Place, inputs: Sequence[str], uses: Mapping[str, Sequence[Use]], tally: Tally) -> None:
+        self.place = place
+        self.tally = tally
+        self.now: Dim = 0
+        self._sizes: dict[str, Dim] = {}
+        self._dying: dict[float, list[str]] = {}
+        self._rank = {position: number for number, position in enumerate(place.index.order)}
+        self._last: dict[str, float] = {
+            name: max(self._rank.get(use.node, -1) for use in reads) for name, reads in uses.items()
+        }
+        self._last |= dict.fromkeys(place.index.outputs, inf)
+        if inputs:
+            self._add(inputs, -1, None, None)
+            tally.front.add(Moment(self.now, None))
+            self._free(-1)
+
+    def make(self, outputs: Iterable[str], path: NodePath, node: NodeProto) -> None:
+        """The outputs of a node are there, beside what it reads."""
+        self._add([name for name in outputs if name], self._rank[path.position], path, node)
+        self.tally.front.add(Moment(self.now, path))
+
+    def free(self, position: int) -> None:
+        """The node has run: what it was the last to read goes."""
+        self._free(self._rank[position])
+
+    def _add(self, names: Iterable[str], rank: int, path: NodePath | None, node: NodeProto | None) -> None:
+        for name in names:
+            nbytes = self.tally.told(path, node, "peak", self.place.nbytes, [self.place.values.get(name)])
+            if nbytes is None or name in self._sizes:
+                continue
+            self._sizes[name] = nbytes
+            self.now = self.now + nbytes
+            self._dying.setdefault(max(rank, self._last.get(name, -1)), []).append(name)
+
+    def _free(self, rank: int) -> None:
+        for name in self._dying.pop(rank, ()):
+            self.now = self.now - self._sizes[name]

@@ -1,0 +1,51 @@
+"""Bytes of values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from gather_infer.cost.work import Untold
+from gather_infer.symbolic import Dim, ceildiv, free_symbols, product, total
+from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, Value, element_bytes
+
+BITS: Final = {
+    DType.UINT4: 4, DType.INT4: 4, DType.FLOAT4E2M1: 4, DType.UINT2: 2, DType.INT2: 2, DType.FLOAT6E2M3: 6,
+    DType.FLOAT6E3M2: 6,
+}  # fmt: skip
+"""Of the element types of less than a byte; their elements share bytes."""
+
+
+def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
+    """Bytes of the elements of a value. Raises Untold where they are not known, as those of strings are not.
+
+    generated   symbols that nodes made: for a dim of one member of a sequence they say nothing of the others
+    """
+    match value:
+        case SymbolicTensor(dtype=dtype, shape=shape) if dtype is not None and shape is not None:
+            if dtype is DType.STRING:
+                raise Untold("strings have no fixed size")
+            bits = BITS.get(dtype)
+            if bits is None:
+                return product(shape) * element_bytes(dtype)
+            return ceildiv(product(shape) * bits, 8)
+        case SequenceType(members=members) if members is not None:
+            return total(value_bytes(member, generated) for member in members)
+        case SequenceType(length=0):
+            return 0
+        case SequenceType(element=element, length=length) if element is not None and length is not None:
+            each = value_bytes(element, generated)
+            if not free_symbols(each).isdisjoint(generated):
+                raise Untold("the members of a sequence may differ in size")
+            return each * length
+        case OptionalType(present=False):
+            return 0
+        case OptionalType(element=element) if element is not None:
+            return value_bytes(element, generated)
+        case SymbolicTensor(shape=None):
+            raise Untold("the rank is not known")
+        case SymbolicTensor():
+            raise Untold("the element type is not known")
+        case None:
+            raise Untold("nothing is known of it")
+    raise Untold(f"the size of {value} is not known")

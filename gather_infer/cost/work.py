@@ -1,0 +1,139 @@
+"""What a formula sees of a node, and the tables in which formulas stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from gather_infer.symbolic import Dim, product
+from gather_infer.tensor import Shape, SparseTensor, SymbolicTensor, Value
+
+
+class Untold(Exception):
+    """What a node costs cannot be told; the text says why. It is caught where the node is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A node with what is known of the tensors that it reads and writes.
+
+    inputs    a fact per input; None for one that is left out
+    outputs   a fact per output, likewise
+    """
+
+    op_type: str
+    inputs: Sequence[Value | None]
+    outputs: Sequence[Value | None]
+    attributes: Mapping[str, Any]
+    version: int = 0
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute; `default` where it is not given."""
+        return self.attributes.get(name, default)
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """The value of an integer attribute."""
+        return int(self.attributes.get(name, default))
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def shape(self, index: int, rank: int | None = None) -> Shape:
+        """The shape of an input. Raises Untold when it is not known, or has another rank."""
+        return _shape(self.inputs, index, rank, "input")
+
+    def result(self, index: int = 0, rank: int | None = None) -> Shape:
+        """The shape of an output, likewise."""
+        return _shape(self.outputs, index, rank, "output")
+
+    def written(self) -> Dim:
+        """The number of elements of output 0."""
+        return product(self.result())
+
+    def scalar(self, index: int) -> Dim:
+        """The only element of an integer input. Raises Untold when it is not known."""
+        fact = self.inputs[index] if self.has(index) else None
+        element = fact.only_element if isinstance(fact, SymbolicTensor) else None
+        if element is None or isinstance(element, (bool, float)):
+            raise Untold(f"the number in input {index} is not known")
+        found: Dim = element
+        return found
+
+
+def _shape(values: Sequence[Value | None], index: int, rank: int | None, what: str) -> Shape:
+    fact = values[index] if index < len(values) else None
+    if fact is None:
+        raise Untold(f"{what} {index} is left out")
+    if not isinstance(fact, (SymbolicTensor, SparseTensor)) or fact.shape is None:
+        raise Untold(f"the shape of {what} {index} is not known")
+    if rank is not None and len(fact.shape) != rank:
+        raise Untold(f"{what} {index} has rank {len(fact.shape)} instead of {rank}")
+    return fact.shape
+
+
+def last(shape: Shape, axis: int = -1) -> Dim:
+    """The dim at an axis. Raises Untold for a rank that is too small."""
+    if not -len(shape) <= axis < len(shape):
+        raise Untold(f"a tensor of rank {len(shape)} has no axis {axis}")
+    return shape[axis]
+
+
+Macs: TypeAlias = Callable[[Work], Dim]
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """How many multiply-adds an operator takes.
+
+    text     for people, in the letters of the operator's page
+    source   the page
+    macs     the same as a function. Raises Untold
+    """
+
+    text: str
+    source: str
+    macs: Macs
+
+
+PAGES: Final[Mapping[str, str]] = {
+    "": "https://onnx.ai/onnx/operators/onnx__{}.html",
+    "ai.onnx.preview": "https://onnx.ai/onnx/operators/onnx_aionnxpreview_{}.html",
+    "ai.onnx.ml": "https://onnx.ai/onnx/operators/onnx_aionnxml_{}.html",
+    "com.microsoft": "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.{}",
+    "openvino": (
+        "https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs.html#{}"
+    ),
+}
+"""Where the operators of a domain are described."""
+
+
+class Formulas:
+    """The formulas of one domain, by operator. Operators that multiply and add nothing are in a list of their own."""
+
+    def __init__(self, domain: str, nothing: Iterable[str] = ()) -> None:
+        self.domain = domain
+        self.nothing = frozenset(nothing)
+        self._formulas: dict[str, Formula] = {}
+
+    def counts(self, *op_types: str, text: str) -> Callable[[Macs], Macs]:
+        """Decorator: the function counts the multiply-adds of these operators; `text` says the same to people."""
+
+        def add(function: Macs) -> Macs:
+            for op_type in op_types:
+                assert op_type not in self._formulas, f"{op_type} has one formula"
+                assert op_type not in self.nothing, f"{op_type} has a formula or takes nothing"
+                self._formulas[op_type] = Formula(text, PAGES[self.domain].format(op_type), function)
+            return function
+
+        return add
+
+    def find(self, op_type: str) -> Formula | None:
+        """The formula of an operator; None where it has none."""
+        return self._formulas.get(op_type)
+
+    @property
+    def op_types(self) -> Iterable[str]:
+        """Those that have a formula, sorted."""
+        return sorted(self._formulas)

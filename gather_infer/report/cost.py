@@ -1,0 +1,316 @@
+"""What a model costs, as text and JSON."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gather_infer.domains import qualified
+from gather_infer.report.forms import PLAIN, CostReport, View
+from gather_infer.report.json import SCHEMA, Json
+from gather_infer.report.layout import Column, count, printable, size, table
+from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
+
+if TYPE_CHECKING:
+    from gather_infer.cost.front import Moment
+    from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
+
+SHOWN = 12
+"""Rows of a list, before it ends in `... 13 more: --all`."""
+
+SHOWN_PEAKS = 3
+"""Sums of which the peak is the largest, before they end in `... 13 more: --all`."""
+
+_LABEL = 14
+_NARROWEST = 24
+_ENTRY = re.compile(r"  (?=.{14}\S)[a-z ]{14} *(?=\S)")
+"""The beginning of a line that `_entry` made."""
+_UNITS = ("k", "M", "G", "T", "P")
+
+
+def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
+    """What `gather-infer cost` prints; a verbose one has all rows, and by what formula each operator is counted."""
+    cost = report.cost
+    everything = report.everything or view.verbose
+    lines = [
+        _headline(cost),
+        _entry("macs", _at_least(cost, "macs") + _number(cost.macs)),
+        _entry("parameters", _at_least(cost, "parameters") + _parameters(cost)),
+        _entry("read", _at_least(cost, "reads") + _bytes(cost.reads)),
+        _entry("written", _at_least(cost, "writes") + _bytes(cost.writes)),
+        *_peak(cost, everything),
+    ]
+    lines += ["", *(_nodes if report.by_node else _operators)(cost, everything, view)]
+    lines += _notes(cost, everything)
+    if view.seconds is not None:
+        lines += ["", f"{count(len(cost.nodes), 'node')}   {view.seconds:.2f} s"]
+    return list(_fitted(lines, view.width))
+
+
+def _headline(cost: Cost) -> str:
+    names = [name for name in cost.symbols if name in _used(cost)]
+    at = ", ".join(f"{name} = {value}" for name, value in cost.sizes.items())
+    parts = [f"in {', '.join(map(printable, names))}" if names else "", f"at {printable(at)}" if at else ""]
+    return f"cost of {printable(cost.model)}   {', '.join(filter(None, parts))}".rstrip()
+
+
+def _used(cost: Cost) -> frozenset[str]:
+    """The symbols of the sums."""
+    sums = (cost.macs, cost.reads, cost.writes, *(moment.live for moment in cost.moments))
+    return frozenset().union(*map(free_symbols, sums))
+
+
+def _at_least(cost: Cost, what: str) -> str:
+    return "" if cost.is_exact(what) else "at least "
+
+
+def _number(dim: Dim) -> str:
+    """A formula, or a number with its size in words: `1442816 (1.44 M)`."""
+    if not isinstance(dim, int):
+        return printable(factored(dim))
+    if dim < 1000:
+        return str(dim)
+    power = min((len(str(dim)) - 1) // 3, len(_UNITS))
+    return f"{dim} ({dim / 1000**power:.{0 if dim >= 100 * 1000**power else 2}f} {_UNITS[power - 1]})"
+
+
+def _bytes(dim: Dim) -> str:
+    """A formula, or a number of bytes: `4*batch*seq B`, `888 KiB`."""
+    return size(dim) if isinstance(dim, int) else f"{printable(factored(dim))} B"
+
+
+def _parameters(cost: Cost) -> str:
+    types = ", ".join(f"{dtype} {size(nbytes)}" for dtype, nbytes in cost.parameters.items() if nbytes)
+    whole = size(cost.parameter_bytes)
+    return f"{whole}: {types}" if types else whole
+
+
+def _entry(label: str, text: str, *, deeper: int = 0) -> str:
+    """`  macs          128*batch*seq*(seq + 96)`"""
+    return f"  {label:<{_LABEL}}{' ' * deeper}{text}"
+
+
+def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
+    """The lines; what is wider than the terminal goes on in further ones, below where its text begins."""
+    for line in lines:
+        if width is None or len(line) <= width:
+            yield line
+            continue
+        begins = _ENTRY.match(line)
+        indent = begins.end() if begins else len(line) - len(line.lstrip())
+        room = max(width - indent, _NARROWEST)
+        parts = textwrap.wrap(line[indent:], room - 2, break_long_words=False, break_on_hyphens=False)
+        yield line[:indent] + parts[0]
+        yield from (f"{' ' * (indent + 2)}{part}" for part in parts[1:])
+
+
+def _peak(cost: Cost, everything: bool) -> Iterator[str]:
+    """The most live activations: a sum, or the several of which the largest counts, each with its node."""
+    peaks = cost.peaks
+    least = _at_least(cost, "peak")
+    if not peaks:
+        yield _entry("peak", f"{least}0 B")
+        return
+    if len(peaks) == 1:
+        live = peaks[0].live
+        yield _entry("peak", f"{least}{_bytes(live)}")
+        yield _entry("", _place(peaks[0]))
+        if isinstance(live, int):
+            yield _entry("together", f"{size(live + cost.parameter_bytes)} with parameters")
+    else:
+        yield _entry("peak", f"{least}the largest of")
+        shown = peaks if everything or len(peaks) <= SHOWN_PEAKS + 1 else peaks[:SHOWN_PEAKS]
+        for moment in shown:
+            yield _entry("", _bytes(moment.live), deeper=2)
+            if everything:
+                yield _entry("", _place(moment), deeper=4)
+        if len(shown) < len(peaks):
+            yield _entry("", f"... {len(peaks) - len(shown)} more: --all", deeper=2)
+    if len(peaks) < len(cost.moments):
+        yield _entry("", "where no size of an input is 0")
+
+
+def _place(moment: Moment) -> str:
+    return "before the first node" if moment.node is None else f"at {printable(str(moment.node))}"
+
+
+def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
+    rows = cost.by_operator()
+    counted = [row for row in rows if everything or row.macs != 0 or row.uncounted]
+    columns = [Column("operator"), Column("nodes", right=True), Column("macs"), Column("read"), Column("written")]
+    if view.verbose:
+        columns.append(Column("counted as"))
+    cells = [
+        (
+            printable(qualified(row.domain, row.op_type)),
+            str(row.nodes),
+            _uncounted(row),
+            _bytes(row.reads),
+            _bytes(row.writes),
+            *([row.formula] if view.verbose else []),
+        )
+        for row in counted[: None if everything else SHOWN]
+    ]
+    if cells:
+        yield from table(columns, cells, width=view.width)
+    yield from _more(len(counted) - len(cells), "operator")
+    yield from _without(sum(row.nodes for row in rows) - sum(row.nodes for row in counted), len(rows) - len(counted))
+
+
+def _uncounted(row: OperatorCost) -> str:
+    if not row.uncounted:
+        return _number(row.macs)
+    if row.uncounted == row.nodes:
+        return "not known"
+    return f"{_number(row.macs)}, not known of {row.uncounted}"
+
+
+def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
+    counted = [node for node in cost.nodes if everything or node.macs != 0]
+    columns = [Column("node"), *map(Column, ("operator", "macs", "read", "written", "live"))]
+    if view.verbose:
+        columns.append(Column("counted as"))
+    cells = [
+        (
+            printable(str(node.node)),
+            printable(qualified(node.domain, node.op_type)),
+            _told(node.macs, _number),
+            _told(node.reads, _bytes),
+            _told(node.writes, _bytes),
+            _bytes(node.live),
+            *([node.formula] if view.verbose else []),
+        )
+        for node in counted[: None if everything else SHOWN]
+    ]
+    if cells:
+        yield from table(columns, cells, width=view.width)
+    yield from _more(len(counted) - len(cells), "node")
+    yield from _without(len(cost.nodes) - len(counted), 0)
+
+
+def _more(number: int, noun: str) -> Iterator[str]:
+    if number > 0:
+        yield f"  ... {number} more {noun}s: --all"
+
+
+def _without(nodes: int, operators: int) -> Iterator[str]:
+    """What the rows leave out because it multiplies and adds nothing."""
+    if nodes:
+        kinds = f" of {count(operators, 'operator')}" if operators else ""
+        verb = "takes" if nodes == 1 else "take"
+        yield f"  {count(nodes, 'node')}{kinds} {verb} no multiply-adds: --all"
+
+
+def _told(dim: Dim | None, shown: Callable[[Dim], str]) -> str:
+    return "not known" if dim is None else shown(dim)
+
+
+def _notes(cost: Cost, everything: bool) -> Iterator[str]:
+    """What the sums leave out, where their symbols come from, what they rest on."""
+    if cost.gaps:
+        yield from ["", "  left out, because it is not known:"]
+        yield from _limited(list(_gaps(cost.gaps)), everything)
+    if cost.branches:
+        whose = "an If" if cost.branches == 1 else f"{cost.branches} Ifs"
+        yield from ["", f"  of {whose} the branch is not known: the sums have the larger one, the rows both"]
+    made = [f"{name}: {cause.reason} (node {cause.node})" for name, cause in cost.causes.items() if name in _used(cost)]
+    if made:
+        yield from ["", "  sizes that a run decides:"]
+        yield from _limited([printable(text) for text in made], everything)
+    if cost.assumptions:
+        yield from ["", "  assumed, --no-assume does without:"]
+        yield from _limited([printable(f"{a}: {a.reason}") for a in cost.assumptions], everything)
+
+
+def _gaps(gaps: Sequence[Gap]) -> Iterator[str]:
+    """`macs of 3 nodes MatMulNBits: it has no formula (first /a)`."""
+    groups: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for gap in gaps:
+        place = "the inputs" if gap.node is None else str(gap.node)
+        groups.setdefault((gap.op_type, gap.why), {}).setdefault(gap.what, set()).add(place)
+    for (op_type, why), whats in groups.items():
+        places = sorted(set().union(*whats.values()))
+        where = printable(places[0]) if len(places) == 1 else f"{len(places)} nodes, first {printable(places[0])}"
+        yield f"{', '.join(whats)} of {op_type or 'an input'} ({where}): {printable(why)}"
+
+
+def _limited(rows: Sequence[str], everything: bool) -> Iterator[str]:
+    shown = rows if everything or len(rows) <= SHOWN + 1 else rows[:SHOWN]
+    yield from (f"    {row}" for row in shown)
+    if len(shown) < len(rows):
+        yield f"    ... {len(rows) - len(shown)} more: --all"
+
+
+def cost_json(report: CostReport) -> dict[str, Json]:
+    """All that is known; a size is a number, or the text of a formula."""
+    cost = report.cost
+    return {
+        "schema": SCHEMA,
+        "model": cost.model,
+        "sizes": dict(cost.sizes),
+        "symbols": list(cost.symbols),
+        "macs": _json(cost.macs),
+        "reads": _json(cost.reads),
+        "writes": _json(cost.writes),
+        "parameters": {str(dtype): nbytes for dtype, nbytes in cost.parameters.items()},
+        "parameter_bytes": cost.parameter_bytes,
+        "peak": _peak_json(cost),
+        "moments": [
+            {"live": _json(moment.live), "node": None if moment.node is None else str(moment.node)}
+            for moment in cost.moments
+        ],
+        "exact": {what: cost.is_exact(what) for what in ("macs", "reads", "writes", "peak")},
+        "branches": cost.branches,
+        "operators": [_operator_json(row) for row in cost.by_operator()],
+        "nodes": [_node_json(node) for node in cost.nodes],
+        "left_out": [
+            {
+                "what": gap.what,
+                "node": None if gap.node is None else str(gap.node),
+                "op_type": gap.op_type,
+                "reason": gap.why,
+            }
+            for gap in cost.gaps
+        ],
+        "assumptions": [str(assumption) for assumption in cost.assumptions],
+    }
+
+
+def _peak_json(cost: Cost) -> Json:
+    """The formula of the peak; None where it would be too large to write: it is the largest of the moments."""
+    try:
+        return _json(cost.peak)
+    except DimTooLarge:
+        return None
+
+
+def _operator_json(row: OperatorCost) -> dict[str, Json]:
+    return {
+        "domain": row.domain,
+        "op_type": row.op_type,
+        "nodes": row.nodes,
+        "macs": _json(row.macs),
+        "reads": _json(row.reads),
+        "writes": _json(row.writes),
+        "uncounted": row.uncounted,
+        "formula": row.formula,
+        "source": row.source,
+    }
+
+
+def _node_json(node: NodeCost) -> dict[str, Json]:
+    return {
+        "node": str(node.node),
+        "domain": node.domain,
+        "op_type": node.op_type,
+        "macs": _json(node.macs),
+        "reads": _json(node.reads),
+        "writes": _json(node.writes),
+        "live": _json(node.live),
+    }
+
+
+def _json(dim: Dim | None) -> Json:
+    return dim if dim is None or isinstance(dim, int) else factored(dim)

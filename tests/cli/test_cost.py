@@ -1,0 +1,105 @@
+"""`gather-infer cost`: its options, its forms, its widths."""
+
+from __future__ import annotations
+
+import json
+
+import onnx
+import pytest
+
+import gather_infer
+from gather_infer.report import CostReport, View, cost_text
+from gather_infer.symbolic import parse_dim
+from tests.cli.conftest import Run
+
+BERT = "fixtures/bert-torchscript.onnx"
+FIXTURES = ["bert-torchscript", "clip-dynamo", "detr-torchscript", "moe-nonzero-dynamo", "embedding-bag-dynamo"]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("by_node", [False, True])
+@pytest.mark.parametrize("name", FIXTURES)
+def test_lines_keep_to_the_width(name: str, by_node: bool, width: int) -> None:
+    cost = gather_infer.infer(f"fixtures/{name}.onnx").cost()
+    for verbose in (False, True):
+        lines = cost_text(CostReport(cost, by_node), View(verbose, width, 0.0))
+        assert [line for line in lines if len(line) > width and len(line.split()) > 2] == []
+        narrow = " ".join(" ".join(lines).split())
+        wide = " ".join(" ".join(cost_text(CostReport(cost), View(verbose, None, 0.0))[:5]).split())
+        assert wide in narrow, "nothing is lost"
+
+
+def test_json_has_the_formulas_as_text(run: Run) -> None:
+    found = json.loads(run("cost", BERT, "--format", "json").stdout)
+    cost = gather_infer.infer(BERT).cost()
+    for what in ("macs", "reads", "writes", "peak"):
+        assert parse_dim(found[what]) == getattr(cost, what)
+    assert found["parameters"] == {str(dtype): nbytes for dtype, nbytes in cost.parameters.items()}
+    assert sum(row["nodes"] for row in found["operators"]) == len(found["nodes"]) == len(cost.nodes)
+    assert found["exact"] == dict.fromkeys(("macs", "reads", "writes", "peak"), True)
+    matmul = found["operators"][0]
+    assert matmul["op_type"] == "MatMul"
+    assert matmul["source"] == "https://onnx.ai/onnx/operators/onnx__MatMul.html"
+
+
+def test_json_has_numbers_at_sizes(run: Run) -> None:
+    by_at = json.loads(run("cost", BERT, "--format", "json", "--at", "batch=2, seq=5").stdout)
+    by_dim = json.loads(run("cost", BERT, "--format", "json", "--dim", "batch=2", "--dim", "seq=5").stdout)
+    assert by_at["sizes"] == {"batch": 2, "seq": 5}
+    for what in ("macs", "reads", "writes", "peak", "parameter_bytes"):
+        assert isinstance(by_at[what], int)
+        assert by_at[what] == by_dim[what]
+
+
+def test_what_is_left_out_is_named(run: Run) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "mine" : 1]>'
+        "g (float[N] x) => (float[N] y) { a = mine.Blur(x) b = mine.Blur(a) y = Relu(b) }"
+    )
+    onnx.save(model, "blur.onnx")
+    result = run("cost", "blur.onnx")
+    assert result.exit_code == 0
+    assert "  macs          at least 0\n" in result.stdout
+    assert "    macs of mine.Blur (2 nodes, first Blur#0): mine.Blur has no formula\n" in result.stdout
+    assert "mine.Blur       2   not known" in result.stdout
+    found = json.loads(run("cost", "blur.onnx", "--format", "json").stdout)
+    assert found["exact"]["macs"] is False
+    assert {gap["node"] for gap in found["left_out"] if gap["what"] == "macs"} == {"Blur#0", "Blur#1"}
+
+
+def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
+    result = run("cost", "bad.onnx")
+    assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
+    assert run("cost", "bad.onnx", "-q").stderr == ""
+
+
+def test_an_ir_costs_what_its_layers_do(run: Run) -> None:
+    """Two products of each of x.0 * x.1 rows: with [32, 48] and with [48, 32]."""
+    found = json.loads(run("cost", "fixtures/openvino/int8.xml", "--format", "json").stdout)
+    assert parse_dim(found["macs"]) == parse_dim("x.0*x.1*(32*48 + 48*32)")
+    assert {row["op_type"] for row in found["operators"] if row["macs"] != 0} == {"MatMul"}
+
+
+def test_all_rows(run: Run) -> None:
+    few, everything = run("cost", BERT).stdout, run("cost", BERT, "--all").stdout
+    assert "211 nodes of 27 operators take no multiply-adds: --all" in few
+    assert "--all" not in everything
+    assert "LayerNormalization" not in few
+    assert "  Softmax" in everything
+
+
+WRONG_SIZES = {
+    "seq": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq'",
+    "seq=1..4": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=1..4'",
+    "seq=-1": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=-1'",
+    "seq=1,seq=2": "--at has 'seq' twice",
+    "sequ=1": "no dim 'sequ'; did you mean 'seq'?",
+    "seq=4096": "no run has seq = 4096: seq <= 64 (node /bert/embeddings/Add_1)",
+}
+
+
+@pytest.mark.parametrize("at", WRONG_SIZES)
+def test_sizes_that_are_refused(at: str, run: Run) -> None:
+    result = run("cost", BERT, "--at", at)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {WRONG_SIZES[at]}\n")
