@@ -8,11 +8,11 @@ from gather_infer.report.forms import COST, CostReport
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options, option
+from .options import Command, common_options, model_argument, option
 
 
 @click.command("cost", cls=Command, example="gather-infer cost fixtures/bert-torchscript.onnx --at batch=1,seq=64")
-@click.argument("model")
+@model_argument()
 @facts_options
 @assume_option
 @option(

@@ -27,18 +27,20 @@ import gather_infer
 """
 
 GROUPS = {
-    "Ask": ("infer", "explain", "check", "check_many", "contract_of", "open_model"),
+    "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "open_model"),
     "Change": ("fold", "optimize", "freeze", "convert"),
     "Answers": (
-        "Inference", "Explanation", "Access", "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult",
-        "OptimizeResult", "FreezeResult", "ConversionResult",
+        "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
+        "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
+        "ConversionResult",
     ),
     "Contracts at run time": ("Contract", "Violation"),
     "Facts": ("SymbolicTensor", "SequenceType", "OptionalType", "Span", "DType", "Dim", "Expr", "parse_dim", "symbol"),
     "Operators and rewrites of your own": ("RuleSet", "OpCall", "RewriteSet", "Rewrite", "Site"),
     "Files": ("ModelFile",),
     "Errors": (
-        "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "SpecViolation",
+        "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",
+        "SpecViolation",
         "ConversionRefused", "ContractViolated",
     ),
 }  # fmt: skip
@@ -131,7 +133,7 @@ def _block(programs: list[str]) -> Iterator[str]:
 def _program(example: Example) -> str:
     """An example with what it prints as comments."""
     lines = [example.source.rstrip("\n")]
-    lines += [f"# {line}".rstrip() for line in example.want.splitlines()]
+    lines += [f"# {line}".rstrip() for line in example.want.replace("<BLANKLINE>", "").splitlines()]
     return "\n".join(lines)
 
 

@@ -61,6 +61,13 @@ def explain(
         >>> explanation = gather_infer.explain("fixtures/bert-torchscript.onnx", "last_hidden_state")
         >>> print(explanation.value)
         float32[batch, seq, 32]
+        >>> print(gather_infer.explain("fixtures/bert-torchscript.onnx", "/bert/Cast_output_0"))
+        /bert/Cast_output_0   bool[batch, seq]
+          Cast      /bert/Cast         input int64[batch, seq]
+            input     attention_mask     int64[batch, seq]
+        <BLANKLINE>
+          holds in every run that does not fail:
+            seq <= 64 (node /bert/embeddings/Add_1)
     """
     return Explainer(model, dims=dims, inputs=inputs, rules=rules, assume=assume).tensor(
         tensor, depth=depth, every=every

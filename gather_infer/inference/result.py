@@ -186,6 +186,16 @@ class Inference(Mapping[str, Value]):
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
     that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
     `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs.
+
+        >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
+        >>> print(inference["last_hidden_state"])
+        float32[batch, seq, 32]
+        >>> print(inference.tensor("last_hidden_state").rank)
+        3
+        >>> print(inference.at(batch=1, seq=8)["last_hidden_state"])
+        float32[1, 8, 32]
+        >>> print(inference.cost().macs)
+        128*batch*seq*seq + 14336*batch*seq + 1024*batch
     """
 
     def __init__(

@@ -66,6 +66,13 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
     They hold under the assumptions that the inference lists.
 
     rules   those that the inference was given: the model may be inferred again where an index is computed from data
+
+        >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
+        >>> for verdict in gather_infer.verdicts(inference):
+        ...     if verdict.condition:
+        ...         print(verdict.access.node, verdict.kind, verdict.condition)
+        /bert/embeddings/word_embeddings/Gather conditional -151 <= input_ids < 151
+        /bert/embeddings/token_type_embeddings/Gather conditional -2 <= token_type_ids < 2
     """
     found = [verdict(access) for access in inference.accesses]
     waiting = [v for v in found if v.kind is Kind.UNDECIDED and _is_open(v.access)][:MAX_OPEN]
