@@ -133,7 +133,7 @@ def _block(programs: list[str]) -> Iterator[str]:
 def _program(example: Example) -> str:
     """An example with what it prints as comments."""
     lines = [example.source.rstrip("\n")]
-    lines += [f"# {line}".rstrip() for line in example.want.replace("<BLANKLINE>", "").splitlines()]
+    lines += [f"# {line}".rstrip() for line in example.want.splitlines()]
     return "\n".join(lines)
 
 

@@ -58,16 +58,14 @@ def explain(
 
     Raises UsageError when there is no such tensor, and what `infer` raises.
 
-        >>> explanation = gather_infer.explain("fixtures/bert-torchscript.onnx", "last_hidden_state")
-        >>> print(explanation.value)
-        float32[batch, seq, 32]
-        >>> print(gather_infer.explain("fixtures/bert-torchscript.onnx", "/bert/Cast_output_0"))
-        /bert/Cast_output_0   bool[batch, seq]
-          Cast      /bert/Cast         input int64[batch, seq]
-            input     attention_mask     int64[batch, seq]
-        <BLANKLINE>
-          holds in every run that does not fail:
-            seq <= 64 (node /bert/embeddings/Add_1)
+        >>> explanation = gather_infer.explain(
+        ...     "fixtures/gpt2-kv-torchscript.onnx", "/gpt2/transformer/Concat_output_0"
+        ... )
+        >>> print(explanation)
+        /gpt2/transformer/Concat_output_0   int64[2] = [-1, seq]
+          Concat    /gpt2/transformer/Concat   [-1] + [seq]
+            Unsqueeze /gpt2/transformer/Unsqueeze   data int64[] = seq, axes int64[1] = [0]
+              Gather    /gpt2/transformer/Gather   Shape(input_ids)[1] = seq
     """
     return Explainer(model, dims=dims, inputs=inputs, rules=rules, assume=assume).tensor(
         tensor, depth=depth, every=every
