@@ -5,7 +5,7 @@ A dialect is handed to the inference as rules are, so that the inference knows n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -36,6 +36,23 @@ Builder: TypeAlias = "Callable[[OpCall], Body]"
 """Makes the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An operator of a dialect, from a version on.
+
+    since      the first version of the domain for which it holds
+    described  what makes the bodies; its docstring tells of the operator
+    spec       a page that has the operator
+    refused    why there is no body in any case, "" where there are
+    """
+
+    op_type: str
+    since: int
+    described: Callable[..., object]
+    spec: str = ""
+    refused: str = ""
+
+
 class Dialect(Protocol):
     """The operators of one domain."""
 
@@ -44,3 +61,6 @@ class Dialect(Protocol):
 
     def find(self, op_type: str, version: int) -> Builder | None:
         """What makes the bodies of an operator at `version` of its domain; None for one that is not known."""
+
+    def known(self) -> Iterable[Known]:
+        """Every operator, once for each version that changes it, in no order."""

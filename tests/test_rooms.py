@@ -60,7 +60,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
-    "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
+    "catalog": (
+        {"dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor"},
+        {"onnx"},
+    ),
     "passes": (
         {
             "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "rules", "runtimes", "symbolic",

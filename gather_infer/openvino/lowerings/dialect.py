@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, helper
 
-from gather_infer.dialect import Body, Builder, LoweringRefused
+from gather_infer.dialect import Body, Builder, Known, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
+from gather_infer.openvino.lowerings.unsupported import REASONS
 from gather_infer.rules import OpCall
 
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
+
+PAGE: Final = (
+    "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/available-opsets/opset{opset}.html"
+)
+"""Has every operator of an opset, up to the newest page there is."""
+
+NEWEST_PAGE: Final = 16
+
+OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
+"""Operators that later opsets do not have."""
+
+OURS: Final = frozenset({"ConcatParts"})
+"""Operators that the reader writes; no opset has them."""
 
 MODULES: Final = (
     "activation",
@@ -94,6 +108,15 @@ class OpenVino:
     def find(self, op_type: str, version: int) -> Builder | None:
         entry = self._lowerings.find(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
+
+    def known(self) -> Iterator[Known]:
+        for name in self._lowerings.types:
+            newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
+            for entry in self._lowerings.versions(name):
+                has_page = entry.since <= newest and name not in OURS
+                page = PAGE.format(opset=newest) if has_page else ""
+                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""))
+                newest = min(newest, entry.since - 1)
 
 
 def body_of(entry: Entry, call: OpCall) -> Body:
