@@ -5,8 +5,8 @@ A dialect is handed to the inference as rules are, so that the inference knows n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -37,6 +37,22 @@ Builder: TypeAlias = "Callable[[OpCall], Body]"
 
 
 @dataclass(frozen=True, slots=True)
+class Demand:
+    """Which elements an input has to have: of others the operator defines nothing, and a runtime need not fail.
+
+    least         none is smaller; None for any
+    size          none is larger than the dim of an input at an axis, less `under`: the position of the input, and the
+                  axis, or the attribute that has it; None for any
+    is_ascending  none is smaller than the one before
+    """
+
+    least: int | None = None
+    size: tuple[int, int | str] | None = None
+    under: int = 0
+    is_ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """An operator of a dialect, from a version on.
 
@@ -44,6 +60,7 @@ class Known:
     described  what makes the bodies; its docstring tells of the operator
     spec       a page that has the operator
     refused    why there is no body in any case, "" where there are
+    demands    by position of an input
     """
 
     op_type: str
@@ -51,6 +68,7 @@ class Known:
     described: Callable[..., object]
     spec: str = ""
     refused: str = ""
+    demands: Mapping[int, Demand] = field(default_factory=dict)
 
 
 class Dialect(Protocol):

@@ -82,7 +82,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
-        {"domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"},
+        {
+            "dialect", "domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate",
+        },
         {"numpy", "onnx"},
     ),
     "checks": (

@@ -115,7 +115,7 @@ class OpenVino:
             for entry in self._lowerings.versions(name):
                 has_page = entry.since <= newest and name not in OURS
                 page = PAGE.format(opset=newest) if has_page else ""
-                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""))
+                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.demands)
                 newest = min(newest, entry.since - 1)
 
 

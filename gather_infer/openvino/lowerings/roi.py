@@ -5,8 +5,11 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from gather_infer.dialect import Demand
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, as_int64, at, count, dims, part, sizes
@@ -17,9 +20,12 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
+_IMAGES: Final = {2: Demand(0, size=(0, 0), under=1)}
+"""Which image of a batch each region is of."""
 
-@lowers("ROIAlign", since=3)
-@lowers("ROIAlign", since=9)
+
+@lowers("ROIAlign", since=3, demands=_IMAGES)
+@lowers("ROIAlign", since=9, demands=_IMAGES)
 def roi_align(op: Layer, g: Fragment) -> str:
     """detection/roi-align-3, roi-align-9 (which adds aligned_mode).
 
@@ -89,7 +95,7 @@ def _scaled(g: Fragment, rois: str, scale: float, *, shifted: bool) -> list[str]
     return [x0, y0, *extent]
 
 
-@lowers("ROIAlignRotated", since=15)
+@lowers("ROIAlignRotated", since=15, demands=_IMAGES)
 def roi_align_rotated(op: Layer, g: Fragment) -> str:
     """detection/roi-align-rotated-15.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from gather_infer.dialect import Demand
 from gather_infer.openvino.lowerings.carried import CHOSEN, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -22,6 +23,8 @@ _INDICES: Final = (DType.INT32, DType.INT64)
 _REDUCED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
+_NOT_NEGATIVE: Final = {1: Demand(0)}
+"""Of indices; how large they may be the operators of ONNX demand."""
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
@@ -29,7 +32,7 @@ def _places(op: Layer, g: Fragment, index: int) -> str:
     return op.x(index) if op.dtype(index) in _INDICES else as_int64(op, g, index)
 
 
-@lowers("ScatterElementsUpdate", since=3)
+@lowers("ScatterElementsUpdate", since=3, demands=_NOT_NEGATIVE)
 def scatter_elements(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-3."""
     return _elements(op, g)
@@ -79,13 +82,13 @@ def _neutral(reduction: str, dtype: DType) -> float:
     return most if reduction == "min" else least
 
 
-@lowers("ScatterNDUpdate", since=3)
+@lowers("ScatterNDUpdate", since=3, demands=_NOT_NEGATIVE)
 def scatter_nd(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-3."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
-@lowers("ScatterNDUpdate", since=15)
+@lowers("ScatterNDUpdate", since=15, demands=_NOT_NEGATIVE)
 def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
     reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
@@ -101,7 +104,7 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
 
 
-@lowers("ScatterUpdate", since=3)
+@lowers("ScatterUpdate", since=3, demands=_NOT_NEGATIVE)
 def scatter_update(op: Layer, g: Fragment) -> str:
     """scatter-update-3: slices of an axis are replaced.
 
@@ -132,7 +135,7 @@ def slice_scatter(op: Layer, g: Fragment) -> str:
     return g.Reshape(made, shape, allowzero=1)
 
 
-@lowers("SegmentMax", since=16)
+@lowers("SegmentMax", since=16, demands={1: Demand(0, is_ascending=True)})
 def segment_max(op: Layer, g: Fragment) -> str:
     """arithmetic/segment-max-16: the largest of the slices of each segment.
 
