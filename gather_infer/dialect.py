@@ -37,7 +37,7 @@ Builder: TypeAlias = "Callable[[OpCall], Body]"
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Defined:
     """Which elements an input has to have: of others the operator defines nothing, and a runtime need not fail.
 
     least         none is smaller; None for any
@@ -60,7 +60,7 @@ class Known:
     described  what makes the bodies; its docstring tells of the operator
     spec       a page that has the operator
     refused    why there is no body in any case, "" where there are
-    demands    by position of an input
+    defined    elements for which alone the operator defines a result, by position of an input
     """
 
     op_type: str
@@ -68,7 +68,7 @@ class Known:
     described: Callable[..., object]
     spec: str = ""
     refused: str = ""
-    demands: Mapping[int, Demand] = field(default_factory=dict)
+    defined: Mapping[int, Defined] = field(default_factory=dict)
 
 
 class Dialect(Protocol):

@@ -30,7 +30,7 @@ from gather_infer.verification.data import (
     marks_of,
     why_not_drawable,
 )
-from gather_infer.verification.demands import demanded
+from gather_infer.verification.defined import defined_limits
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
@@ -227,8 +227,8 @@ class _Draws:
         self.defaulted = [name for name in self.defaulted if not reasons[name]]
         self.added = [] if converted is None else added_inputs(proto, converted.proto)
         self.states = [] if converted is None else list(states_of(inference, proto))
-        demands = [] if converted is None else [*rows_of_states(inference, self.states), *demanded(inference)]
-        for name, limits in demands:
+        more = [] if converted is None else [*rows_of_states(inference, self.states), *defined_limits(inference)]
+        for name, limits in more:
             self.limits.setdefault(name, []).append(limits)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 

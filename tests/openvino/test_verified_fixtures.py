@@ -10,7 +10,7 @@ import pytest
 from onnx.parser import parse_model
 
 from gather_infer import convert
-from gather_infer.dialect import Demand
+from gather_infer.dialect import Defined
 from gather_infer.inference import infer
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -19,7 +19,7 @@ from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import verify
 from gather_infer.verification.data import Drawer, Limits, Numbers
-from gather_infer.verification.demands import demanded
+from gather_infer.verification.defined import defined_limits
 from tests.documents import REPO
 
 FIXTURES = REPO / "fixtures" / "openvino"
@@ -54,7 +54,7 @@ def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def limits(body: str, inputs: str) -> dict[str, list[Limits]]:
     text = f'<ir_version: 10, opset_import: ["": 21, "openvino.opset15": 15]> g {inputs} => (y) {{ {body} }}'
     found: dict[str, list[Limits]] = {}
-    for name, limit in demanded(infer(parse_model(text))):
+    for name, limit in defined_limits(infer(parse_model(text))):
         found.setdefault(name, []).append(limit)
     return found
 
@@ -62,7 +62,7 @@ def limits(body: str, inputs: str) -> dict[str, list[Limits]]:
 OV = "openvino.opset15."
 
 
-def test_what_layers_demand() -> None:
+def test_for_what_layers_define_a_result() -> None:
     """The dims are those of the layer's own inputs; what is converted or reshaped before has the same elements."""
     t, rows, n = symbol("T"), symbol("R"), symbol("N")
     turned = OV + "ReverseSequence<batch_axis = 1, seq_axis = 0>(x, l) "
@@ -75,14 +75,13 @@ def test_what_layers_demand() -> None:
     assert limits("y = Neg(x)", "(float[B] x)") == {}
 
 
-def test_demands_are_of_inputs_that_are_there() -> None:
-    """An operator demands nothing of what its dim is taken from but integers of it."""
-    demands = {known.op_type: known.demands for known in DIALECT.known() if known.demands}
-    assert {"LSTMSequence", "GRUSequence", "RNNSequence", "ReverseSequence", "EmbeddingBagOffsets"} <= demands.keys()
-    for held in demands.values():
-        for position, demand in held.items():
-            assert isinstance(demand, Demand) and 0 <= position < 5
-            assert demand.size is None or demand.size[0] != position
+def test_what_is_defined_is_said_of_other_inputs_than_its_dim_is_of() -> None:
+    found = {known.op_type: known.defined for known in DIALECT.known() if known.defined}
+    assert {"LSTMSequence", "GRUSequence", "RNNSequence", "ReverseSequence", "EmbeddingBagOffsets"} <= found.keys()
+    for held in found.values():
+        for position, one in held.items():
+            assert isinstance(one, Defined) and 0 <= position < 5
+            assert one.size is None or one.size[0] != position
 
 
 @pytest.mark.parametrize("dtype", [DType.INT64, DType.FLOAT32])

@@ -1,6 +1,7 @@
 """Convolution and its transposed forms, with and without groups.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
+
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from gather_infer.openvino.lowerings.carried import AS_FLOAT, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, windows
+from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, spatial_of, windows
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
@@ -48,7 +49,7 @@ def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows)
     data = op.x(0)
     if not slide.is_explicit and any(d > 1 for d in slide.dilations):  # onnxruntime has no auto_pad with dilations
         kernel = _kernel(op, len(slide.strides))
-        found = slide.explicit(op.shape(0)[2:], kernel)
+        found = slide.explicit(spatial_of(op, len(kernel)), kernel)
         if found is None:
             around = slide.padded(g, data, kernel)
             data, found = around.data, around.slide
@@ -138,8 +139,9 @@ def _static_pads(
     """Pads and output padding that give the output_shape; None when a dim that they follow from is not known, or
     when ONNX's attributes cannot say them.
     """
-    wanted, rank = op.ints(_OUTPUT_SHAPE), len(slide.strides)
-    spatial, kernel = op.shape(0)[2:], op.shape(_WEIGHTS)[-rank:]
+    rank = len(slide.strides)
+    wanted = op.ints(_OUTPUT_SHAPE, count=rank)
+    spatial, kernel = spatial_of(op, rank), op.shape(_WEIGHTS)[-rank:]
     if wanted is None:
         return None
     begin, end, rest = list(slide.begin), [0] * rank, [0] * rank

@@ -76,21 +76,14 @@ LOWERINGS: Final = Lowerings.joined(
 )
 
 
-UNFIT: Final = (ArithmeticError, LookupError, ValueError)
-"""What Python raises where an attribute or a shape of a broken file is taken for what the operator's page says."""
-
-
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
     """Writes a layer into a fragment; the name of each output, "" for one that nobody reads.
 
-    Raises LoweringRefused, also where the file gives a layer what nobody can compute with, an attribute of another
-    length or a type that no table has; and SpecViolation for a layer that breaks its specification.
+    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, which the accessors of Layer do
+    for an attribute or an input that is not what the lowering asks for. Whatever else is raised is a fault of ours.
     """
     fragment.needs(entry.opset, layer.type)
-    try:
-        written = entry.lowering(layer, fragment)
-    except UNFIT as error:
-        raise LoweringRefused(f"its attributes and inputs do not fit: {type(error).__name__}: {error}") from error
+    written = entry.lowering(layer, fragment)
     names = (written,) if isinstance(written, str) else tuple(written)
     if len(names) < layer.outputs:
         raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
@@ -115,7 +108,7 @@ class OpenVino:
             for entry in self._lowerings.versions(name):
                 has_page = entry.since <= newest and name not in OURS
                 page = PAGE.format(opset=newest) if has_page else ""
-                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.demands)
+                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.defined)
                 newest = min(newest, entry.since - 1)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gather_infer.dialect import Demand, LoweringRefused
+from gather_infer.dialect import Defined, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import carried
 from gather_infer.openvino.lowerings.fragment import FAR, Fragment
@@ -286,7 +286,7 @@ def _gather_nd(op: Layer, g: Fragment) -> str:
     return carried(g, _taken(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=HELD)
 
 
-@lowers("GatherTree", since=1, opset=13, demands={1: Demand(0, size=(0, 2), under=1), 2: Demand(1, size=(0, 0))})
+@lowers("GatherTree", since=1, opset=13, defined={1: Defined(0, size=(0, 2), under=1), 2: Defined(1, size=(0, 0))})
 def gather_tree(op: Layer, g: Fragment) -> str:
     """gather-tree-1: from the last step of each sequence back to the first, along the beams that the parents name.
 

@@ -1,4 +1,4 @@
-"""What the layers of a dialect demand of the elements of inputs of the model, where they define nothing else."""
+"""For which elements of the inputs of an IR its layers define a result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.dialect import Demand, Dialect, Known
+from gather_infer.dialect import Defined, Dialect, Known
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.dispatch import Opsets
@@ -22,7 +22,7 @@ _LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
 """What stands between an input and the limit of a Loop, and which input of it: the reader writes nothing else there."""
 
 
-def demanded(inference: Inference) -> Iterator[tuple[str, Limits]]:
+def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
     """Limits of inputs of an IR, by name: of those that the layers of its main graph read as they are."""
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
@@ -36,10 +36,10 @@ def demanded(inference: Inference) -> Iterator[tuple[str, Limits]]:
         entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
         version = versions.version_of(node.domain)
         entry = next((one for one in entries if one.since <= version), None)
-        for position, demand in () if entry is None else entry.demands.items():
+        for position, told in () if entry is None else entry.defined.items():
             source = _source(node.input[position], made, _SAME) if position < len(node.input) else ""
             if source in inputs:
-                yield source, Limits(None, demand.least, _most(demand, node, inference), demand.is_ascending)
+                yield source, Limits(None, told.least, _most(told, node, inference), told.is_ascending)
 
 
 def _by_name(dialect: Dialect) -> dict[str, list[Known]]:
@@ -57,15 +57,15 @@ def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]
     return name
 
 
-def _most(demand: Demand, node: NodeProto, inference: Inference) -> Dim | None:
+def _most(told: Defined, node: NodeProto, inference: Inference) -> Dim | None:
     """The largest element; None where nothing says it, or the dim is not known."""
-    if demand.size is None:
+    if told.size is None:
         return None
-    position, axis = demand.size
+    position, axis = told.size
     if isinstance(axis, str):
         found = next((helper.get_attribute_value(one) for one in node.attribute if one.name == axis), None)
         axis = found if isinstance(found, int) else 1
     fact = inference.get(node.input[position]) if position < len(node.input) else None
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
         return None
-    return fact.shape[axis] - demand.under
+    return fact.shape[axis] - told.under
