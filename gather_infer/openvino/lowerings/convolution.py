@@ -2,6 +2,7 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
 
+None is alike: of an axis without elements OpenVINO makes one without elements, where onnxruntime takes none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _WEIGHTS: Final = 1
 _OUTPUT_SHAPE: Final = 2
 
 
-@lowers("Convolution", alike=True)
+@lowers("Convolution")
 def convolution(op: Layer, g: Fragment) -> str:
     """convolution-1
 
@@ -34,7 +35,7 @@ def convolution(op: Layer, g: Fragment) -> str:
     return _convolve(op, g, op.x(_WEIGHTS), 1, slide)
 
 
-@lowers("GroupConvolution", alike=True)
+@lowers("GroupConvolution")
 def group_convolution(op: Layer, g: Fragment) -> str:
     """group-convolution-1
 
@@ -90,7 +91,7 @@ def _without_groups(op: Layer, g: Fragment) -> str:
     return g.Reshape(weights, g.concat(merged, g.dims(weights, 2)), allowzero=1)
 
 
-@lowers("ConvolutionBackpropData", alike=True)
+@lowers("ConvolutionBackpropData")
 def convolution_backprop(op: Layer, g: Fragment) -> str:
     """convolution-backprop-data-1
 
@@ -102,7 +103,7 @@ def convolution_backprop(op: Layer, g: Fragment) -> str:
     return _transposed(op, g, op.x(_WEIGHTS), 1, slide)
 
 
-@lowers("GroupConvolutionBackpropData", alike=True)
+@lowers("GroupConvolutionBackpropData")
 def group_convolution_backprop(op: Layer, g: Fragment) -> str:
     """group-convolution-backprop-data-1
 
