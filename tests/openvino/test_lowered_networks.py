@@ -38,7 +38,7 @@ def test_what_runs_on_no_elements_is_not_said_to_need_some(tmp_path: Path) -> No
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [*MODULES, "tests.openvino.cases_networks_bf16"])
 def test_every_case_is_equal_to_openvino(module: str) -> None:
     assert_equal_to_openvino(module)
 
