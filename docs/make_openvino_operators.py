@@ -8,13 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from gather_infer.openvino.lowerings import LOWERINGS
+from gather_infer.openvino.lowerings.dialect import OURS
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.lowerings.unsupported import REASONS
 
 PAGE = Path(__file__).with_name("openvino-operators.md")
-OURS = {"ConcatParts"}
-"""What the reader makes of a Loop's outputs; no file has it."""
-
 HEAD = f"""\
 <!-- made by docs/make_openvino_operators.py -->
 

@@ -19,8 +19,9 @@ HEAD = f"""\
 `gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
 
 * **since**: the versions with which what we know of the operator changes.
-* **facts from**: a rule of *ours*; the *walk* itself, which enters bodies; the *function body* of the operator; or
-  *onnx*'s own inference, of which element type and rank are taken, and sizes when all of them are numbers.
+* **facts from**: a rule of *ours*; the *walk* itself, which enters bodies; the *lowering* of an operator of OpenVINO to
+  ONNX, which is walked; the *function body* of the operator; or *onnx*'s own inference, of which element type and rank
+  are taken, and sizes when all of them are numbers.
 * **values**: elements of the result are known where those of the inputs are, as in `Shape -> Gather -> Concat`.
 * **spans**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
 

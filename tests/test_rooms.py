@@ -65,7 +65,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
-    "catalog": ({"domains", "errors", "inference", "ops", "rules", "symbolic", "tensor"}, {"onnx"}),
+    "catalog": (
+        {"dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor"},
+        {"onnx"},
+    ),
     "passes": (
         {
             "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "progress", "rules", "runtimes",
@@ -84,7 +87,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
-        {"domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate"},
+        {
+            "dialect", "domains", "errors", "inference", "lazy", "model", "runtimes", "symbolic", "tensor", "validate",
+        },
         {"numpy", "onnx"},
     ),
     "checks": (

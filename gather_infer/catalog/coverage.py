@@ -11,6 +11,7 @@ class Source(str, enum.Enum):
 
     WALK = "the walk"
     RULE = "ours"
+    LOWERING = "lowering"
     FUNCTION = "function body"
     ONNX = "onnx"
     NONE = "unknown"

@@ -1,10 +1,11 @@
-"""The operators that a run knows, read off the rule sets and the schemas of onnx: nothing is listed by hand."""
+"""The operators that a run knows, read off rule sets, schemas of onnx and lowerings: nothing is listed by hand."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +13,11 @@ import onnx.defs
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.catalog.probe import carries
+from gather_infer.dialect import Known
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.dispatch import CONTROL_FLOW
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.model.given import known_dialects
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
 
@@ -46,14 +49,15 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def operators() -> list[Operator]:
-    """Every operator that onnx or a rule knows, by domain and name."""
+    """Every operator that onnx, a rule or a dialect knows, by domain and name."""
     schemas = _schemas()
     return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(known_names(), key=_order)]
 
 
 def known_names() -> set[tuple[str, str]]:
     """The domains and names of all of them."""
-    return {*_schemas(), *((d, op) for d, rules in standard_rules().items() for op, _, _ in rules.entries())}
+    rules = ((domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries())
+    return {*_schemas(), *rules, *_lowerings()}
 
 
 def operator_named(name: str) -> list[Operator]:
@@ -72,6 +76,16 @@ def operator_named(name: str) -> list[Operator]:
     return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(found, key=_order)]
 
 
+@cache
+def _lowerings() -> dict[tuple[str, str], tuple[Known, ...]]:
+    """What dialects know of an operator, by domain and name, the newest version first."""
+    found: dict[tuple[str, str], list[Known]] = {}
+    for dialect in known_dialects():
+        for known in dialect.known():
+            found.setdefault((dialect.domain, known.op_type), []).append(known)
+    return {name: tuple(sorted(entries, key=lambda one: -one.since)) for name, entries in found.items()}
+
+
 def _order(name: tuple[str, str]) -> tuple[int, str, str]:
     domain, op_type = name
     return (DOMAINS.index(domain) if domain in DOMAINS else len(DOMAINS), domain, op_type)
@@ -87,22 +101,27 @@ def _schemas() -> dict[tuple[str, str], set[int]]:
 def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     rules = standard_rules().get(domain, RuleSet(domain))
     starts = {s for op, s, _ in rules.entries() if op == op_type}
-    points = sorted(since | {max(s, min(since, default=s)) for s in starts})
-    ranges: list[tuple[int, int, Source]] = []  # from, to, where the facts come from
+    lowerings = _lowerings().get((domain, op_type), ())
+    points = sorted(since | {max(s, min(since, default=s)) for s in starts} | {known.since for known in lowerings})
+    ranges: list[tuple[int, int, Source, Known | None]] = []  # from, to, where the facts come from, the lowering
     last: object = None
     for version in points:
         rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
         if schema is not None and schema.deprecated and rule is None:
             continue
-        source = _source(op_type, domain, rule, schema)
-        mark = rule if source is Source.RULE else source
+        lowering = next((known for known in lowerings if known.since <= version), None) if rule is None else None
+        source = _source(op_type, domain, rule, schema) if lowering is None else Source.LOWERING
+        mark = rule if source is Source.RULE else lowering or source
         if mark is last:
-            ranges[-1] = ranges[-1][0], version, source
+            ranges[-1] = ranges[-1][0], version, source, lowering
         else:
-            ranges.append((version, version, source))
+            ranges.append((version, version, source, lowering))
         last = mark
     behaviours = [
-        _behaviour(op_type, domain, first, to, source, rules.find(op_type, to)) for first, to, source in ranges
+        _behaviour(op_type, domain, first, to, source, rules.find(op_type, to))
+        if lowering is None
+        else _lowered(lowering)
+        for first, to, source, lowering in ranges
     ]
     newest = schema_of(op_type, NEWEST_OPSET if domain == "" else 2**31 - 1, domain)
     deprecated = newest is not None and newest.deprecated
@@ -139,7 +158,15 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, r
     return Behaviour(first, source, values, spans, summary, page or link, _file(rule))
 
 
-def _described(rule: Rule) -> tuple[str, str]:
+def _lowered(known: Known) -> Behaviour:
+    """What holds of an operator that has a body for each node, or is refused."""
+    if known.refused:
+        return Behaviour(known.since, Source.NONE, False, False, known.refused, known.spec)
+    summary, _ = _described(known.described)
+    return Behaviour(known.since, Source.LOWERING, None, None, summary, known.spec, _file(known.described))
+
+
+def _described(rule: Callable[..., object]) -> tuple[str, str]:
     """What the docstring of a rule says first, as a sentence, and the first page that it names."""
     doc = inspect.getdoc(rule) or ""
     link = next((found[0].rstrip(",:;") for found in _LINK.finditer(doc)), "")
@@ -168,7 +195,7 @@ def _sentence(text: str) -> str:
     return f"{begins}{first[1:]}." if first else ""
 
 
-def _file(rule: Rule) -> str:
-    """The file of a rule below the package, `ops/gather.py`."""
+def _file(rule: Callable[..., object]) -> str:
+    """The file of a rule or a lowering below the package, `ops/gather.py`."""
     path = Path(inspect.unwrap(rule).__code__.co_filename)
     return path.relative_to(_PACKAGE).as_posix() if path.is_relative_to(_PACKAGE) else path.name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnx import ModelProto
 
+from gather_infer.dialect import Dialect
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.model.file import ModelFile, open_model
@@ -49,6 +50,11 @@ def to_onnx_file(model: object) -> ModelFile:
             f"`gather-infer convert {file.name} -o OUT.onnx` makes it ONNX"
         )
     return file
+
+
+def known_dialects() -> list[Dialect]:
+    """Every dialect that a model may be of."""
+    return [_found(home) for home in DIALECTS.values()]
 
 
 def _found(home: tuple[str, str]) -> Any:

@@ -122,6 +122,7 @@ def _total(operators: Sequence[Operator]) -> str:
 _WORDS = {
     Source.WALK: "by the walk",
     Source.RULE: "by a rule of ours",
+    Source.LOWERING: "by a lowering",
     Source.FUNCTION: "by their function body",
     Source.ONNX: "by onnx's own inference",
     Source.NONE: "not known",

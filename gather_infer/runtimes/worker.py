@@ -126,6 +126,9 @@ class OpenVino:
         "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"
     }  # fmt: skip
 
+    # with sizes that are not known, the plugin is wrong of sequences of unequal lengths
+    sequences = frozenset({"LSTMSequence", "GRUSequence", "RNNSequence"})
+
     def __init__(self) -> None:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # it would wait for a network
         import openvino
@@ -152,14 +155,23 @@ class OpenVino:
             sinks = [one for one in model.get_sinks() if one.get_type_name() == "Assign"]
             sinks.sort(key=lambda one: str(one.get_variable_id()))
             model.add_results([self.openvino.opset8.result(one.input_value(0)) for one in sinks])
-        compiled = core.compile_model(model, "CPU", self.exact)
+        has_sequences = any(op.get_type_name() in self.sequences for op in model.get_ops())
+        self.model = model if has_sequences and model.is_dynamic() else None
+        self.compile(model)
+
+    def compile(self, model: Any) -> None:
+        compiled = self.openvino.Core().compile_model(model, "CPU", self.exact)
         self.request = compiled.create_infer_request()
         self.inputs = [self._names(port) for port in compiled.inputs]
         self.outputs = list(compiled.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        self.request.reset_state()
         given = [_texts(next(np.array(feeds[name]) for name in names if name in feeds)) for names in self.inputs]
+        if self.model is not None:
+            fixed = self.model.clone()
+            fixed.reshape({position: list(array.shape) for position, array in enumerate(given)})
+            self.compile(fixed)
+        self.request.reset_state()
         ran = self.request.infer(dict(enumerate(given)))
         return [_objects(np.array(ran[port])) for port in self.outputs]
 

@@ -55,12 +55,14 @@ class NotDrawable(Exception):
 class Limits:
     """Between which numbers the elements of integer inputs are; an end of None is open.
 
-    column   at this index of the last axis only, None for all
+    column         at this index of the last axis only, None for all
+    is_ascending   none is smaller than the one before it along the last axis, in floats too
     """
 
     column: int | None
     low: Dim | None
     high: Dim | None
+    is_ascending: bool = False
 
 
 def limits_of(found: Iterable[Verdict]) -> dict[str, list[Limits]]:
@@ -161,7 +163,9 @@ class Drawer:
         shape = tuple(self._size(dim) for dim in dims)
         if prod(shape) > MAX_ELEMENTS and shape != dims:
             raise NotDrawable(f"input {name} has {prod(shape)} elements, {MAX_ELEMENTS} at most are drawn")
-        return np.asarray(self.tensor(name, value.dtype, shape))
+        drawn = np.asarray(self.tensor(name, value.dtype, shape))
+        is_ascending = any(limit.is_ascending for limit in self.limits.get(name, ()))
+        return np.sort(drawn) if is_ascending and drawn.ndim else drawn
 
     def _size(self, dim: Dim) -> int:
         if free_symbols(dim) <= self.binding.keys():

@@ -14,7 +14,7 @@ import numpy as np
 from onnx import ModelProto
 
 from gather_infer.errors import UsageError
-from gather_infer.inference import Inference
+from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.runtimes.process import Child, Failure
@@ -30,6 +30,7 @@ from gather_infer.verification.data import (
     marks_of,
     why_not_drawable,
 )
+from gather_infer.verification.defined import defined_limits
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
@@ -123,7 +124,8 @@ def verify(
     is_onnx = not before.foreign
     faults = interface_differences(before.proto, proto, may_add=not is_onnx)
     found.mismatches += [Mismatch("", text) for text in faults]
-    draws = _Draws(inference, before.proto, seed, None if is_onnx else proto)
+    converted = None if is_onnx else ModelFile.from_proto(proto, before.base_dir)
+    draws = _Draws(inference, before.proto, seed, converted)
     if draws.fault:
         return found.result(draws.fault)
     with tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
@@ -208,23 +210,25 @@ class _Draws:
     fault   why there are none, empty when there are
     """
 
-    def __init__(self, inference: Inference, proto: ModelProto, seed: int, converted: ModelProto | None = None) -> None:
+    def __init__(self, inference: Inference, proto: ModelProto, seed: int, converted: ModelFile | None = None) -> None:
         self.inference = inference
         self.seed = seed
         self.worked: _Draw | None = None
         self.is_converted = converted is not None
         found = verdicts(inference)
         self.sizes = sizes_of(inference, found)
-        self.limits = limits_of(found)
+        # what a layer does to indices the operators tell that it became
+        self.limits = limits_of(found if converted is None else [*found, *verdicts(infer(converted))])
         self.marks = marks_of(inference)
         constants = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
         self.defaulted = [name for name in inference.inputs if name in constants]
         self.needed = [name for name in inference.inputs if name not in constants]
         reasons = {name: why_not_drawable(inference[name]) for name in inference.inputs}
         self.defaulted = [name for name in self.defaulted if not reasons[name]]
-        self.added = [] if converted is None else added_inputs(proto, converted)
+        self.added = [] if converted is None else added_inputs(proto, converted.proto)
         self.states = [] if converted is None else list(states_of(inference, proto))
-        for name, limits in rows_of_states(inference, self.states):
+        more = [] if converted is None else [*rows_of_states(inference, self.states), *defined_limits(inference)]
+        for name, limits in more:
             self.limits.setdefault(name, []).append(limits)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 
@@ -245,7 +249,8 @@ class _Draws:
             pattern, scale = self.worked.sizes
             binding = self.sizes.changed(dict(self.worked.binding), run // len(_PLAN) + attempt - 1, size)
         # Whether the model runs with a size of 0 is not left to what we think that it demands.
-        is_trusting = attempt > 0 or pattern is not Pattern.ZEROS
+        # OpenVINO runs with sizes that it defines nothing for.
+        is_trusting = attempt > 0 or self.is_converted or pattern is not Pattern.ZEROS
         for trusting in (is_trusting, False):
             if binding is None:
                 binding = self.sizes.draw(pattern, numbers, turn=run, scale=scale, trusting=trusting)

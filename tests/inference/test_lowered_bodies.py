@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from gather_infer import Inference, ModelFile, SymbolicTensor, infer
-from gather_infer.dialect import Body, Builder
+from gather_infer.dialect import Body, Builder, Known
 from gather_infer.places import MAIN
 from gather_infer.rules import OpCall
 
@@ -26,6 +26,9 @@ class Own:
 
     def find(self, op_type: str, version: int) -> Builder | None:
         return self.body if op_type == "F" else None
+
+    def known(self) -> list[Known]:
+        return [Known("F", 1, self.body)]
 
     def body(self, call: OpCall) -> Body:
         made = onnx.parser.parse_function(f'<domain: "own", opset_import: ["" : 21]> {self.text}')

@@ -16,6 +16,7 @@ from gather_infer.catalog.coverage import Operator, Source
 from gather_infer.catalog.operators import operator_named, operators
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import schema_of
+from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Context, OpCall
 from gather_infer.symbolic import DimTooLarge
@@ -35,7 +36,9 @@ def test_every_rule_and_every_schema_is_in_the_table(table: dict[str, Operator])
     for schema in onnx.defs.get_all_schemas_with_history():
         key = (schema.domain, schema.name)
         first[key] = min(schema.since_version, first.get(key, schema.since_version))
-    assert {(o.domain, o.op_type) for o in table.values()} == first.keys() | {(d, op) for d, op, _, _ in RULES}
+    ruled = {(d, op) for d, op, _, _ in RULES}
+    lowered = {("openvino", op) for op in LOWERINGS.types}
+    assert {(o.domain, o.op_type) for o in table.values()} == first.keys() | ruled | lowered
     for operator in table.values():
         since = [b.since for b in operator.behaviours]
         assert since == sorted(set(since))

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
-from tests.openvino import cases_elementwise, cases_found, cases_movement
+from tests.openvino import (
+    cases_blocks,
+    cases_elementwise,
+    cases_found,
+    cases_shapes,
+    cases_slices,
+    cases_unranked,
+)
 from tests.openvino.cases import Case
 
+MODULES = (cases_elementwise, cases_shapes, cases_slices, cases_blocks, cases_unranked, cases_found)
+
 CASES: dict[str, Case] = {}
-for _name, _case in (cases_elementwise.CASES | cases_movement.CASES | cases_found.CASES).items():
+for _name, _case in chain.from_iterable(module.CASES.items() for module in MODULES):
     CASES.setdefault(_name.split()[0], replace(_case, variants=_case.variants[-1:]))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tests.openvino.cases import Build, Case, Engine, Variant
 from tests.openvino.cases_elementwise import numbers, table
-from tests.openvino.cases_movement import given, ramp
+from tests.openvino.movement import given, ramp
 
 CASES: dict[str, Case] = {}
 Inputs = Callable[..., list[Any]]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import onnx
 import onnxruntime as ort
+from onnx import numpy_helper
 
 from gather_infer.errors import GatherInferError
 from gather_infer.openvino import convert
-from tests.openvino.decoders_worker import BATCH, STEPS
+from tests.openvino.decoders_worker import BATCH, STEPS, State, steps
 from tests.openvino.judge import unequal
 
 TOLERANCE = 1e-4
@@ -35,21 +37,44 @@ def differences(
     session = ort.InferenceSession(target, options, providers=["CPUExecutionProvider"])
     inputs = {value.name: value for value in session.get_inputs()}
     outputs = [value.name for value in session.get_outputs()]
-    state: dict[str, Any] = {v.past: _first(inputs[v.past].shape) for v in result.variables if v.initial != "constant"}
-    if any(v.initial == "computed" for v in result.variables):
-        state["reset_state"] = np.array(True)
-    found: list[str] = []
+    state = State(
+        first={v.past: _first(inputs[v.past].shape) for v in result.variables if v.initial != "constant"},
+        present={v.past: v.present for v in result.variables},
+        is_reset=any(v.initial == "computed" for v in result.variables),
+    )
+    ran = steps(path, state, lambda feeds: dict(zip(outputs, session.run(None, feeds), strict=True)))
+    state.held = held_by_inputs(target)
+    state.save(target)
+    return _unequal(path, ran)
+
+
+def differences_back(name: str, folder: Path, weights: str) -> list[str]:
+    """How OpenVINO with the converted decoder differs from OpenVINO with the IR; empty when it does not.
+
+    After `differences`, which converts it, and the worker's `back`, which runs it.
+    """
+    stem = f"{name.replace(':', '-')}-{weights}"
+    ran: list[dict[str, Any]] = []
     for step in range(len(STEPS)):
-        with np.load(folder / f"{path.stem}.{step}.npz") as held:
-            feeds = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
+        with np.load(folder / f"{stem}.{step}.back.npz") as held:
+            ran.append({key: held[key] for key in held.files})
+    return _unequal(folder / f"{name.replace(':', '-')}.xml", ran)
+
+
+def held_by_inputs(target: Path) -> dict[str, Any]:
+    """The default values of inputs, which are initializers of their names."""
+    graph = onnx.load(target).graph
+    inputs = {value.name for value in graph.input}
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name in inputs}
+
+
+def _unequal(path: Path, ran: Sequence[Mapping[str, Any]]) -> list[str]:
+    found: list[str] = []
+    for step, outputs in enumerate(ran):
+        with np.load(path.with_name(f"{path.stem}.{step}.npz")) as held:
             expected = {key[2:]: held[key] for key in held.files if key.startswith("o:")}
-        ran = dict(zip(outputs, session.run(None, {**feeds, **state}), strict=True))
-        state |= {v.past: ran[v.present] for v in result.variables}
-        state |= {"reset_state": np.array(False)} if "reset_state" in state else {}
-        for output, theirs in expected.items():
-            fault = unequal(np.asarray(ran[output]), theirs, TOLERANCE)
-            if fault:
-                found.append(f"step {step}: {output}: {fault}")
+        faults = {name: unequal(np.asarray(outputs[name]), theirs, TOLERANCE) for name, theirs in expected.items()}
+        found += [f"step {step}: {name}: {fault}" for name, fault in faults.items() if fault]
     return found
 
 

@@ -1,8 +1,10 @@
 """The process that has OpenVINO: makes stateful decoders of the fixtures, with compressed weights, and runs them.
 
-    python -m tests.openvino.decoders_worker FOLDER NAME...
+    python -m tests.openvino.decoders_worker make FOLDER NAME...
+    python -m tests.openvino.decoders_worker back FOLDER NAME...
 
-NAME is `fixture:weights`. Each past input becomes a variable that begins without elements, as the exporters for
+NAME is `fixture:weights`; `back` reads FOLDER/NAME.onnx, which was converted from the IR, and records what OpenVINO
+gives for it. Each past input becomes a variable that begins without elements, as the exporters for
 OpenVINO have it, reordered by an input `beam_idx`; each present output is assigned to it. Weights of MatMuls are f32,
 f16, int8 (a zero point for each row), int4 or nf4 (blocks of 16 or less).
 """
@@ -11,10 +13,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from fixtures.feeds import model_path
 
@@ -30,20 +35,88 @@ def main() -> None:
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment] # it would wait for a network
     import openvino as ov
 
-    folder = Path(sys.argv[1])
-    with (folder / "log.jsonl").open("a") as log:
+    task, folder = sys.argv[1], Path(sys.argv[2])
+    with (folder / f"{task}.jsonl").open("a") as log:
 
         def note(**entry: Any) -> None:
             log.write(json.dumps(entry) + "\n")
             log.flush()
 
-        for name in sys.argv[2:]:
+        for name in sys.argv[3:]:
             note(name=name, stage="begun")
             try:
-                record(ov, name, folder)
+                (record if task == "make" else back)(ov, name, folder)
                 note(name=name, stage="done")
             except Exception as error:  # noqa: BLE001 (whatever OpenVINO raises is recorded)
                 note(name=name, stage="failed", reason=f"{type(error).__name__}: {error}"[:600])
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a converted decoder.
+
+    first     what is fed at the first step, by the input
+    present   the output that the input is fed from at the later steps
+    is_reset  there is the input `reset_state`
+    held      the default values of inputs
+    """
+
+    first: dict[str, Any]
+    present: dict[str, str]
+    is_reset: bool
+    held: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, target: Path) -> None:
+        told = {"present": self.present, "is_reset": self.is_reset, "held": sorted(self.held)}
+        target.with_suffix(".json").write_text(json.dumps(told))
+        np.savez(target.with_suffix(".state.npz"), **self.first, **self.held)
+
+    @classmethod
+    def load(cls, target: Path) -> State:
+        told = json.loads(target.with_suffix(".json").read_text())
+        with np.load(target.with_suffix(".state.npz")) as held:
+            arrays = {key: held[key] for key in held.files}
+        own = {key: arrays.pop(key) for key in told["held"]}
+        return cls(arrays, told["present"], told["is_reset"], own)
+
+
+def steps(path: Path, state: State, run: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outputs of every step that is recorded beside an IR, each fed with the state that the one before has left."""
+    fed, ran = dict(state.first), []
+    for step in range(len(STEPS)):
+        with np.load(path.with_name(f"{path.stem}.{step}.npz")) as held:
+            given = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
+        if state.is_reset:
+            given["reset_state"] = np.array(step == 0)
+        outputs = run({**given, **fed})
+        fed = {past: outputs[present] for past, present in state.present.items()}
+        ran.append(outputs)
+    return ran
+
+
+def back(ov: Any, name: str, folder: Path) -> None:
+    """Saves NAME.K.back.npz (outputs by name) for each step K.
+
+    NAME is `fixture-weights-form`. OpenVINO's importer makes a constant of an input that has a default value, so that
+    no state could be fed there; the default is taken out of the model and fed at the first step.
+    """
+    target = folder / f"{name}.onnx"
+    state = State.load(target)
+    proto = onnx.load(target)
+    for tensor in [one for one in proto.graph.initializer if one.name in state.held]:
+        proto.graph.initializer.remove(tensor)
+    state.first |= state.held
+    bare = folder / f"{name}-bare.onnx"
+    onnx.save(proto, bare)
+    compiled = ov.Core().compile_model(ov.convert_model(bare), "CPU", EXACT)
+    request = compiled.create_infer_request()
+
+    def run(feeds: dict[str, Any]) -> dict[str, Any]:
+        ran = request.infer({port: feeds[port.get_any_name()] for port in compiled.inputs})
+        return {one: np.array(ran[port]) for port in compiled.outputs for one in port.get_names()}
+
+    for step, outputs in enumerate(steps(folder / f"{name.rpartition('-')[0]}.xml", state, run)):
+        np.savez(folder / f"{name}.{step}.back.npz", **outputs)
 
 
 def record(ov: Any, name: str, folder: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import operator
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 from onnx import ModelProto, helper
 
-from gather_infer import convert, infer
+from gather_infer import Inference, convert, infer
 from gather_infer.errors import GatherInferError
 from gather_infer.symbolic import Expr, evaluate, free_symbols
 from gather_infer.tensor import SymbolicTensor
@@ -97,7 +99,7 @@ def difference(one: Recorded, opset: int | None = None) -> str:
 
 
 def wrong_facts(one: Recorded) -> str:
-    """What `infer` says of the outputs of an IR and OpenVINO's outputs contradict; "" when nothing."""
+    """What `infer` says of the outputs of an IR, or of all its runs, and OpenVINO contradicts; "" when nothing."""
     if one.reason:
         return ""
     known = infer(one.path.with_suffix(".xml"), assume=False)
@@ -108,6 +110,8 @@ def wrong_facts(one: Recorded) -> str:
         sizes |= {
             dim.name: n for dim, n in zip(dims, array.shape, strict=False) if isinstance(dim, Expr) and dim.is_symbol
         }
+    if broken := _broken(known, sizes):
+        return f"it runs, though every run is said to need {broken}"
     for name, array in zip(known.outputs, one.arrays("o"), strict=True):
         fact = known[name]
         assert isinstance(fact, SymbolicTensor), "outputs of a case are tensors"
@@ -121,6 +125,19 @@ def wrong_facts(one: Recorded) -> str:
         if len(told) != array.ndim or any(n is not None and n != m for n, m in zip(told, array.shape, strict=True)):
             return f"{name} is said to be {told}, is {array.shape}"
     return ""
+
+
+def _broken(known: Inference, sizes: Mapping[str, int]) -> str:
+    """What a run is said to need, of sizes of inputs, that these are not."""
+    needs = [((c.left, c.relation, c.right),) for c in known.constraints] + [d.any_of for d in known.demands]
+    for any_of in needs:
+        told = all(free_symbols(left) | free_symbols(right) <= sizes.keys() for left, _, right in any_of)
+        if told and not any(_HOLDS[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of):
+            return " or ".join(f"{a} {how} {b}" for a, how, b in any_of)
+    return ""
+
+
+_HOLDS = {"==": operator.eq, "<=": operator.le, "<": operator.lt, ">=": operator.ge}
 
 
 def onnxruntime_of(proto: ModelProto, path: Path) -> ort.InferenceSession:

@@ -12,7 +12,7 @@ import pytest
 
 from gather_infer import convert
 from gather_infer.openvino.weights import Form
-from tests.openvino.decoders import differences
+from tests.openvino.decoders import differences, differences_back
 
 ROOT = Path(__file__).parents[2]
 WEIGHTS = ("f32", "f16", "int8", "int4", "nf4")
@@ -22,15 +22,32 @@ IN_CI = ("gpt2-kv-dynamo:int4", "llama-kv-dynamo:int8", "whisper-decoder-dynamo:
 
 
 def made(names: tuple[str, ...], folder: Path) -> None:
-    command = [sys.executable, "-m", "tests.openvino.decoders_worker", str(folder), *names]
+    _worked("make", names, folder)
+
+
+def _worked(task: str, names: tuple[str, ...], folder: Path) -> None:
+    """What the process with OpenVINO is to do, done for every name."""
+    command = [sys.executable, "-m", "tests.openvino.decoders_worker", task, str(folder), *names]
     subprocess.run(command, check=True, cwd=ROOT, timeout=900)
-    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    entries = [json.loads(line) for line in (folder / f"{task}.jsonl").read_text().splitlines()]
     assert [e["name"] for e in entries if e["stage"] == "done"] == list(names), entries
 
 
+def forms(name: str) -> tuple[Form, ...]:
+    """Of weights, those that differ for a decoder."""
+    return get_args(Form) if name.split(":")[1] not in ("f32", "f16") else ("dequantize",)
+
+
 def faults(names: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
-    forms = {name: get_args(Form) if name.split(":")[1] not in ("f32", "f16") else ("dequantize",) for name in names}
-    found = {f"{name} {form}": differences(name, folder, form) for name, of in forms.items() for form in of}
+    found = {f"{name} {form}": differences(name, folder, form) for name in names for form in forms(name)}
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def faults_back(names: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
+    """How OpenVINO with what was converted differs from OpenVINO with the IR."""
+    every = {f"{name.replace(':', '-')}-{form}": (name, form) for name in names for form in forms(name)}
+    _worked("back", tuple(every), folder)
+    found = {stem: differences_back(name, folder, form) for stem, (name, form) in every.items()}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
@@ -60,3 +77,4 @@ def test_decoders_of_every_kind(tmp_path: Path) -> None:
     names = tuple(f"{decoder}:{weights}" for decoder in DECODERS for weights in WEIGHTS)
     made(names, tmp_path)
     assert not faults(names, tmp_path)
+    assert not faults_back(names, tmp_path)

@@ -31,6 +31,6 @@ def test_every_version_has_a_case(module: str) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("family", ["elementwise", "movement", "found"])
+@pytest.mark.parametrize("family", ["elementwise", "shapes", "slices", "blocks", "unranked", "found"])
 def test_every_case_is_equal_to_openvino(family: str) -> None:
     assert_equal_to_openvino(f"tests.openvino.cases_{family}")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gather_infer import convert
+from tests.openvino.cases_empty_axes import CASES as CASES_EMPTY
 from tests.openvino.cases_networks_few import CASES, MODULES
-from tests.openvino.judge import assert_equal_to_openvino, difference, recorded
+from tests.openvino.judge import assert_equal_to_openvino, difference, recorded, wrong_facts
 
 VERSIONS = """
     AdaptiveAvgPool-8 AdaptiveMaxPool-8 AvgPool-1 AvgPool-14 AvgPool-16 BatchNormInference-1 BatchNormInference-5
@@ -29,8 +30,15 @@ def test_equal_to_openvino() -> None:
     assert_equal_to_openvino("tests.openvino.cases_networks_few")
 
 
+def test_what_runs_on_no_elements_is_not_said_to_need_some(tmp_path: Path) -> None:
+    """That onnxruntime's Conv fails there must teach the run nothing of sizes."""
+    cases = recorded("tests.openvino.cases_empty_axes", tmp_path)
+    assert {one.name: one.arrays("o")[0].size for one in cases} == dict.fromkeys(CASES_EMPTY, 0)
+    assert {one.name: wrong_facts(one) for one in cases} == dict.fromkeys(CASES_EMPTY, "")
+
+
 @pytest.mark.oracle
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [*MODULES, "tests.openvino.cases_networks_bf16"])
 def test_every_case_is_equal_to_openvino(module: str) -> None:
     assert_equal_to_openvino(module)
 

@@ -7,13 +7,17 @@ import runpy
 from importlib.util import find_spec
 from pathlib import Path
 
-from gather_infer.openvino.lowerings import LOWERINGS
+from gather_infer.catalog.coverage import Source
+from gather_infer.catalog.operators import operators
+from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
+from gather_infer.openvino.lowerings.dialect import NEWEST_PAGE, OURS
+from gather_infer.openvino.lowerings.unsupported import REASONS
 from tests.documents import REPO
 
-READ = {"Parameter", "Result", "Constant", "If", "Loop", "TensorIterator", "ReadValue", "Assign"}
-"""What the reader and the state know; the type of Constant in a file is Const."""
-WRITTEN = {"Relu": "ReLU", "PRelu": "PReLU", "Softmax": "SoftMax"}
-"""Types that a file has in other letters than the opset."""
+READ = {"Parameter", "Result", "If", "Loop", "TensorIterator", "ReadValue", "Assign"}
+"""What the reader and the state know."""
+WRITTEN = {"Relu": "ReLU", "PRelu": "PReLU", "Softmax": "SoftMax", "Constant": "Const"}
+"""Types that a file writes otherwise than the opset."""
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -23,11 +27,45 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_operator_of_every_opset_is_known() -> None:
-    """OpenVINO's headers list them; nothing of OpenVINO is imported."""
+    names = set().union(*opsets().values())
+    assert len(names) > 200
+    assert names - READ <= set(LOWERINGS.types)
+
+
+def opsets() -> dict[int, set[str]]:
+    """The operators of each opset, as files write them, read off OpenVINO's headers; nothing of it is imported."""
     spec = find_spec("openvino")
     assert spec is not None and spec.submodule_search_locations
     tables = sorted(Path(spec.submodule_search_locations[0]).glob("include/openvino/opsets/opset*_tbl.hpp"))
     assert len(tables) >= 17
-    names = {name for table in tables for name in re.findall(r"^_OPENVINO_OP_REG\((\w+),", table.read_text(), re.M)}
-    assert len(names) > 200
-    assert {WRITTEN.get(name, name) for name in names - READ} <= set(LOWERINGS.types)
+    found: dict[int, set[str]] = {}
+    for table in tables:
+        names = re.findall(r"^_OPENVINO_OP_REG\((\w+),", table.read_text(), re.M)
+        found[int(re.findall(r"\d+", table.stem)[0])] = {WRITTEN.get(name, name) for name in names}
+    return found
+
+
+def test_the_page_of_an_operator_is_that_of_an_opset_which_has_it() -> None:
+    by_opset = opsets()
+    pages = {(known.op_type, known.since): known.spec for known in DIALECT.known()}
+    for (op_type, since), page in pages.items():
+        found = re.search(r"opset(\d+)\.html$", page)
+        if found is None:
+            assert op_type in OURS or since > NEWEST_PAGE, op_type
+        else:
+            assert op_type in by_opset[int(found[1])], op_type
+
+
+def test_ops_knows_what_is_lowered() -> None:
+    """A rule is asked before a lowering; three operators are refused."""
+    table = {o.op_type: o for o in operators() if o.domain == "openvino"}
+    assert set(LOWERINGS.types) <= set(table)
+    lowered = table["MVN"]
+    assert [(b.since, b.source, b.file) for b in lowered.behaviours] == [
+        (1, Source.LOWERING, "openvino/lowerings/normalization.py"),
+        (6, Source.LOWERING, "openvino/lowerings/normalization.py"),
+    ]
+    assert lowered.newest.summary == "mvn-6: data, axes [k]" and lowered.newest.values is None
+    assert {b.source for b in table["Gather"].behaviours} == {Source.RULE}
+    refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is Source.NONE}
+    assert refused == REASONS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from onnx import ModelProto
 
 from gather_infer import convert, infer
 from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.model.paths import bodies
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -37,6 +39,8 @@ FEW_WEIGHTS = [
     "weights nf4 blocks, no zero f16 NK",
     "weights u8 columns as a vector f32 NK",
     "weights of two MatMuls",
+    "weights in branches",
+    "weights in a branch in a loop",
     "weights of a MatMul and a Gather",
     "weights whose zero point is a constant minus",
     "weights that share a zero point",
@@ -89,6 +93,23 @@ def test_sizes_of_state_are_named_by_what_stays(tmp_path: Path) -> None:
         past = convert(path, beam_idx=kept).proto.graph.input[-1]
         names[kept] = [dim.dim_param or dim.dim_value for dim in past.type.tensor_type.shape.dim]
     assert names == {"keep": ["past.0", "past.1", 4], "drop": ["x.0", "past.1", 4]}
+
+
+IN_BODIES = {
+    # the model: what stands for its weights with MatMulNBits
+    "weights in branches": {"MatMulNBits": 2, "DequantizeLinear": 3},
+    "weights in a branch in a loop": {"MatMulNBits": 3},
+}
+
+
+def test_weights_in_bodies_are_compressed_there(tmp_path: Path) -> None:
+    """Each of them has the form that is asked for, and nothing of it is multiplied out."""
+    for name, path in made(list(IN_BODIES), tmp_path).items():
+        result = convert(path, weights="contrib")
+        types = Counter(node.op_type for _, body in bodies(result.proto) for node in body.node)
+        assert {kind: types[kind] for kind in ("MatMulNBits", "DequantizeLinear") if types[kind]} == IN_BODIES[name]
+        assert not types["Mul"] + types["Sub"] + types["Cast"], types
+        assert len(result.weights) == sum(IN_BODIES[name].values())
 
 
 # opsets

@@ -423,6 +423,51 @@ for _layout, _given in LAYOUTS.items():
                 MODELS[_name] = _weighted(_element, _given, _in_half, _transpose)
 
 
+@whole("weights in branches")
+def _weights_in_branches(m: Maker) -> Whole:
+    """Two that are read transposed, one of which the main graph has too, and one that is not."""
+    x, flag = m.input("x", [-1, 32]), m.input("flag", [], np.bool_)
+    layouts = [("u4", LAYOUTS["blocks"]), ("i8", LAYOUTS["rows"])]
+    branches = []
+    for seed, (element, layout) in enumerate(layouts):
+        p = m.ops.parameter([-1, 32], np.float32)
+        wide = m.ops.matmul(p, quantized(m, element, seed=seed, half=bool(seed), **layout), False, True)
+        back = m.ops.matmul(wide, quantized(m, "u8", [8, 32], [1, 32], None, seed=9), False, False)
+        out = m.ops.result(back)
+        branches.append((m.ov.Model([out], [p], "branch"), p, out))
+    node = m.ops.if_op(flag.output(0))
+    node.set_then_body(branches[0][0])
+    node.set_else_body(branches[1][0])
+    node.set_input(x.output(0), branches[0][1], branches[1][1])
+    y = node.set_output(branches[0][2], branches[1][2])
+    z = m.ops.matmul(y, quantized(m, "u4", seed=0, **LAYOUTS["blocks"]), False, True)
+    return Whole(m.model([z, y], [x, flag]), [{"x": floats(3, 32), "flag": np.array(f)} for f in (True, False)])
+
+
+@whole("weights in a branch in a loop")
+def _weights_in_a_loop(m: Maker) -> Whole:
+    x = m.input("x", [-1, 16])
+    a, i = m.ops.parameter([-1, 16], np.float32), m.ops.parameter([], np.int64)
+    square: dict[str, Any] = {"shape": [16, 1, 16], "scale": [16, 1, 1], "zero": [16, 1, 1], "reshape": [16, 16]}
+    outer = m.ops.matmul(a, quantized(m, "i4", half=True, **square), False, True)
+    branches = []
+    for seed in (4, 5):
+        p = m.ops.parameter([-1, 16], np.float32)
+        out = m.ops.result(m.ops.matmul(p, quantized(m, "u4", seed=seed, **square), False, True))
+        branches.append((m.ov.Model([out], [p], "branch"), p, out))
+    node = m.ops.if_op(m.ops.equal(i, m.const(np.int64(1))).output(0))
+    node.set_then_body(branches[0][0])
+    node.set_else_body(branches[1][0])
+    node.set_input(m.ops.tanh(outer).output(0), branches[0][1], branches[1][1])
+    after = m.ops.tanh(node.set_output(branches[0][2], branches[1][2]))
+    results = [m.ops.result(after), m.ops.result(m.const(value=True))]
+    loop = m.ops.loop(m.const(np.int64(3)), m.const(value=True))
+    loop.set_function(m.ov.Model(results, [a, i], "body"))
+    loop.set_special_body_ports([1, 1])
+    loop.set_merged_input(a, x.output(0), results[0].output(0))
+    return Whole(m.model([loop.get_iter_value(results[0].output(0), -1)], [x]), [{"x": floats(2, 16)}])
+
+
 @whole("weights of two MatMuls")
 def _two_readers(m: Maker) -> Whole:
     node = quantized(m, "u4", [8, 2, 16], [8, 2, 1], [8, 2, 1], reshape=[8, 32], half=True)

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from gather_infer.openvino.lowerings.carried import CHOSEN, EXTREMES, HALF, SINGLE, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import Fragment, range_of
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.operands import single
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.tensor import INTEGER_RANGE, DType
+from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
@@ -67,7 +67,7 @@ def clamp(op: Layer, g: Fragment) -> str:
     if dtype.is_float:
         limits = [g.scalar(_within_half(bound) if wide is DType.FLOAT16 else bound, wide) for bound in (low, high)]
     else:
-        least, most = INTEGER_RANGE[dtype]
+        least, most = range_of(dtype)
         ends = (least if low <= least else ceil(min(low, most)), most if high >= most else floor(max(high, least)))
         limits = [g.scalar(end, wide) for end in ends]
     return carried(g, dtype, lambda x: g.Clip(x, *limits), op.x(0), by=EXTREMES)

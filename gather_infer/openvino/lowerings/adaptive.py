@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.openvino.lowerings.carried import AS_FLOAT, WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of
+from gather_infer.openvino.lowerings.layer import MAX_READ, Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
@@ -37,10 +37,10 @@ def adaptive_average_pool(op: Layer, g: Fragment) -> str:
 
 def _means(op: Layer, g: Fragment, axis: int, dtype: DType) -> str:
     """The share [n, m] that each element has in the mean of each window."""
-    size, wanted = op.size(0, axis), op.ints(1)
-    if size is not None and wanted is not None:
-        count = wanted[axis - 2]
-        shares = np.zeros((size, count), NUMPY[dtype])
+    size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, least=1)
+    count = 0 if wanted is None else wanted[axis - 2]
+    if size is not None and 0 < size * count <= MAX_READ:
+        shares = np.zeros((size, count), numpy_of(dtype))
         for o in range(count):
             start, stop = o * size // count, -(-(o + 1) * size // count)
             shares[start:stop, o] = 1 / (stop - start)
@@ -103,9 +103,9 @@ def _product(g: Fragment, x: str, start: int) -> str:
 
 def _elements(op: Layer, g: Fragment, axis: int) -> str:
     """The elements [m, l] of each window of an axis, l that of the longest."""
-    size, wanted = op.size(0, axis), op.ints(1)
-    if size is not None and wanted is not None:
-        count = wanted[axis - 2]
+    size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, least=1)
+    count = 0 if wanted is None else wanted[axis - 2]
+    if size is not None and 0 < size * count <= MAX_READ:
         starts = np.arange(count) * size // count
         stops = -(-(np.arange(count) + 1) * size // count)
         longest = int((stops - starts).max(initial=0))

@@ -38,7 +38,7 @@ def scaled_dot_product_attention(op: Layer, g: Fragment) -> str:
         mask = op.x(_MASK) if _is_masked(op) else None
         if mask is not None and op.dtype(_MASK) is not DType.BOOL:
             mask = g.cast(mask, op.dtype(_MASK), wide)
-        scale = float(op.known(_SCALE).reshape(())) if op.has(_SCALE) else None
+        scale = op.known_number(_SCALE) if op.has(_SCALE) else None
         causal = int(op.flag("causal", False)) or None
         made = g.Attention(query, key, value, mask, scale=scale, is_causal=causal)
         return g.cast(made, wide, op.dtype(0))

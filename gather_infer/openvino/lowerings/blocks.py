@@ -134,7 +134,7 @@ def extract_image_patches(op: Layer, g: Fragment) -> str:
     output  [n, kh * kw * c, rows, columns], the patch that begins at each place
     """
     x = op.x(0)
-    kernel, strides, rates = op.integers("sizes"), op.integers("strides"), op.integers("rates")
+    kernel, strides, rates = (op.integers(name, count=2, least=1) for name in ("sizes", "strides", "rates"))
     auto_pad = op.text("auto_pad", among=("valid", "same_upper", "same_lower"))
     windows = [_Window(op, g, 2 + i, *of, auto_pad) for i, of in enumerate(zip(kernel, strides, rates, strict=True))]
     pads = [g.i64(0, 0), *(window.before for window in windows), g.i64(0, 0), *(window.after for window in windows)]
@@ -183,8 +183,9 @@ def col2im(op: Layer, g: Fragment) -> str:
     kernel_size  [kh, kw]
     """
     ones = [1, 1]
-    pads = op.integers("pads_begin", (0, 0)) + op.integers("pads_end", (0, 0))
-    attributes = {"strides": op.integers("strides", ones), "dilations": op.integers("dilations", ones), "pads": pads}
+    pads = [pad for name in ("pads_begin", "pads_end") for pad in op.integers(name, (0, 0), count=2, least=0)]
+    steps = {name: op.integers(name, ones, count=2, least=1) for name in ("strides", "dilations")}
+    attributes = {**steps, "pads": pads}
     unbatched = op.rank(0) == 2
 
     def image(x: str) -> str:

@@ -6,6 +6,7 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -45,11 +46,11 @@ _E5M2_END: Final = 61440.0
 @lowers("Const")
 def const(op: Layer, g: Fragment) -> str:
     """A constant whose packed bytes are input 0: its elements, one a byte."""
-    element, shape = op.text("element_type", among=tuple(FOREIGN)), op.integers("shape", [])
+    element, shape = op.text("element_type", among=tuple(FOREIGN)), op.integers("shape", [], least=0)
     packed = op.call.constant(0)
-    if packed is None:
+    if packed is None or packed.dtype != np.uint8:
         raise LoweringRefused("the bytes of the constant are not known")
-    count = int(np.prod(shape, dtype=np.int64))
+    count = prod(shape)
     elements = unpacked(element, np.ascontiguousarray(packed, np.uint8).reshape(-1))
     if elements.size < count:
         raise SpecViolation(f"{count} elements of {element} do not fit into {packed.size} bytes", "GI204")

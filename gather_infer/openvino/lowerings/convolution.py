@@ -1,6 +1,8 @@
 """Convolution and its transposed forms, with and without groups.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
+
+None is alike: of an axis without elements OpenVINO makes one without elements, where onnxruntime takes none.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from gather_infer.openvino.lowerings.carried import AS_FLOAT, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, windows
+from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, spatial_of, windows
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
@@ -22,7 +24,7 @@ _WEIGHTS: Final = 1
 _OUTPUT_SHAPE: Final = 2
 
 
-@lowers("Convolution", alike=True)
+@lowers("Convolution")
 def convolution(op: Layer, g: Fragment) -> str:
     """convolution-1
 
@@ -33,7 +35,7 @@ def convolution(op: Layer, g: Fragment) -> str:
     return _convolve(op, g, op.x(_WEIGHTS), 1, slide)
 
 
-@lowers("GroupConvolution", alike=True)
+@lowers("GroupConvolution")
 def group_convolution(op: Layer, g: Fragment) -> str:
     """group-convolution-1
 
@@ -48,7 +50,7 @@ def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows)
     data = op.x(0)
     if not slide.is_explicit and any(d > 1 for d in slide.dilations):  # onnxruntime has no auto_pad with dilations
         kernel = _kernel(op, len(slide.strides))
-        found = slide.explicit(op.shape(0)[2:], kernel)
+        found = slide.explicit(spatial_of(op, len(kernel)), kernel)
         if found is None:
             around = slide.padded(g, data, kernel)
             data, found = around.data, around.slide
@@ -89,7 +91,7 @@ def _without_groups(op: Layer, g: Fragment) -> str:
     return g.Reshape(weights, g.concat(merged, g.dims(weights, 2)), allowzero=1)
 
 
-@lowers("ConvolutionBackpropData", alike=True)
+@lowers("ConvolutionBackpropData")
 def convolution_backprop(op: Layer, g: Fragment) -> str:
     """convolution-backprop-data-1
 
@@ -101,7 +103,7 @@ def convolution_backprop(op: Layer, g: Fragment) -> str:
     return _transposed(op, g, op.x(_WEIGHTS), 1, slide)
 
 
-@lowers("GroupConvolutionBackpropData", alike=True)
+@lowers("GroupConvolutionBackpropData")
 def group_convolution_backprop(op: Layer, g: Fragment) -> str:
     """group-convolution-backprop-data-1
 
@@ -138,8 +140,9 @@ def _static_pads(
     """Pads and output padding that give the output_shape; None when a dim that they follow from is not known, or
     when ONNX's attributes cannot say them.
     """
-    wanted, rank = op.ints(_OUTPUT_SHAPE), len(slide.strides)
-    spatial, kernel = op.shape(0)[2:], op.shape(_WEIGHTS)[-rank:]
+    rank = len(slide.strides)
+    wanted = op.ints(_OUTPUT_SHAPE, count=rank)
+    spatial, kernel = spatial_of(op, rank), op.shape(_WEIGHTS)[-rank:]
     if wanted is None:
         return None
     begin, end, rest = list(slide.begin), [0] * rank, [0] * rank

@@ -12,7 +12,7 @@ from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.openvino.lowerings.windows import Windows, windows
+from gather_infer.openvino.lowerings.windows import Windows, spatial_of, windows
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
@@ -42,7 +42,7 @@ def _deformable(op: Layer, g: Fragment, *, fades: bool) -> str:
     """
     sizes = [op.size(_WEIGHTS, axis) for axis in (2, 3)]
     kernel = [size for size in sizes if size is not None]
-    slide = windows(op, 2).explicit(op.shape(0)[2:], kernel) if len(kernel) == 2 else None
+    slide = windows(op, 2).explicit(spatial_of(op, 2), kernel) if len(kernel) == 2 else None
     if slide is None:
         raise LoweringRefused("the size of the filters is not known, or pads follow from a dim that is not known")
     groups, deformed = op.integer("group", 1), op.integer("deformable_group", 1)
@@ -99,6 +99,8 @@ def binary_convolution(op: Layer, g: Fragment) -> str:
     op.text("mode", "xnor-popcount", among=("xnor-popcount",))
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     kernel = [size for size in op.shape(1)[2:] if isinstance(size, int)]
+    if len(kernel) != 2:
+        raise LoweringRefused("the size of the filters is not known")
     dtype = op.dtype(0)
     above = g.Cast(g.Greater(g.cast(op.x(0), dtype, AS_FLOAT.get(dtype, dtype)), g.scalar(0, _FLOAT)), to=_FLOAT)
     signs = g.Sub(g.Mul(above, two), one)

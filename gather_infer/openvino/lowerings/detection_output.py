@@ -190,7 +190,7 @@ def _cut(g: Fragment, boxes: str) -> str:
 
 def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _Sizes) -> str:
     """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of an image; of equals the first prior."""
-    keep = op.integers("keep_top_k")[0]
+    (keep,) = op.integers("keep_top_k", count=1)
     if keep < 0:
         return is_one
     whole = product(g, known.classes, g.dim(prior, 2))
@@ -215,7 +215,7 @@ def _filled(op: Layer, g: Fragment, where: str, score: str, prior: str, boxes: s
     places = g.Cast(g.Concat(part(g, where, 0, 1, 1), label, axis=1), to=int(_FLOAT))
     rows = g.Concat(places, g.unsqueeze(score, 1), corners, axis=1)
     ends = g.const([[-1, 0, 0, 0, 0, 0, 0], [0] * 7], "f4")
-    keep, most = op.integers("keep_top_k")[0], op.integer("top_k", -1)
+    (keep,), most = op.integers("keep_top_k", count=1), op.integer("top_k", -1)
     if keep > 0:
         total = product(g, known.images, keep)
     else:

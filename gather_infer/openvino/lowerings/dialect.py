@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Final
 
 from onnx import FunctionProto, NodeProto, helper
 
-from gather_infer.dialect import Body, Builder, LoweringRefused
+from gather_infer.dialect import Body, Builder, Known, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
+from gather_infer.openvino.lowerings.unsupported import REASONS
 from gather_infer.rules import OpCall
 
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
+
+PAGE: Final = (
+    "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/available-opsets/opset{opset}.html"
+)
+"""Has every operator of an opset, up to the newest page there is."""
+
+NEWEST_PAGE: Final = 16
+
+OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
+"""Operators that later opsets do not have."""
+
+OURS: Final = frozenset({"ConcatParts"})
+"""Operators that the reader writes; no opset has them."""
 
 MODULES: Final = (
     "activation",
@@ -62,21 +76,14 @@ LOWERINGS: Final = Lowerings.joined(
 )
 
 
-UNFIT: Final = (ArithmeticError, LookupError, ValueError)
-"""What Python raises where an attribute or a shape of a broken file is taken for what the operator's page says."""
-
-
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
     """Writes a layer into a fragment; the name of each output, "" for one that nobody reads.
 
-    Raises LoweringRefused, also where the file gives a layer what nobody can compute with, an attribute of another
-    length or a type that no table has; and SpecViolation for a layer that breaks its specification.
+    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, which the accessors of Layer do
+    for an attribute or an input that is not what the lowering asks for. Whatever else is raised is a fault of ours.
     """
     fragment.needs(entry.opset, layer.type)
-    try:
-        written = entry.lowering(layer, fragment)
-    except UNFIT as error:
-        raise LoweringRefused(f"its attributes and inputs do not fit: {type(error).__name__}: {error}") from error
+    written = entry.lowering(layer, fragment)
     names = (written,) if isinstance(written, str) else tuple(written)
     if len(names) < layer.outputs:
         raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
@@ -94,6 +101,15 @@ class OpenVino:
     def find(self, op_type: str, version: int) -> Builder | None:
         entry = self._lowerings.find(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
+
+    def known(self) -> Iterator[Known]:
+        for name in self._lowerings.types:
+            newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
+            for entry in self._lowerings.versions(name):
+                has_page = entry.since <= newest and name not in OURS
+                page = PAGE.format(opset=newest) if has_page else ""
+                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.defined)
+                newest = min(newest, entry.since - 1)
 
 
 def body_of(entry: Entry, call: OpCall) -> Body:

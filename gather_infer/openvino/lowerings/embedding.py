@@ -5,8 +5,10 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from gather_infer.dialect import Defined
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import END, as_int64, part
@@ -22,9 +24,14 @@ _SUMMED: Final = {
 }  # fmt: skip
 """What onnxruntime adds up, for what it does not: the same after the way back."""
 
+_ROWS: Final = Defined(0, size=(0, 0), under=1)
+_DEFAULT: Final = replace(_ROWS, least=-1)
+_OFFSETS: Final = {1: _ROWS, 2: Defined(0, size=(1, 0), is_ascending=True), 3: _DEFAULT}
+_SEGMENTS: Final = {1: _ROWS, 2: Defined(0, is_ascending=True), 4: _DEFAULT}
 
-@lowers("EmbeddingBagOffsetsSum", since=3)
-@lowers("EmbeddingBagOffsets", since=15)
+
+@lowers("EmbeddingBagOffsetsSum", since=3, defined=_OFFSETS)
+@lowers("EmbeddingBagOffsets", since=15, defined=_OFFSETS)
 def bag_offsets(op: Layer, g: Fragment) -> str:
     """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15.
 
@@ -43,7 +50,7 @@ def bag_offsets(op: Layer, g: Fragment) -> str:
     return _finish(op, g, part(g, summed, 1, END, 0), part(g, size, 1, END, 0), default=3)
 
 
-@lowers("EmbeddingSegmentsSum", since=3)
+@lowers("EmbeddingSegmentsSum", since=3, defined=_SEGMENTS)
 def segments(op: Layer, g: Fragment) -> str:
     """sparse/embedding-segments-sum-3.
 
@@ -62,8 +69,8 @@ def segments(op: Layer, g: Fragment) -> str:
     return _finish(op, g, kept[0], kept[1], default=4)
 
 
-@lowers("EmbeddingBagPackedSum", since=3)
-@lowers("EmbeddingBagPacked", since=15)
+@lowers("EmbeddingBagPackedSum", since=3, defined={1: _ROWS})
+@lowers("EmbeddingBagPacked", since=15, defined={1: _ROWS})
 def bag_packed(op: Layer, g: Fragment) -> str:
     """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15.
 

@@ -7,12 +7,15 @@ A complex tensor has the two parts of its numbers along its last axis.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of
+from gather_infer.openvino.lowerings.layer import MAX_MADE, Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
@@ -34,11 +37,11 @@ def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: boo
     return g.DFT(x, length, g.scalar(axis, DType.INT64), **attributes)
 
 
-def _length(op: Layer, g: Fragment, position: int, axis: int) -> str:
-    """The entry of signal_size at a position, a scalar, "" where the whole axis is transformed."""
+def _length(op: Layer, g: Fragment, axes: Sequence[int], position: int) -> str:
+    """The entry of signal_size for one of the axes, a scalar, "" where the whole axis is transformed."""
     if not op.has(_SIZES):
         return ""
-    sizes = op.ints(_SIZES)
+    axis, sizes = axes[position], op.ints(_SIZES, count=len(axes))
     if sizes is not None:
         return "" if sizes[position] == -1 else g.scalar(sizes[position], DType.INT64)
     given = g.Gather(g.cast(op.x(_SIZES), op.dtype(_SIZES), DType.INT64), g.scalar(position, DType.INT64))
@@ -53,7 +56,7 @@ def dft(op: Layer, g: Fragment) -> str:
     x = g.cast(op.x(0), op.dtype(0), wide)
     axes = op.axes(1, op.rank(0) - 1)
     for position, axis in reversed(list(enumerate(axes))):
-        x = _transform(g, x, axis, _length(op, g, position, axis), inverse=op.type == "IDFT")
+        x = _transform(g, x, axis, _length(op, g, axes, position), inverse=op.type == "IDFT")
     return g.cast(x, wide, op.dtype(0))
 
 
@@ -65,7 +68,7 @@ def rdft(op: Layer, g: Fragment) -> str:
     axes = op.axes(1, op.rank(0))
     for position, axis in reversed(list(enumerate(axes))):
         half = position == len(axes) - 1
-        x = _transform(g, x, axis, _length(op, g, position, axis), half=half)
+        x = _transform(g, x, axis, _length(op, g, axes, position), half=half)
     return g.cast(x, wide, op.dtype(0))
 
 
@@ -79,27 +82,29 @@ def irdft(op: Layer, g: Fragment) -> str:
     x = g.cast(op.x(0), op.dtype(0), wide)
     rank = op.rank(0) - 1
     axes = op.axes(1, rank)
+    if not axes:
+        raise SpecViolation("IRDFT needs an axis at least", "GI106")
     for position, axis in enumerate(axes[:-1]):
-        x = _transform(g, x, axis, _length(op, g, position, axis), inverse=True)
+        x = _transform(g, x, axis, _length(op, g, axes, position), inverse=True)
     last = axes[-1]
     one, two = g.i64(1), g.i64(2)
-    size = _real_size(op, g, last)
+    size = _real_size(op, g, axes)
     count = g.Add(g.Div(size, two), one)
     lacking = g.Max(g.Sub(count, g.dim(x, last)), g.i64(0))
     along = g.i64(last)
     half = g.Slice(g.Pad(x, g.concat(g.i64(0), lacking), None, along), g.i64(0), count, along)
     rest = g.Slice(half, g.Sub(size, count), g.i64(0), along, g.i64(-1))
-    whole = g.Concat(half, g.Mul(rest, g.const(np.array([1, -1], NUMPY[wide]))), axis=last)
+    whole = g.Concat(half, g.Mul(rest, g.const(np.array([1, -1], numpy_of(wide)))), axis=last)
     real = g.Slice(_transform(g, whole, last, inverse=True), g.i64(0), one, g.i64(rank))
     return g.cast(g.squeeze(real, rank), wide, op.dtype(0))
 
 
-def _real_size(op: Layer, g: Fragment, axis: int) -> str:
+def _real_size(op: Layer, g: Fragment, axes: Sequence[int]) -> str:
     """How many real numbers there are along the last of the axes, a vector: 2 * (n - 1) unless signal_size tells."""
-    default = g.Mul(g.Sub(g.dim(op.x(0), axis), g.i64(1)), g.i64(2))
+    default = g.Mul(g.Sub(g.dim(op.x(0), axes[-1]), g.i64(1)), g.i64(2))
     if not op.has(_SIZES):
         return default
-    sizes = op.ints(_SIZES)
+    sizes = op.ints(_SIZES, count=len(axes))
     if sizes is not None:
         return default if sizes[-1] == -1 else g.i64(sizes[-1])
     given = g.Slice(g.cast(op.x(_SIZES), op.dtype(_SIZES), DType.INT64), g.i64(-1), g.i64(1 << 31), g.i64(0))
@@ -123,7 +128,7 @@ def stft(op: Layer, g: Fragment) -> str:
 
 
 def _scalar(op: Layer, g: Fragment, index: int) -> str:
-    known = op.ints(index)
+    known = op.ints(index, count=1)
     if known is not None:
         return g.scalar(known[0], DType.INT64)
     return g.as_scalar(g.cast(op.x(index), op.dtype(index), DType.INT64))
@@ -132,7 +137,7 @@ def _scalar(op: Layer, g: Fragment, index: int) -> str:
 def _window(op: Layer, g: Fragment, wide: DType) -> str:
     """The window with zeros around it, as long as a frame."""
     window = g.cast(op.x(1), op.dtype(1), wide)
-    frame, width = op.ints(2), op.size(1, 0)
+    frame, width = op.ints(2, count=1), op.size(1, 0)
     if frame is not None and width == frame[0]:
         return window
     size = g.i64(frame[0]) if frame is not None else g.Reshape(_scalar(op, g, 2), g.i64(1))
@@ -147,10 +152,12 @@ def istft(op: Layer, g: Fragment) -> str:
 
     bins is frame_size // 2 + 1. The frames are added where they overlap, and divided by the sum of the squared windows.
     """
-    sizes = op.ints(2), op.ints(3)
-    if sizes[0] is None or sizes[1] is None:
+    frame, steps, wide = op.ints(2, count=1, least=1), op.ints(3, count=1, least=1), _wide(op)
+    if frame is None or steps is None:
         raise LoweringRefused("frame_size and frame_step have to be constants")
-    size, step, wide = sizes[0][0], sizes[1][0], _wide(op)
+    (size,), (step,) = frame, steps
+    if size > MAX_MADE:
+        raise LoweringRefused(f"frames of {size} numbers, more than {MAX_MADE} are not converted")
     batched = op.rank(0) == 4
     data = g.cast(op.x(0), op.dtype(0), wide)
     frames = _frames(g, data if batched else g.unsqueeze(data, 0), size, wide)
@@ -176,7 +183,7 @@ def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
     twice[0] = 1.0 / size
     if size % 2 == 0:
         twice[-1] = 1.0 / size
-    cosines, sines = (np.asarray(turn * twice, NUMPY[wide]) for turn in (np.cos(angles), -np.sin(angles)))
+    cosines, sines = (np.asarray(turn * twice, numpy_of(wide)) for turn in (np.cos(angles), -np.sin(angles)))
     frames = g.Add(g.MatMul(real, g.const(cosines)), g.MatMul(imaginary, g.const(sines)))
     return g.Transpose(frames, perm=[0, 2, 1])
 

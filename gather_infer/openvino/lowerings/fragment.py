@@ -10,7 +10,7 @@ import numpy.typing as npt
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.tensor import DType
+from gather_infer.tensor import INTEGER_RANGE, DType
 
 NUMPY: Final[dict[DType, str]] = {
     DType.FLOAT32: "<f4", DType.UINT8: "u1", DType.INT8: "i1", DType.UINT16: "<u2", DType.INT16: "<i2",
@@ -24,6 +24,20 @@ FLOAT8: Final = frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2))
 
 FAR: Final = 2**62
 """As the end of a Slice: the rest of the axis."""
+
+
+def numpy_of(dtype: DType) -> str:
+    """The type in numpy. Raises LoweringRefused for one that numpy does not have itself."""
+    if dtype not in NUMPY:
+        raise LoweringRefused(f"nothing is computed in {dtype}")
+    return NUMPY[dtype]
+
+
+def range_of(dtype: DType) -> tuple[int, int]:
+    """The least and the largest integer of a type. Raises LoweringRefused for one that is of no integers."""
+    if dtype not in INTEGER_RANGE:
+        raise LoweringRefused(f"{dtype} is no type of integers")
+    return INTEGER_RANGE[dtype]
 
 
 class Fragment:
@@ -127,9 +141,12 @@ class Fragment:
         return self.scalar(0, dtype)
 
     def scalar(self, value: float | bool, dtype: DType) -> str:
-        """A scalar of an element type."""
+        """A scalar of an element type. Raises LoweringRefused for a number that the type does not have."""
         if dtype in NUMPY:
-            return self.const(np.array(value, NUMPY[dtype]))
+            try:
+                return self.const(np.array(value, NUMPY[dtype]))
+            except (OverflowError, ValueError):
+                raise LoweringRefused(f"{value} is no number of {dtype}") from None
         return self.Cast(self.const(np.array(value, np.float32)), to=int(dtype))
 
     # idioms

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gather_infer.dialect import LoweringRefused
+from gather_infer.dialect import Defined, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import carried
 from gather_infer.openvino.lowerings.fragment import FAR, Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.symbolic import known_le, product
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
@@ -116,6 +117,8 @@ class _Gather:
         if op.has_rank(0) and op.is_positive(0, axis):
             index, inside = self.inside(axis)
             return self.zeroed(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
+        if self.spares_table(axis):
+            return self.spared(axis)
         after = None if axis == -1 else axis + 1
         row = [g.i64(1)]
         if axis != 0:
@@ -124,6 +127,36 @@ class _Gather:
             row.append(g.dims(self.data, after))
         table = self.with_zeros(self.data, g.concat(*row), axis)
         return g.Gather(table, self.past_end(self.counted(axis, 1, 0)), axis=axis)
+
+    def spares_table(self, axis: int) -> bool:
+        """Whether to copy what is gathered, not the table; not where the table is known to have no more elements."""
+        op = self.op
+        if self.g.opset < _ALLOWZERO_SINCE or not op.has_rank(0) or not op.has_rank(1):
+            return False
+        return known_le(op.dim(0, axis), product(op.shape(1)[max(self.batch_dims, 0) :]), op.call.scope) is not True
+
+    def spared(self, axis: int) -> str:
+        """Without batch dims, of an axis that may be empty: no index is taken then, and zeros are what it gives."""
+        op, g = self.op, self.g
+        index, inside = self.inside(axis)
+        taken, left = self.taken(index if op.rank(1) == 1 else g.as_vector(index), 0, axis)
+        before, behind = self.around(self.data, axis)
+        found = self.with_zeros(g.Gather(self.data, taken, axis=axis), g.concat(*before, left, *behind), axis)
+        if op.rank(1) != 1:
+            found = g.Reshape(found, g.concat(*before, g.Shape(op.x(1)), *behind), allowzero=1)
+        return self.zeroed(found, inside, op.rank(0) - 1 - axis)
+
+    def taken(self, index: str, along: int, axis: int) -> tuple[str, str]:
+        """All indices along an axis of theirs, none where the table has no rows; and how many are left out."""
+        g = self.g
+        count = g.dim(index, along)
+        kept = g.Mul(count, g.Min(g.dim(self.data, axis), g.i64(1)))
+        return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
+
+    def around(self, data: str, axis: int) -> tuple[list[str], list[str]]:
+        """The dims of a table before its axis and behind it, each nothing or a vector."""
+        g, rank = self.g, self.op.rank(0)
+        return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
 
     def index(self, axis: int) -> str:
         """Indices that are in bounds, in a type that ONNX takes; from the front where it takes no others."""
@@ -215,15 +248,21 @@ class _Gather:
             raise SpecViolation(f"batch_dims = {b} is outside [0, {min(q, axis)}]", "GI306")
         g.needs(_BATCHED_SINCE, f"batch_dims = {b}")
         data = g.transpose(self.data, [*range(b), axis, *range(b, axis), *range(axis + 1, r)])
-        inside = None
+        inside, left = None, ""
         if not op.guard:
             index = self.wide()
         elif op.is_positive(0, axis):
             index, inside = self.inside(axis)
+        elif q == b + 1 and self.spares_table(axis):
+            index, inside = self.inside(axis)
+            index, left = self.taken(index, b, axis)
         else:
             index = self.past_end(self.counted(axis, 1, 0))
             data = self.with_zeros(data, g.concat(g.dims(data, 0, b), g.i64(1), g.dims(data, b + 1)), b)
         found = g.GatherND(data, g.unsqueeze(index, -1), batch_dims=b)
+        if left:
+            before, behind = self.around(data, b)
+            found = self.with_zeros(found, g.concat(*before, left, *behind), b)
         if inside is not None:
             found = self.zeroed(found, inside, r - 1 - b)
         moved = axis - b  # data[b:axis] stands behind indices[b:], and belongs before it
@@ -244,11 +283,18 @@ class _Gather:
         counts = [g.ReduceProd(part, keepdims=1) for part in (leading, between, trailing, picked)]
         data = g.Reshape(self.data, g.concat(counts[0], counts[1], rows, counts[2]), allowzero=1)
         data = g.transpose(data, [0, 2, 1, 3])
-        index = self.past_end(g.as_scalar(rows)) if op.guard else self.wide()
-        if op.guard:
+        index, inside = self.wide(), None
+        if op.guard and op.has_rank(0) and all(op.is_positive(0, one) for one in range(op.rank(0))):
+            low = g.Neg(g.as_scalar(rows)) if self.from_end else g.scalar(0, DType.INT64)
+            held = self.clipped(index, low, g.Sub(g.as_scalar(rows), g.scalar(1, DType.INT64)))
+            index, inside = held, g.Reshape(g.Equal(held, index), g.concat(counts[0], counts[3]), allowzero=1)
+        elif op.guard:
+            index = self.past_end(g.as_scalar(rows))
             data = self.with_zeros(data, g.concat(counts[0], g.i64(1), counts[1], counts[2]), 1)
         index = g.Reshape(index, g.concat(counts[0], counts[3], g.i64(1)), allowzero=1)
-        found = g.transpose(g.GatherND(data, index, batch_dims=1), [0, 2, 1, 3])
+        found = g.GatherND(data, index, batch_dims=1)
+        found = found if inside is None else self.zeroed(found, inside, 2)
+        found = g.transpose(found, [0, 2, 1, 3])
         return g.Reshape(found, g.concat(leading, between, picked, trailing), allowzero=1)
 
 
@@ -286,7 +332,7 @@ def _gather_nd(op: Layer, g: Fragment) -> str:
     return carried(g, _taken(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=HELD)
 
 
-@lowers("GatherTree", since=1, opset=13)
+@lowers("GatherTree", since=1, opset=13, defined={1: Defined(0, size=(0, 2), under=1), 2: Defined(1, size=(0, 0))})
 def gather_tree(op: Layer, g: Fragment) -> str:
     """gather-tree-1: from the last step of each sequence back to the first, along the beams that the parents name.
 

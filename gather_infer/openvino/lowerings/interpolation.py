@@ -123,6 +123,8 @@ def _sizes(op: Layer, g: Fragment, axes: tuple[int, ...], scales: str) -> str:
 
 def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
     x, rank, dtype = op.x(0), op.rank(0), op.dtype(0)
+    if not how.axes:
+        raise LoweringRefused("it resizes no axis")
     pads = [[*op.integers(name, ()), *[0] * rank][:rank] for name in ("pads_begin", "pads_end")]
     if any(pads[0] + pads[1]):
         x = g.Pad(x, g.i64(*pads[0], *pads[1]))

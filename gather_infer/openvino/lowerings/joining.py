@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.layer import MAX_MADE, Layer
 from gather_infer.openvino.lowerings.operands import as_int64, known_axis, vector
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
@@ -53,10 +53,10 @@ def concat_parts(op: Layer, g: Fragment) -> str:
 @lowers("Split", alike=True)
 def split(op: Layer, g: Fragment) -> Sequence[str]:
     """split-1: `num_splits` parts of the same length."""
-    count = op.integer("num_splits")
+    count = op.integer("num_splits", least=1, most=MAX_MADE)
     axis = known_axis(op, 1)
     size = op.size(0, axis) if op.has_rank(0) else None
-    if size is not None and (count < 1 or size % count):
+    if size is not None and size % count:
         raise SpecViolation(f"{size} elements along axis {axis} do not make {count} equal parts", "GI301")
     if count == 1:
         return [op.x(0)]

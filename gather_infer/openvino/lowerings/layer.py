@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,9 @@ _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
 MAX_READ: Final = 1 << 20
 """Elements of a constant that a lowering may read."""
+
+MAX_MADE: Final = 1 << 12
+"""Elements along an axis of a constant that a lowering makes: of windows, bins, frames."""
 
 
 def dtype_of(text: str) -> DType | None:
@@ -145,14 +149,39 @@ class Layer:
             raise LoweringRefused(f"input {index} has to be a constant")
         return value
 
-    def ints(self, index: int) -> list[int] | None:
-        """The elements of an integer input in a row; None when they are not known."""
-        value = self.value(index)
-        return None if value is None else [int(element) for element in value.reshape(-1)]
+    def ints(self, index: int, *, count: int | None = None, least: int | None = None) -> list[int] | None:
+        """The elements of an integer input in a row; None when they are not known.
 
-    def known_ints(self, index: int) -> list[int]:
+        count, least   how many there have to be, and what none may be below
+
+        Raises SpecViolation for others.
+        """
+        value = self.value(index)
+        if value is None:
+            return None
+        if value.dtype.kind in "OUS" or not np.all(np.isfinite(value)):
+            raise SpecViolation(f"input {index} must be of integers, is of {value.dtype}", "GI211")
+        found = [int(element) for element in value.reshape(-1)]
+        _fit(f"input {index}", found, count, least)
+        return found
+
+    def known_ints(self, index: int, *, count: int | None = None, least: int | None = None) -> list[int]:
         """As `ints`. Raises LoweringRefused when they are not known."""
-        return [int(element) for element in self.known(index).reshape(-1)]
+        self.known(index)
+        found = self.ints(index, count=count, least=least)
+        assert found is not None, "the elements are known"
+        return found
+
+    def known_number(self, index: int) -> float | None:
+        """The one element of an input; None when it is not known. Raises SpecViolation when there are not one."""
+        value = self.value(index)
+        if value is None:
+            return None
+        if value.dtype.kind in "OUS":
+            raise SpecViolation(f"input {index} must be a number, is of texts", "GI211")
+        numbers = [float(element) for element in value.reshape(-1)]
+        _fit(f"input {index}", numbers, 1, None)
+        return numbers[0]
 
     def axes(self, index: int, rank: int) -> list[int]:
         """Axes that an input lists, counted from the front. Raises LoweringRefused, and SpecViolation out of range."""
@@ -175,21 +204,37 @@ class Layer:
             raise SpecViolation(f"attribute {name} is missing", "GI106")
         return default
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute. Without a default it is required. Raises SpecViolation."""
+    def integer(
+        self, name: str, default: int | None = None, *, least: int | None = None, most: int | None = None
+    ) -> int:
+        """An integer attribute of 64 bits. Without a default it is required.
+
+        least, most   what it may not be below, and above
+
+        Raises SpecViolation.
+        """
         value = self._attribute(name, default)
         try:
-            return int(value)
-        except (TypeError, ValueError):
+            number = int(value)
+        except (TypeError, ValueError, OverflowError):
             raise SpecViolation(f"attribute {name} must be an integer, is {value!r}", "GI106") from None
+        if not -(2**63) <= number < 2**63:
+            raise SpecViolation(f"attribute {name} must be an integer of 64 bits, is {number}", "GI106")
+        if most is not None and number > most:
+            raise LoweringRefused(f"attribute {name} is {number}, more than {most} is not converted")
+        _fit(f"attribute {name}", [number], None, least)
+        return number
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number. Without a default it is required. Raises SpecViolation."""
+        """A number, or infinity. Without a default it is required. Raises SpecViolation."""
         value = self._attribute(name, default)
         try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise SpecViolation(f"attribute {name} must be a number, is {value!r}", "GI106") from None
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = nan
+        if isnan(number):
+            raise SpecViolation(f"attribute {name} must be a number, is {value!r}", "GI106")
+        return number
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """A boolean, `true` or `1` in a file. Without a default it is required. Raises SpecViolation."""
@@ -211,13 +256,39 @@ class Layer:
             raise SpecViolation(f"attribute {name} must be one of {', '.join(among)}, is {value!r}", "GI106")
         return value.lower()
 
-    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A list of integers. Without a default it is required. Raises SpecViolation."""
-        return [self._element(name, item, np.int64) for item in self._items(name, default)]
+    def integers(
+        self,
+        name: str,
+        default: Sequence[int] | None = None,
+        *,
+        count: int | None = None,
+        least: int | None = None,
+    ) -> list[int]:
+        """A list of integers, of so many where `count` is given. Without a default it is required.
 
-    def numbers(self, name: str, default: Sequence[float] | None = None) -> list[float]:
-        """A list of numbers. Without a default it is required. Raises SpecViolation."""
-        return [self._element(name, item, np.float64) for item in self._items(name, default)]
+        Raises SpecViolation.
+        """
+        found = [self._element(name, item, np.int64) for item in self._items(name, default)]
+        _fit(f"attribute {name}", found, count, least)
+        return found
+
+    def numbers(
+        self,
+        name: str,
+        default: Sequence[float] | None = None,
+        *,
+        count: int | None = None,
+        least: float | None = None,
+    ) -> list[float]:
+        """A list of finite numbers, of so many where `count` is given. Without a default it is required.
+
+        Raises SpecViolation.
+        """
+        found = [self._element(name, item, np.float64) for item in self._items(name, default)]
+        if not np.all(np.isfinite(found)):
+            raise SpecViolation(f"attribute {name} must be of finite numbers, is {found}", "GI106")
+        _fit(f"attribute {name}", found, count, least)
+        return found
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
         """A list of texts. Without a default it is required."""
@@ -253,3 +324,12 @@ class Layer:
     @property
     def outputs(self) -> int:
         return len(self.call.outputs)
+
+
+def _fit(what: str, found: Sequence[float], count: int | None, least: float | None) -> None:
+    """Raises SpecViolation when there are not so many numbers, or one is less than the least."""
+    if count is not None and len(found) != count:
+        raise SpecViolation(f"{what} must have {count} elements, has {len(found)}", "GI106")
+    below = next((one for one in found if least is not None and one < least), None)
+    if below is not None:
+        raise SpecViolation(f"{what} must be {least} or more, is {below}", "GI106")

@@ -41,8 +41,7 @@ def suppression(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
     A box is dropped that overlaps as much as iou_threshold; in ONNX it has to be more.
     """
-    sigma = None if not op.has(5) else op.value(5)
-    if op.has(5) and (sigma is None or float(sigma.reshape(-1)[0]) != 0):
+    if op.has(5) and op.known_number(5) != 0:
         return _results(op, g, *_softly(op, g))
     limit, most = _limit(op, g), _most(op, g)
     if limit is None:  # a box overlaps any other by 0 at least
@@ -69,11 +68,11 @@ def _number(op: Layer, g: Fragment, index: int) -> str:
 
 def _limit(op: Layer, g: Fragment) -> str | None:
     """What a box has to overlap more than to be dropped, [1]: the number below iou_threshold. None for 0 and less."""
-    known = op.value(3) if op.has(3) else np.zeros(1)
+    known = op.known_number(3) if op.has(3) else 0.0
     if known is None:  # of a positive number this is the next below; ONNX has limits in [0, 1]
         below = g.Mul(_number(op, g, 3), g.const([1 - 2.0**-24], "f4"))
         return g.Clip(below, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
-    value = np.float32(known.reshape(-1)[0])
+    value = np.float32(known)
     return g.const([min(np.nextafter(value, np.float32(-1)), np.float32(1))], "f4") if value > 0 else None
 
 

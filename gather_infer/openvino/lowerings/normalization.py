@@ -130,7 +130,7 @@ def lrn(op: Layer, g: Fragment) -> str:
     """lrn-1: data, axes [k]: x / (bias + alpha * s / size^k)^beta, s the sum of the squares of those elements that are
     at most (size - 1) / 2, rounded down, away along each axis. ONNX has it along axis 1, with one more of an even size.
     """
-    rank, size = op.rank(0), op.integer("size")
+    rank, size = op.rank(0), op.integer("size", least=1)
     axes = sorted(op.axes(1, rank))
     alpha, beta, bias = op.number("alpha"), op.number("beta"), op.number("bias")
     wide = DType.FLOAT32

@@ -47,7 +47,7 @@ def known_axis(op: Layer, index: int) -> int:
 
     Raises LoweringRefused when it is not known, and SpecViolation out of range.
     """
-    axis = op.known_ints(index)[0]
+    (axis,) = op.known_ints(index, count=1)
     return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
@@ -60,8 +60,8 @@ def counted(g: Fragment, length: str) -> str:
 
 
 def lengths(op: Layer, g: Fragment, index: int, count: int) -> list[Length]:
-    """The elements of an input that is a vector of `count` integers, each on its own."""
-    known = op.ints(index)
+    """The elements of an input that is a vector of `count` integers, each on its own. Raises SpecViolation."""
+    known = op.ints(index, count=count)
     if known is not None:
         return list(known)
     x = vector(op, g, index)

@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from gather_infer.openvino.lowerings.carried import AS_FLOAT
-from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
+from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.openvino.lowerings.windows import Padded, Windows, of_length, windows
+from gather_infer.openvino.lowerings.windows import Padded, Windows, of_length, spatial_of, windows
 from gather_infer.tensor import DType, Shape
 
 lowerings = Lowerings()
@@ -35,7 +35,7 @@ _ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
 
 
 def _kernel(op: Layer) -> list[int]:
-    return op.integers("kernel")
+    return op.integers("kernel", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
     """
     kernel = _kernel(op)
     rounding = op.text("rounding_type", "floor", among=_ROUNDINGS)
-    found = slide.explicit(op.shape(0)[2:], kernel)
+    found = slide.explicit(spatial_of(op, len(kernel)), kernel)
     if found is None:
         if all(d == 1 for d in slide.dilations):
             return _Framed(x, slide)
@@ -70,7 +70,7 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
         reach = slide.reach(kernel)
         is_cut = any(e + s > r for e, s, r in zip(slide.end, slide.strides, reach, strict=True))
         if is_whole or (rounding == "ceil" and is_cut):
-            end = _whole_end(op.shape(0)[2:], slide, reach, rounding)
+            end = _whole_end(spatial_of(op, len(kernel)), slide, reach, rounding)
             if end is None:
                 return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
             slide, ceil = replace(slide, end=end), False
@@ -120,8 +120,8 @@ def max_pool_8(op: Layer, g: Fragment) -> tuple[str, ...]:
     The second output are positions of the maxima in the dims from `axis` on; ONNX has them in all dims.
     """
     if not op.is_read(1):
-        return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1), 1), "")
-    largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1), 2)
+        return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, least=1), 1), "")
+    largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, least=1), 2)
     axis = op.axis(op.integer("axis", 0), op.rank(0))
     if axis:
         size = g.ReduceProd(g.dims(op.x(0), axis), keepdims=1)
@@ -172,7 +172,7 @@ def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begi
 
 def _lowest(g: Fragment, dtype: DType) -> str:
     """The least number of an element type, a scalar."""
-    kind = np.dtype(NUMPY[dtype])
+    kind = np.dtype(numpy_of(dtype))
     return g.const(np.array(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min, kind))
 
 

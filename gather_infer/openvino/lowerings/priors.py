@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
+
+LEAST_RATIO: Final = 1e-9
+"""Of the sides of a box."""
+_MAX_DENSITY: Final = 64
+"""Boxes of a fixed size along a side of a cell."""
 _FLOAT = DType.FLOAT32
 
 
@@ -69,19 +75,19 @@ def prior_box(op: Layer, g: Fragment) -> str:
 def _shapes(op: Layer, *, folded: bool) -> _Shapes:
     """The boxes of a cell of PriorBox, in the order of the reference."""
     shapes, ratios = _Shapes(), _ratios(op)
-    fixed = op.numbers("fixed_size", [])
-    smallest, largest = op.numbers("min_size", []), op.numbers("max_size", [])
-    densities, fixed_ratios = op.numbers("density", []), op.numbers("fixed_ratio", [])
+    fixed = op.numbers("fixed_size", [], least=0)
+    smallest, largest = op.numbers("min_size", [], least=0), op.numbers("max_size", [], least=0)
+    densities, fixed_ratios = _densities(op, len(fixed)), op.numbers("fixed_ratio", [], least=LEAST_RATIO)
     for k, size in enumerate(fixed):
         whole = int(size)
-        shift = int(size / int(densities[k])) if densities else 0
+        shift = int(size / densities[k])
         # of sizes that are known OpenVINO halves in integers, of those that it is given at run time it does not
         back = whole // 2 if folded else whole / 2
-        for ratio in fixed_ratios or [*([1.0] if densities else []), *ratios]:
+        for ratio in fixed_ratios or [1.0, *ratios]:
             is_square = not fixed_ratios and ratio == 1.0
             width, height = (whole / 2, whole / 2) if is_square else (size / 2 * sqrt(ratio), size / 2 / sqrt(ratio))
-            for row in range(int(densities[k])):
-                for column in range(int(densities[k])):
+            for row in range(densities[k]):
+                for column in range(densities[k]):
                     x, y = (shift / 2 - back + one * shift for one in (column, row))
                     shapes.add(width, height, x, y, cut=True)
     scaled, largest_last = op.flag("scale_all_sizes", True), not op.flag("min_max_aspect_ratios_order", True)
@@ -108,15 +114,23 @@ def _number(op: Layer, ratios: int) -> int:
     if not op.flag("scale_all_sizes", True):
         return ratios + smallest - 1
     number = ratios * (fixed or smallest) + len(op.numbers("max_size", []))
-    for density in op.numbers("density", []):
-        number += (len(op.numbers("fixed_ratio", [])) or ratios) * (int(density) ** 2 - 1)
+    for density in _densities(op, fixed):
+        number += (len(op.numbers("fixed_ratio", [])) or ratios) * (density**2 - 1)
     return number
+
+
+def _densities(op: Layer, fixed: int) -> list[int]:
+    """How many boxes of a fixed size there are along a side of a cell; each size has a number."""
+    found = [int(one) for one in op.numbers("density", [], count=fixed or None, least=1)]
+    if max(found, default=1) > _MAX_DENSITY:
+        raise LoweringRefused(f"density = {found}, more than {_MAX_DENSITY} boxes along a side are not converted")
+    return found
 
 
 def _ratios(op: Layer) -> list[float]:
     """The aspect ratios other than 1, each once, its inverse behind it with `flip`."""
     found = [1.0]
-    for ratio in op.numbers("aspect_ratio", []):
+    for ratio in op.numbers("aspect_ratio", [], least=LEAST_RATIO):
         if all(abs(ratio - one) >= 1e-6 for one in found):
             found += [ratio, 1 / ratio] if op.flag("flip", False) else [ratio]
     return [ratio for ratio in found if abs(ratio - 1) >= 1e-6]
@@ -130,7 +144,8 @@ def prior_box_clustered(op: Layer, g: Fragment) -> str:
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step
     steps = g.const([down, across], "f4") if across or down else g.Div(image, g.Cast(grid, to=int(_FLOAT)))
     shapes = _Shapes()
-    for width, height in zip(op.numbers("width"), op.numbers("height"), strict=True):
+    widths = op.numbers("width")
+    for width, height in zip(widths, op.numbers("height", count=len(widths)), strict=True):
         shapes.add(width / 2, height / 2)
     centres = _centres(g, grid, steps, op.number("offset"))
     boxes = g.Div(g.Add(centres, g.const(np.array(shapes.corners, "f4"))), _twice(g, image))

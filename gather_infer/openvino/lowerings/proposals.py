@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, at, count, dims, order, part, product, reshape, sizes
+from gather_infer.openvino.lowerings.priors import LEAST_RATIO
 from gather_infer.openvino.lowerings.suppression import LOWEST, State, Taken, boxes_of, hard, padded, take
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
@@ -146,7 +147,7 @@ def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
     size, found = op.integer("base_size"), []
     offset = 0 if is_tensorflow else 1
     centre = 0.0 if is_tensorflow else 0.5 * (size - offset)
-    for ratio in op.numbers("ratio"):
+    for ratio in op.numbers("ratio", least=LEAST_RATIO):
         width = np.sqrt(np.float32(size * size) / np.float32(ratio))
         width = width if is_tensorflow else np.floor(width + np.float32(0.5))
         height = width * np.float32(ratio)
@@ -283,7 +284,7 @@ def _per_class(op: Layer, g: Fragment, classes: int) -> tuple[str, str]:
     rois, scores = as_float(op, g, 0), g.Transpose(as_float(op, g, 2), perm=[1, 0])
     (number,) = dims(op, g, 0, 0)
     deltas = g.Transpose(reshape(g, as_float(op, g, 1), number, classes, 4), perm=[1, 0, 2])
-    deltas = g.Div(deltas, g.const(op.numbers("deltas_weights"), "f4"))
+    deltas = g.Div(deltas, g.const(op.numbers("deltas_weights", count=4), "f4"))
     longest = op.number("max_delta_log_wh")
     moved = _moved(g, g.unsqueeze(rois, 0), deltas, offset=1, longest=longest, inclusive=True)
     zero = g.scalar(0, _FLOAT)

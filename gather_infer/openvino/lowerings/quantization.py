@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -42,6 +43,8 @@ def fake_convert(op: Layer, g: Fragment) -> str:
     x, scale = g.cast(op.x(0), dtype, DType.FLOAT32), g.cast(op.x(1), op.dtype(1), DType.FLOAT32)
     shift = g.cast(op.x(2), op.dtype(2), DType.FLOAT32) if op.has(2) else None
     narrow = op.type_of("destination_type", "f8e4m3")
+    if narrow not in _LARGEST:
+        raise SpecViolation(f"destination_type must be f8e4m3 or f8e5m2, is {narrow}", "GI106")
     largest = _LARGEST[narrow]
     scaled = g.Mul(x, scale)
     if shift is not None:

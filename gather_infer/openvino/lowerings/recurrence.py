@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.dialect import LoweringRefused
+from gather_infer.dialect import Defined, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -54,8 +54,12 @@ KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 _GATES: Final = (1, 3, 0, 2)
 """Where the weights f, i, c, o of an LSTM have i, o, f, c. OpenVINO writes a `weights_format` and does not read it."""
 
+_LENGTHS: Final = Defined(0, size=(0, 1))
+"""Of sequences in X [batch, length, input]."""
 
-@lowers("LSTMSequence", "GRUSequence", "RNNSequence")
+
+@lowers("LSTMSequence", defined={3: _LENGTHS})
+@lowers("GRUSequence", "RNNSequence", defined={2: _LENGTHS})
 def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
     """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5; of d directions and G gates
 

@@ -8,16 +8,21 @@ pools are products of them.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.layer import MAX_MADE, Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
+
+_MAX_BINS: Final = 256
+"""Bins of a region along a side, samples in one, and classes: a constant has a number for each combination."""
 
 _FLOAT, _INT64 = DType.FLOAT32, DType.INT64
 _ROWS, _COLUMNS = 2, 3
@@ -65,7 +70,12 @@ def roi_pooling(op: Layer, g: Fragment) -> str:
 
     The corners are elements times spatial_scale for max; for bilinear they are parts of the height and width.
     """
-    pooled = [*op.integers("output_size", ())] or [op.integer("pooled_h"), op.integer("pooled_w")]
+    if op.integers("output_size", ()):
+        pooled = op.integers("output_size", count=2, least=1)
+    else:
+        pooled = [op.integer(name, least=1) for name in ("pooled_h", "pooled_w")]
+    if max(pooled) > MAX_MADE:
+        raise LoweringRefused(f"{max(pooled)} samples along a side, more than {MAX_MADE} are not converted")
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)
     if op.text("method", "max", among=("max", "bilinear")) == "max":
         regions = g.cast(op.x(1), op.dtype(1), _FLOAT)
@@ -100,7 +110,7 @@ def psroi_pooling(op: Layer, g: Fragment) -> str:
 
 
 def _bins_mean(op: Layer, g: Fragment, x: str) -> str:
-    bins, depth = op.integer("group_size"), op.integer("output_dim")
+    bins, depth = _bins(op), op.integer("output_dim", least=1)
     rows, columns = _members(op, g, 2, 4, _ROWS), _members(op, g, 1, 3, _COLUMNS)
     split = g.concat(g.dim(x, 0), g.i64(depth, bins, bins), g.dims(x, 2))
     data = _batch(op, g, g.Reshape(x, split, allowzero=1))
@@ -113,7 +123,7 @@ def _bins_mean(op: Layer, g: Fragment, x: str) -> str:
 
 def _members(op: Layer, g: Fragment, first: int, last: int, axis: int) -> str:
     """1 for each element [R, bins, d] of an axis that is in a bin, 0 for others."""
-    bins, scale, one = op.integer("group_size"), op.number("spatial_scale"), _number(g, 1)
+    bins, scale, one = _bins(op), op.number("spatial_scale"), _number(g, 1)
     start = g.Mul(_rounded(g, _column(op, g, first)), _number(g, scale))
     stop = g.Mul(g.Add(_rounded(g, _column(op, g, last)), one), _number(g, scale))
     size = g.Div(g.Max(g.Sub(stop, start), _number(g, 0.1)), _number(g, bins))
@@ -131,7 +141,8 @@ def _rounded(g: Fragment, x: str) -> str:
 
 
 def _bins_bilinear(op: Layer, g: Fragment, x: str) -> str:
-    across, down, depth = (op.integer(name) for name in ("spatial_bins_x", "spatial_bins_y", "output_dim"))
+    across, down = (op.integer(name, least=1, most=MAX_MADE) for name in ("spatial_bins_x", "spatial_bins_y"))
+    depth = op.integer("output_dim", least=1)
     rows = _bilinear(op, g, _samples(op, g, 2, 4, down, _ROWS), _ROWS)
     columns = _bilinear(op, g, _samples(op, g, 1, 3, across, _COLUMNS), _COLUMNS)
     split = g.concat(g.dim(x, 0), g.i64(down, across, depth), g.dims(x, 2))
@@ -142,7 +153,7 @@ def _bins_bilinear(op: Layer, g: Fragment, x: str) -> str:
 
 def _samples(op: Layer, g: Fragment, first: int, last: int, parts: int, axis: int) -> str:
     """Places [R, parts, group_size] in each part of a region."""
-    count, scale = op.integer("group_size"), op.number("spatial_scale")
+    count, scale = _bins(op), op.number("spatial_scale")
     start = g.Mul(_column(op, g, first), _number(g, scale))
     size = g.Div(g.Sub(g.Mul(_column(op, g, last), _number(g, scale)), start), _number(g, parts))
     reach = g.Sub(_size(op, g, axis), _number(g, 1))
@@ -161,7 +172,7 @@ def deformable_psroi_pooling(op: Layer, g: Fragment) -> str:
     The mean of spatial_bins_y * spatial_bins_x samples in each of G*G bins, which are moved by the offsets of one of K
     classes; samples further outside of the data than half an element do not count. A region of a negative image is 0.
     """
-    bins, depth = op.integer("group_size", 1), op.integer("output_dim")
+    bins, depth = _bins(op, 1), op.integer("output_dim", least=1)
     classes = _classes(op)
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)
     split = g.concat(g.dim(x, 0), g.i64(classes, depth // classes, bins, bins), g.dims(x, 2))
@@ -184,13 +195,20 @@ def _classes(op: Layer) -> int:
     offsets = op.size(2, 1)
     if offsets is None:
         raise LoweringRefused("the number of classes, half of dim 1 of the offsets, is not known")
+    if not 2 <= offsets <= 2 * _MAX_BINS:
+        raise LoweringRefused(f"offsets of {offsets // 2} classes, 1 to {_MAX_BINS} are converted")
     return offsets // 2
+
+
+def _bins(op: Layer, default: int | None = None) -> int:
+    """How many bins a region has along a side."""
+    return op.integer("group_size", default, least=1, most=_MAX_BINS)
 
 
 def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
     """Of columns (part 0) or rows (1): the weights [R, K, G, G, d] of their elements, and how many samples count."""
-    bins, scale = op.integer("group_size", 1), _number(g, op.number("spatial_scale"))
-    samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1)
+    bins, scale = _bins(op, 1), _number(g, op.number("spatial_scale"))
+    samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1, least=1, most=_MAX_BINS)
     half, one = _number(g, 0.5), _number(g, 1)
     start = g.Sub(g.Mul(_rounded(g, _column(op, g, 1 + part)), scale), half)
     stop = g.Sub(g.Mul(g.Add(_rounded(g, _column(op, g, 3 + part)), one), scale), half)
@@ -212,7 +230,7 @@ def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
 
 def _offsets(op: Layer, g: Fragment, part: int, classes: int) -> str:
     """By how much of its region each bin is moved: [R, K, G, G, 1]."""
-    bins, parts = op.integer("group_size", 1), op.integer("part_size", 1)
+    bins, parts = _bins(op, 1), op.integer("part_size", 1, least=1)
     offsets = g.Mul(g.cast(op.x(2), op.dtype(2), _FLOAT), _number(g, op.number("trans_std", 1.0)))
     split = g.concat(g.dim(offsets, 0), g.i64(classes, 2), g.dims(offsets, 2))
     of_axis = g.Gather(g.Reshape(offsets, split, allowzero=1), g.scalar(part, _INT64), axis=2)

@@ -5,8 +5,12 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from gather_infer.dialect import Defined
+from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, as_int64, at, count, dims, part, sizes
@@ -17,9 +21,12 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
+_IMAGES: Final = {2: Defined(0, size=(0, 0), under=1)}
+"""Which image of a batch each region is of."""
 
-@lowers("ROIAlign", since=3)
-@lowers("ROIAlign", since=9)
+
+@lowers("ROIAlign", since=3, defined=_IMAGES)
+@lowers("ROIAlign", since=9, defined=_IMAGES)
 def roi_align(op: Layer, g: Fragment) -> str:
     """detection/roi-align-3, roi-align-9 (which adds aligned_mode).
 
@@ -89,7 +96,7 @@ def _scaled(g: Fragment, rois: str, scale: float, *, shifted: bool) -> list[str]
     return [x0, y0, *extent]
 
 
-@lowers("ROIAlignRotated", since=15)
+@lowers("ROIAlignRotated", since=15, defined=_IMAGES)
 def roi_align_rotated(op: Layer, g: Fragment) -> str:
     """detection/roi-align-rotated-15.
 
@@ -221,7 +228,10 @@ def roi_features(op: Layer, g: Fragment) -> tuple[str, str]:
     level = g.Clip(level, g.scalar(0, _FLOAT), g.scalar(levels - 1, _FLOAT))
     (channels,) = dims(op, g, 1, 1)
     made = g.Expand(g.scalar(0, _FLOAT), sizes(g, g.dim(rois, 0), channels, size, size))
-    for k, scale in enumerate(op.integers("pyramid_scales")[:levels]):
+    scales = op.integers("pyramid_scales", least=1)
+    if len(scales) < levels:
+        raise SpecViolation(f"attribute pyramid_scales must have {levels} elements, has {len(scales)}", "GI106")
+    for k, scale in enumerate(scales[:levels]):
         chosen = g.And(has_area, g.Equal(level, g.scalar(k, _FLOAT)))
         where = g.Transpose(g.NonZero(chosen), perm=[1, 0])
         boxes = g.GatherND(rois, where)

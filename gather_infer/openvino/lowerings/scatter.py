@@ -8,12 +8,13 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from gather_infer.dialect import Defined
 from gather_infer.openvino.lowerings.carried import CHOSEN, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import Fragment, range_of
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.operands import as_int64, counted, known_axis, vector
 from gather_infer.openvino.lowerings.table import Lowerings
-from gather_infer.tensor import INTEGER_RANGE, DType
+from gather_infer.tensor import DType
 
 lowerings = Lowerings()
 lowers = lowerings.lowers
@@ -22,6 +23,8 @@ _INDICES: Final = (DType.INT32, DType.INT64)
 _REDUCED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
+_NOT_NEGATIVE: Final = {1: Defined(0)}
+"""Of indices; how large they may be the operators of ONNX demand."""
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
@@ -29,7 +32,7 @@ def _places(op: Layer, g: Fragment, index: int) -> str:
     return op.x(index) if op.dtype(index) in _INDICES else as_int64(op, g, index)
 
 
-@lowers("ScatterElementsUpdate", since=3)
+@lowers("ScatterElementsUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_elements(op: Layer, g: Fragment) -> str:
     """scatter-elements-update-3."""
     return _elements(op, g)
@@ -75,17 +78,17 @@ def _neutral(reduction: str, dtype: DType) -> float:
         return 1
     if dtype.is_float:
         return inf if reduction == "min" else -inf
-    least, most = INTEGER_RANGE[dtype]
+    least, most = range_of(dtype)
     return most if reduction == "min" else least
 
 
-@lowers("ScatterNDUpdate", since=3)
+@lowers("ScatterNDUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_nd(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-3."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
-@lowers("ScatterNDUpdate", since=15)
+@lowers("ScatterNDUpdate", since=15, defined=_NOT_NEGATIVE)
 def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
     reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
@@ -101,7 +104,7 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
     return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
 
 
-@lowers("ScatterUpdate", since=3)
+@lowers("ScatterUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_update(op: Layer, g: Fragment) -> str:
     """scatter-update-3: slices of an axis are replaced.
 
@@ -132,7 +135,7 @@ def slice_scatter(op: Layer, g: Fragment) -> str:
     return g.Reshape(made, shape, allowzero=1)
 
 
-@lowers("SegmentMax", since=16)
+@lowers("SegmentMax", since=16, defined={1: Defined(0, is_ascending=True)})
 def segment_max(op: Layer, g: Fragment) -> str:
     """arithmetic/segment-max-16: the largest of the slices of each segment.
 
@@ -168,4 +171,4 @@ def segment_max(op: Layer, g: Fragment) -> str:
 
 def _lowest(dtype: DType) -> float:
     finite = {DType.FLOAT16: -65504.0, DType.FLOAT64: -1.7976931348623157e308}
-    return finite.get(dtype, -3.4028234663852886e38) if dtype.is_float else INTEGER_RANGE[dtype][0]
+    return finite.get(dtype, -3.4028234663852886e38) if dtype.is_float else range_of(dtype)[0]

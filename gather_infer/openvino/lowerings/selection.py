@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gather_infer.dialect import Defined
 from gather_infer.openvino.lowerings.carried import CHOSEN, ORDERED, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -89,7 +90,7 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
     ]
 
 
-@lowers("Bucketize", since=3)
+@lowers("Bucketize", since=3, defined={1: Defined(is_ascending=True)})
 def bucketize(op: Layer, g: Fragment) -> str:
     """condition/bucketize-3: how many ends of buckets are below each element, or equal without `with_right_bound`."""
     wide = _comparable(op.dtype(0), op.dtype(1))
@@ -98,7 +99,7 @@ def bucketize(op: Layer, g: Fragment) -> str:
     return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0], op.rank(0))
 
 
-@lowers("SearchSorted", since=15)
+@lowers("SearchSorted", since=15, defined={0: Defined(is_ascending=True)})
 def search_sorted(op: Layer, g: Fragment) -> str:
     """sort/search-sorted-15.
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.dialect import LoweringRefused
+from gather_infer.dialect import Defined, LoweringRefused
 from gather_infer.openvino.lowerings.carried import EXTREMES, HALF, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -51,7 +51,7 @@ def strided_slice(op: Layer, g: Fragment) -> str:
     plan = _planned(op, count)
     y = op.x(0)
     if plan.axes:
-        slices = [_bounds(op, g, entry) for entry in plan.entries]
+        slices = [_bounds(op, g, entry, count) for entry in plan.entries]
         begins, ends, steps = (g.concat(*(one[k] for one in slices)) for k in range(3))
         y = g.Slice(y, begins, ends, g.i64(*plan.axes), steps)
     y = g.squeeze(y, *plan.shrunk)
@@ -94,25 +94,26 @@ def _mask(op: Layer, name: str, count: int) -> list[bool]:
     return [bool(bit) for bit in (given + [0] * count)[:count]]
 
 
-def _bounds(op: Layer, g: Fragment, entry: int) -> tuple[str, str, str]:
-    """Begin, end and step of an entry, vectors of one."""
+def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, str]:
+    """Begin, end and step of one of `whole` entries, vectors of one."""
     count = entry + 1
-    begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry)
+    begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, whole)
     if _mask(op, "shrink_axis", count)[entry]:
         return begin, _after(op, g, begin, entry), g.i64(1)
     step = g.i64(1)
     known: int | None = 1
     if op.has(3):
-        strides = op.ints(3)
-        step, known = _entry(op, g, 3, entry), None if strides is None else strides[entry]
+        strides = op.ints(3, count=whole)
+        step, known = _entry(op, g, 3, entry, whole), None if strides is None else strides[entry]
     if _mask(op, "begin", count)[entry]:
         begin = _by_sign(g, step, known, 0, _HIGHEST)
     ended = _mask(op, "end", count)[entry]
-    return begin, _by_sign(g, step, known, _HIGHEST, _LOWEST) if ended else _entry(op, g, 2, entry), step
+    return begin, _by_sign(g, step, known, _HIGHEST, _LOWEST) if ended else _entry(op, g, 2, entry, whole), step
 
 
-def _entry(op: Layer, g: Fragment, index: int, entry: int) -> str:
-    elements = op.ints(index)
+def _entry(op: Layer, g: Fragment, index: int, entry: int, whole: int) -> str:
+    """One of `whole` elements of an input, a vector of one."""
+    elements = op.ints(index, count=whole)
     if elements is not None:
         return g.i64(elements[entry])
     return g.Slice(vector(op, g, index), g.i64(entry), g.i64(entry + 1), g.i64(0))
@@ -149,7 +150,7 @@ def _reversed(g: Fragment, x: str, axes: Sequence[int]) -> str:
     return g.Slice(x, g.i64(*[-1] * count), g.i64(*[_LOWEST] * count), g.i64(*axes), g.i64(*[-1] * count))
 
 
-@lowers("ReverseSequence")
+@lowers("ReverseSequence", defined={1: Defined(0, size=(0, "seq_axis"))})
 def reverse_sequence(op: Layer, g: Fragment) -> str:
     """reverse-sequence-1: any two axes; ONNX has the first two alone."""
     rank = op.rank(0)
@@ -170,7 +171,7 @@ def roll(op: Layer, g: Fragment) -> str:
     x, rank = op.x(0), op.rank(0)
     shifts, axes = op.ints(1), op.ints(2)
     if axes is not None and shifts is not None:
-        amounts = shifts * len(axes) if len(shifts) == 1 else shifts
+        amounts = shifts * len(axes) if len(shifts) == 1 else op.known_ints(1, count=len(axes))
         total: dict[int, int] = {}
         for axis, amount in zip(op.axes(2, rank), amounts, strict=True):
             total[axis] = total.get(axis, 0) + amount
@@ -197,7 +198,8 @@ def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
 def pad(op: Layer, g: Fragment) -> str:
     """pad-1, and pad-12, where negative pads crop. ONNX has no `symmetric`, and crops before it reflects."""
     mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
-    begins, ends = op.ints(1), op.ints(2)
+    count = op.rank(0) if op.has_rank(0) else None
+    begins, ends = op.ints(1, count=count), op.ints(2, count=count)
     if mode == "constant":
         pads = g.concat(vector(op, g, 1), vector(op, g, 2))
         value = [single(op, g, 3)] if op.has(3) else []
@@ -208,7 +210,7 @@ def pad(op: Layer, g: Fragment) -> str:
     for axis in range(op.rank(0)):
         if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
             continue
-        low, high = (_entry(op, g, index, axis) for index in (1, 2))
+        low, high = (_entry(op, g, index, axis, op.rank(0)) for index in (1, 2))
         x = g.Gather(x, _source(g, mode, g.dim(x, axis), low, high), axis=axis)
     return x
 

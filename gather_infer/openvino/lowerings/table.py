@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from gather_infer.dialect import Defined
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 
@@ -26,12 +27,14 @@ class Entry:
     since     the opset of OpenVINO that has this version of the operator first
     is_alike  the fragment fails where OpenVINO fails, and nowhere else; see `Body`
     opset     the lowest opset of ai.onnx that it writes for
+    defined   elements for which alone OpenVINO defines a result, by position of an input
     """
 
     since: int
     lowering: Lowering
     is_alike: bool
     opset: int
+    defined: Mapping[int, Defined] = field(default_factory=dict)
 
 
 class Lowerings:
@@ -41,7 +44,12 @@ class Lowerings:
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
     def lowers(
-        self, *types: str, since: int = 1, alike: bool = False, opset: int = LOWEST_OPSET
+        self,
+        *types: str,
+        since: int = 1,
+        alike: bool = False,
+        opset: int = LOWEST_OPSET,
+        defined: Mapping[int, Defined] | None = None,
     ) -> Callable[[Lowering], Lowering]:
         """Decorator: the function lowers layers of these types from an opset of OpenVINO on; for the rest see `Entry`.
 
@@ -50,7 +58,7 @@ class Lowerings:
 
         def add(function: Lowering) -> Lowering:
             for type_name in types:
-                self._add(type_name, Entry(since, function, alike, opset))
+                self._add(type_name, Entry(since, function, alike, opset, defined or {}))
             return function
 
         return add

@@ -95,19 +95,26 @@ class Padded:
     begin: str
 
 
+def spatial_of(op: Layer, rank: int) -> Shape:
+    """The dims of data [N, C, d1, ..., dk]. Raises SpecViolation when k is another number."""
+    if op.rank(0) != rank + 2:
+        raise SpecViolation(f"data of rank {op.rank(0)} have not {rank} spatial axes", "GI305")
+    return op.shape(0)[2:]
+
+
 def windows(op: Layer, rank: int) -> Windows:
     """The attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
+    if rank < 0:
+        raise SpecViolation(f"there are {rank} spatial axes", "GI305")
     auto_pad = op.text("auto_pad", EXPLICIT, among=_PADS)
     auto_pad = EXPLICIT if auto_pad == "notset" else auto_pad
     begin, end = (0,) * rank, (0,) * rank
     if auto_pad == EXPLICIT:
         begin, end = of_length(op, "pads_begin", rank, 0), of_length(op, "pads_end", rank, 0)
-    return Windows(of_length(op, "strides", rank, 1), of_length(op, "dilations", rank, 1), begin, end, auto_pad)
+    strides, dilations = (of_length(op, name, rank, 1, least=1) for name in ("strides", "dilations"))
+    return Windows(strides, dilations, begin, end, auto_pad)
 
 
-def of_length(op: Layer, name: str, rank: int, default: int) -> tuple[int, ...]:
-    """A number for each spatial axis. Raises SpecViolation when there are not so many."""
-    given = tuple(op.integers(name, ())) or (default,) * rank
-    if len(given) != rank:
-        raise SpecViolation(f"attribute {name} must have {rank} elements, has {len(given)}", "GI106")
-    return given
+def of_length(op: Layer, name: str, rank: int, default: int, *, least: int | None = None) -> tuple[int, ...]:
+    """A number for each spatial axis. Raises SpecViolation when there are not so many, or one is below the least."""
+    return tuple(op.integers(name, count=rank, least=least)) if op.integers(name, ()) else (default,) * rank

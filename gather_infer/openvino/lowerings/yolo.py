@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import as_float, dims, part, reshape, sizes
@@ -68,7 +69,10 @@ def reorg_yolo(op: Layer, g: Fragment) -> str:
 
     The elements of data are taken for [n, c / stride^2, h, stride, w, stride]; places in a block become the first axes.
     """
-    stride = op.integer("stride") if op.call.attr("stride", None) is not None else op.integers("strides")[0]
+    strides = op.integers("stride" if op.call.attr("stride", None) is not None else "strides", least=1)
+    if not strides:
+        raise SpecViolation("attribute strides must have an element", "GI106")
+    stride = strides[0]
     batch, channels, height, width = dims(op, g, 0, 0, 1, 2, 3)
 
     def divided(dim: int | str, by: int) -> int | str:

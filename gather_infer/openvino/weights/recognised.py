@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from gather_infer.domains import canonical_domain
 from gather_infer.model.index import GraphIndex
 from gather_infer.openvino.nodes import attributes_of
-from gather_infer.places import MAIN
+from gather_infer.places import GraphPath
 
 _INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
 FLOATS: Final = ("f16", "f32")
@@ -42,6 +42,7 @@ class Weight:
     chain               all nodes that only this weight needs, in order, the last one gives `result`
     shape               of the result
     is_half             it is multiplied in f16 and converted to f32 at the end
+    path                the graph of the chain; its constants may be of a graph around that
     """
 
     data: Table
@@ -52,6 +53,7 @@ class Weight:
     chain: tuple[NodeProto, ...]
     shape: tuple[int, ...]
     is_half: bool
+    path: GraphPath
 
     @property
     def result(self) -> str:
@@ -60,12 +62,16 @@ class Weight:
 
 
 class Recogniser:
-    """Finds weights in the main graph of a model in the dialect."""
+    """Finds the weights in one graph of a model in the dialect, the main one or a body.
 
-    def __init__(self, graph: GraphProto, index: GraphIndex) -> None:
+    known   the graphs of the model, this one and those around it among them
+    """
+
+    def __init__(self, known: Mapping[GraphPath, GraphProto], path: GraphPath, index: GraphIndex) -> None:
+        self.known = known
+        self.path = path
         self.index = index
-        self.nodes = list(graph.node)
-        self.held = {tensor.name: tensor for tensor in graph.initializer}
+        self.nodes = list(known[path].node)
         self.made = {name: node for node in self.nodes for name in node.output}
 
     def weights(self) -> Iterator[Weight]:
@@ -110,7 +116,7 @@ class Recogniser:
         if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
             return None  # it is used in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
-        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half)
+        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.path)
 
     def _below(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Adds the Reshape and the Convert that may follow; the shape behind them."""
@@ -127,16 +133,29 @@ class Recogniser:
         return shape
 
     def _table(self, name: str) -> Table | None:
-        held = self.held.get(name)
+        held = self._held(name)
         if held is not None:
             return Table(name, held, held.data_type, tuple(held.dims))
-        node = self.made.get(name)
-        if node is None or not self._is(node, "Const"):
+        home = self.index.home(self.path, name)
+        position = None if home is None else home.producers.get(name)
+        if home is None or position is None:
+            return None
+        node = self.known[home.path].node[position]
+        if not self._is(node, "Const"):
             return None
         shape: Any = attributes_of(node).get("shape", ())
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        packed = self.held.get(node.input[0])
+        packed = self._held(node.input[0])
         return None if packed is None else Table(name, packed, 0, sizes)
+
+    def _held(self, name: str) -> TensorProto | None:
+        """The initializer that a name means here."""
+        home = self.index.home(self.path, name)
+        position = None if home is None else home.initializers.get(name)
+        if home is None or position is None:
+            return None
+        tensor: TensorProto = self.known[home.path].initializer[position]
+        return tensor
 
     @staticmethod
     def _is(node: NodeProto, op_type: str) -> bool:
@@ -147,11 +166,11 @@ class Recogniser:
     def _only_reader(self, node: NodeProto) -> NodeProto | None:
         """The one node that reads the output of a node; None when there are several, or it is an output."""
         name = node.output[0]
-        readers = list(self.index.readers(MAIN, name))
-        if len(readers) != 1 or self.index.is_output(MAIN, name):
+        readers = list(self.index.readers(self.path, name))
+        if len(readers) != 1 or self.index.is_output(self.path, name):
             return None
         path, use = readers[0]
-        return self.nodes[use.node] if path == MAIN else None
+        return self.nodes[use.node] if path == self.path else None
 
     def _is_private(self, node: NodeProto) -> bool:
         return self._only_reader(node) is not None

@@ -8,13 +8,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
+from gather_infer.model.paths import bodies
 from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.weights.recognised import Recogniser, Table, Weight
-from gather_infer.places import MAIN
+from gather_infer.places import GraphPath
 
 Form: TypeAlias = Literal["dequantize", "contrib", "float"]
 Array: TypeAlias = npt.NDArray[Any]
@@ -80,13 +81,14 @@ class _Making:
         self.form = form
         self.opset = opset
         self.index = GraphIndex(model.proto)
-        self.nodes = list(self.graph.node)
-        self.replaced: dict[str, list[NodeProto]] = {}  # by the first output of the node that goes
+        self.graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
+        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the node that goes
         self.changed: set[str] = set()
         self.tables: list[Table] = []
 
     def run(self) -> Iterator[Compression]:
-        for weight in list(Recogniser(self.graph, self.index).weights()):
+        found = [one for path in self.graphs for one in Recogniser(self.graphs, path, self.index).weights()]
+        for weight in found:
             element = weight.data.element
             self.tables += [table for table in (weight.data, weight.zero, weight.scale) if table is not None]
             self.changed.update(name for node in weight.chain for name in node.output)
@@ -106,21 +108,24 @@ class _Making:
         self.rebuild()
 
     def rebuild(self) -> None:
+        """Puts the new nodes into every graph, and takes out the constants that nobody reads any more."""
         if not self.changed:
             return
-        kept: list[NodeProto] = []
-        for node in self.nodes:
-            key = node.output[0] if node.output else ""
-            for one in self.replaced.get(key, [node]):
-                copy = NodeProto()
-                copy.CopyFrom(one)
-                kept.append(copy)
-        del self.graph.node[:]
-        self.graph.node.extend(kept)
-        gone = {table.held.name for table in self.tables} - {name for node in kept for name in reads_of(node)}
-        left = [tensor for tensor in self.graph.initializer if tensor.name not in gone]
-        del self.graph.initializer[:]
-        self.graph.initializer.extend(left)
+        gone = {table.held.name for table in self.tables}
+        for path, graph in reversed(self.graphs.items()):  # bodies before the nodes that hold them, which are copied
+            kept: list[NodeProto] = []
+            for node in graph.node:
+                for one in self.replaced.get((path, node.output[0] if node.output else ""), [node]):
+                    copy = NodeProto()
+                    copy.CopyFrom(one)
+                    kept.append(copy)
+            gone -= {name for node in kept for name in reads_of(node)} | {value.name for value in graph.output}
+            del graph.node[:]
+            graph.node.extend(kept)
+        for _, body in bodies(self.proto):
+            left = [tensor for tensor in body.initializer if tensor.name not in gone]
+            del body.initializer[:]
+            body.initializer.extend(left)
 
     # the elements
 
@@ -165,7 +170,7 @@ class _Making:
                     before.append(made)
                     node.input[position] = wide
         first = weight.chain[0]
-        self.replaced[first.output[0]] = [*before, first]
+        self.replaced[weight.path, first.output[0]] = [*before, first]
 
     def dequantized(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
         """A DequantizeLinear; where only MatMuls read the weight transposed, of transposed data, which is not moved."""
@@ -227,7 +232,7 @@ class _Making:
                 "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain=MICROSOFT,
                 K=k, N=n, bits=bits, block_size=size, accuracy_level=1,
             )  # fmt: skip
-            self.replaced[reader.output[0]] = [node]
+            self.replaced[weight.path, reader.output[0]] = [node]
         self.put(weight, [])
         if all(entry.domain != MICROSOFT for entry in self.proto.opset_import):
             self.proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
@@ -252,16 +257,16 @@ class _Making:
     def put(self, weight: Weight, nodes: list[NodeProto]) -> None:
         """Nodes in the place of the chain."""
         for node in weight.chain:
-            self.replaced[node.output[0]] = []
-        self.replaced[weight.result] = nodes
+            self.replaced[weight.path, node.output[0]] = []
+        self.replaced[weight.path, weight.result] = nodes
 
     def transposing(self, weight: Weight) -> list[NodeProto]:
         """The MatMuls that read the weight as `[N, K]` transposed; none when somebody else reads it too."""
-        if len(weight.shape) != 2 or self.index.is_output(MAIN, weight.result):
+        if len(weight.shape) != 2 or self.index.is_output(weight.path, weight.result):
             return []
         found: list[NodeProto] = []
-        for path, use in self.index.readers(MAIN, weight.result):
-            node = self.nodes[use.node] if path == MAIN else None
+        for path, use in self.index.readers(weight.path, weight.result):
+            node = self.graphs[path].node[use.node] if path == weight.path else None
             if node is None or use.input != 1 or node.op_type != "MatMul" or not is_openvino(node):
                 return []
             attributes = attributes_of(node)

@@ -1,0 +1,71 @@
+"""For which elements of the inputs of an IR its layers define a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from onnx import NodeProto, helper
+
+from gather_infer.dialect import Defined, Dialect, Known
+from gather_infer.domains import canonical_domain
+from gather_infer.inference import Inference
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.verification.data import Limits
+
+_SAME: Final = {"Convert": 0, "Identity": 0, "Reshape": 0, "Squeeze": 0, "Unsqueeze": 0}
+"""Operators whose result has the elements of an input, which is the first, in the same order."""
+
+_LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
+"""What stands between an input and the limit of a Loop, and which input of it: the reader writes nothing else there."""
+
+
+def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
+    """Limits of inputs of an IR, by name: of those that the layers of its main graph read as they are."""
+    model = inference.model
+    graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
+    known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
+    made = {output: node for node in graph.node for output in node.output}
+    inputs = set(inference.inputs)
+    for node in graph.node:
+        if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], made, _LIMIT)) in inputs:
+            # without a step the plugin leaves its outputs as they were; with a negative limit it does not end
+            yield limit, Limits(None, 1, None)
+        entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
+        version = versions.version_of(node.domain)
+        entry = next((one for one in entries if one.since <= version), None)
+        for position, told in () if entry is None else entry.defined.items():
+            source = _source(node.input[position], made, _SAME) if position < len(node.input) else ""
+            if source in inputs:
+                yield source, Limits(None, told.least, _most(told, node, inference), told.is_ascending)
+
+
+def _by_name(dialect: Dialect) -> dict[str, list[Known]]:
+    """What a dialect knows, the newest version first."""
+    found: dict[str, list[Known]] = {}
+    for one in sorted(dialect.known(), key=lambda one: -one.since):
+        found.setdefault(one.op_type, []).append(one)
+    return found
+
+
+def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]) -> str:
+    """The first value above one, by the inputs that operators hand on."""
+    while (node := made.get(name)) is not None and len(node.input) > through.get(node.op_type, len(node.input)):
+        name = node.input[through[node.op_type]]
+    return name
+
+
+def _most(told: Defined, node: NodeProto, inference: Inference) -> Dim | None:
+    """The largest element; None where nothing says it, or the dim is not known."""
+    if told.size is None:
+        return None
+    position, axis = told.size
+    if isinstance(axis, str):
+        found = next((helper.get_attribute_value(one) for one in node.attribute if one.name == axis), None)
+        axis = found if isinstance(found, int) else 1
+    fact = inference.get(node.input[position]) if position < len(node.input) else None
+    if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
+        return None
+    return fact.shape[axis] - told.under
