@@ -18,7 +18,7 @@ from gather_infer.errors import GatherInferError
 
 from . import completing
 from .console import announce
-from .start import BROKEN_PIPE, INTERRUPTED, was_interrupted
+from .start import BROKEN_PIPE, INTERRUPTED, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
     "check": "Print everything that would hurt when models are deployed.",
@@ -118,6 +118,7 @@ class Program(click.Group):
                 args, "gather-infer", complete_var, False, windows_expand_args=windows_expand_args, **extra
             )
             sys.stdout.flush()
+            stop_if_interrupted()
         except click.Abort:  # click's name for an interrupt
             failures.say("error: interrupted")
             return INTERRUPTED

@@ -13,6 +13,7 @@ import click
 
 from .console import Console
 from .options import Function, option, with_options
+from .start import stop_if_interrupted
 
 if TYPE_CHECKING:
     from gather_infer.model import SaveReport
@@ -105,6 +106,7 @@ def write_and_print(
     """
     written = None
     if target is not None and not refused:
+        stop_if_interrupted()
         with console.progress() as progress:
             progress(_writing())
             written = save(target.path, external_data=target.external_data, in_place=target.in_place)

@@ -35,10 +35,18 @@ def main() -> NoReturn:
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # as it is when the interpreter ends, it would kill
 
 
 def was_interrupted() -> bool:
     return bool(_interrupts)
+
+
+def stop_if_interrupted() -> None:
+    """Raise the interrupt that came while a module was imported: what is done next cannot be taken back."""
+    if _interrupts:
+        raise KeyboardInterrupt
 
 
 def _handle_interrupts() -> None:

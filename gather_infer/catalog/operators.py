@@ -161,7 +161,7 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, r
 def _lowered(known: Known) -> Behaviour:
     """What holds of an operator that has a body for each node, or is refused."""
     if known.refused:
-        return Behaviour(known.since, Source.NONE, False, False, known.refused, known.spec)
+        return Behaviour(known.since, Source.NONE, False, False, _sentence(known.refused), known.spec)
     summary, _ = _described(known.described)
     return Behaviour(known.since, Source.LOWERING, None, None, summary, known.spec, _file(known.described))
 

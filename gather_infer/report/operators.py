@@ -130,6 +130,7 @@ _WORDS = {
 _INFERRED = {
     Source.WALK: "The walk itself infers it",
     Source.RULE: "A rule of ours infers it",
+    Source.LOWERING: "It is inferred as the ONNX nodes that it is lowered to",
     Source.FUNCTION: "It is inferred by walking its function body",
     Source.ONNX: "onnx infers its element type and rank, and sizes where all of them are numbers",
     Source.NONE: "Nobody infers it: its results are unknown",
