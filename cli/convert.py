@@ -62,7 +62,7 @@ def command(
     MODEL is an ONNX file, - is standard input; or the .xml of an IR, with its .bin beside it.
     """
     if target is None and not dry_run:
-        raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
     if in_place_weights and target is not None and target.external_data is not None:
         raise click.UsageError("--in-place-weights and --external-data exclude each other")
 

@@ -29,7 +29,7 @@ def command(model: str, facts: Facts, target: Target | None, dry_run: bool, stri
     sizes.
     """
     if target is None and not dry_run:
-        raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
     if not (facts.dims or facts.inputs):
         raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
 

@@ -44,7 +44,7 @@ class Rewriting:
     def run(self, rewrite: Callable[..., OptimizeResult]) -> int:
         """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write and print; the exit code."""
         if self.target is None and not self.dry_run:
-            raise click.UsageError("-o OUT is missing; --dry-run shows the edits and writes nothing")
+            raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
         with self.console.progress() as progress:
             result = rewrite(
                 self.model,

@@ -61,7 +61,7 @@ def output_options(help: str) -> Callable[[Function], Function]:
 
 def dry_run_option(function: Function) -> Function:
     """--dry-run, as `dry_run`."""
-    return option("--dry-run", section="Output", is_flag=True, help="Print the edits and write nothing.")(function)
+    return option("--dry-run", section="Output", is_flag=True, help="Write nothing; with -v print each edit.")(function)
 
 
 def strict_option(help: str) -> Callable[[Function], Function]:

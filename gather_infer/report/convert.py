@@ -12,6 +12,7 @@ from gather_infer.report.forms import PLAIN, ConversionReport, View
 from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import Column, count, printable, table
+from gather_infer.report.rewriting import edits_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
@@ -24,11 +25,10 @@ SHOWN = 3
 def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer convert` prints; a verbose one has each node."""
     result = report.result
+    lines = [_head(result), *_operators(result.converted, view), *_indices(result.converted, view)]
+    lines += [*_kept(result.kept, view), *_weights(result), *_state(result), *_interface(result, view)]
     if report.edits:
-        lines = [*(result.edits or ["nothing to do"]), *interface_text(result.interface, view)]
-    else:
-        lines = [_head(result), *_operators(result.converted, view), *_indices(result.converted, view)]
-        lines += [*_kept(result.kept, view), *_weights(result), *_state(result), *_interface(result, view)]
+        lines += edits_text(result.edits, view)
     if report.verification is not None:
         lines += [f"  {line}" for line in verification_text(report.verification, view)]
     return [*lines, *findings_text(unmended(result), result.source.name, view)]

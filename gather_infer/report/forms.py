@@ -145,7 +145,7 @@ class ExplanationsReport:
 
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
-    """A fold or an optimisation; `edits` tells what would be edited, in place of how large the model was and is.
+    """A fold or an optimisation; `edits` tells what would be edited, too.
 
     verification   of the new model, None when none was asked for
     """
@@ -157,7 +157,7 @@ class RewriteReport:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """A conversion; `edits` tells what would be edited, in place of what became of each operator.
+    """A conversion; `edits` tells what would be edited, too.
 
     verification   of the new model, None when none was asked for
     """

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SHOWN = 4
 """Nodes of a list that may be long, before it ends in `... 9 more: --verbose`."""
 
+SHOWN_EDITS = 10
+"""Edits that `--dry-run` lists without being asked for more."""
+
 SHOWN_OPERATORS = 8
 """Operators of which there are fewer or more than before, Gather and Shape not counted."""
 
@@ -31,14 +34,19 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer fold` and `gather-infer optimize` print; a verbose one has all of it."""
     result = report.result
     findings = [d for d in result.diagnostics if d.code != LEFT]
+    left = [d for d in result.diagnostics if d.code == LEFT]
+    lines = [*_before_and_after(result, view), *_done(result, view), *_floats(result.floats, view)]
+    lines += [*_left(left, view), *_interface(result, view)]
     if report.edits:
-        lines = [*(result.edits or ["nothing to do"]), *_floats(result.floats, view)]
-        lines += interface_text(result.interface, view)
-    else:
-        left = [d for d in result.diagnostics if d.code == LEFT]
-        lines = [*_before_and_after(result, view), *_done(result, view), *_floats(result.floats, view)]
-        lines += [*_left(left, view), *_interface(result, view)]
+        lines += edits_text(result.edits, view)
     return [*lines, *_verified(report, view), *findings_text(findings, result.source.name, view)]
+
+
+def edits_text(edits: Sequence[str], view: View) -> list[str]:
+    """What would be edited; of more than a few only how many."""
+    if len(edits) > SHOWN_EDITS and not view.verbose:
+        return [f"  {count(len(edits), 'edit')}: --verbose"]
+    return ["", *(f"  {edit}" for edit in edits)] if edits else []
 
 
 LEFT = "GI401"
