@@ -109,8 +109,8 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
     """Whether more could be known of a value, apart from its bounds."""
     if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
         return True
-    if any(is_generated(dim) for dim in fact.shape):
-        return True
+    if any(is_generated(dim) or (isinstance(dim, Expr) and dim.depth > 1) for dim in fact.shape):
+        return True  # a min, a max or a quotient may turn out to be none
     if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
         return False
     if fact.values is not None:
@@ -145,10 +145,16 @@ def _sharper(
     if known is None or others is None or len(known) != len(others):
         return others if known is None else known
     found = tuple(
-        other if _is_vague(dim, is_generated) and not _is_vague(other, is_generated) else dim
-        for dim, other in zip(known, others, strict=True)
+        other if _says_more(other, dim, is_generated) else dim for dim, other in zip(known, others, strict=True)
     )
     return known if all(a is b for a, b in zip(found, known, strict=True)) else found
+
+
+def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
+    """Whether of two that are equal the other one is known where this is not, or said in fewer words."""
+    if _is_vague(dim, is_generated) or _is_vague(other, is_generated):
+        return not _is_vague(other, is_generated)
+    return isinstance(dim, Expr) and (not isinstance(other, Expr) or other.size < dim.size)
 
 
 def _is_vague(element: object, is_generated: IsGenerated) -> bool:

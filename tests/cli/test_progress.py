@@ -120,7 +120,7 @@ def test_what_is_printed_stands_on_lines_of_its_own(tmp_path: Path) -> None:
     """Both streams are one terminal: the progress makes way for each line."""
     ours, theirs = pty.openpty()
     models = [NETWORK, str(REPO / "fixtures" / "bert-dynamo.onnx"), "missing.onnx"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "240"}
     for name in ("CI", "NO_COLOR"):
         environment.pop(name, None)
     arguments = [sys.executable, "-c", SOON.format(delay=0.0), "infer", *models]

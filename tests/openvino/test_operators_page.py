@@ -65,7 +65,7 @@ def test_ops_knows_what_is_lowered() -> None:
         (1, Source.LOWERING, "openvino/lowerings/normalization.py"),
         (6, Source.LOWERING, "openvino/lowerings/normalization.py"),
     ]
-    assert lowered.newest.summary == "mvn-6: data, axes [k]" and lowered.newest.values is None
+    assert lowered.newest.summary == "mvn-6: data, axes [k]." and lowered.newest.values is None
     assert {b.source for b in table["Gather"].behaviours} == {Source.RULE}
     refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is Source.NONE}
-    assert refused == REASONS
+    assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}

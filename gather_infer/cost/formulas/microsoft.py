@@ -23,6 +23,11 @@ formulas.counts("ConvTransposeWithDynamicPads", text="elements of X * M/group * 
 )
 
 
+@formulas.counts("GatedAdd", text="elements of the gate, where it is projected")
+def gated_add(work: Work) -> Dim:
+    return product(work.shape(2)) if work.has(3) else 0
+
+
 @formulas.counts("CausalConvWithState", text="elements of the output * the elements of the kernel")
 def causal_conv(work: Work) -> Dim:
     return work.written() * last(work.shape(1, 3))
