@@ -87,6 +87,13 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     ),
     "Reshape": ("float[A, B] a", "y = Reshape (a, s)", "int64[2] s = {3, 4}", ["A*B == 12"], []),
     "Reshape, what is left": ("float[A] a", "y = Reshape (a, s)", "int64[2] s = {2, -1}", ["A % 2 == 0"], []),
+    "Reshape to what is no -1": (
+        "float[S, S] a",
+        "b = Concat <axis = 1> (a, a) n = Shape (a) s, z = Split <axis = 0> (n) m = Add (s, s) k = Sub (m, v1) "
+        "t = Concat <axis = 0> (m, s) u = Concat <axis = 0> (s, k) "
+        "c = Reshape (b, t) d = Slice (c, v1, m, v0) y = Reshape (d, u)",
+        f"{ZERO}, {ONE}", [], ["S >= 1"],
+    ),
     "Split": ("float[A] a", "y, z = Split <axis = 0> (a, s)", "int64[2] s = {2, 3}", ["A == 5"], []),
     "positions": (
         f"{POSITIONS}, float[S] x",
