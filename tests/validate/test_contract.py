@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import gather_infer
 from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
 from gather_infer.places import MAIN, NodePath, Step
+from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.worker import ONNXRUNTIME
 from gather_infer.validate.claims import operands
 from tests.validate.contract_runs import Drawer, Feeds, NoElement, Runtime, judge
 
@@ -179,6 +182,24 @@ def test_the_shape_of_targets_is_demanded(op: str) -> None:
         if not runtime.error(feeds):
             with pytest.raises(IndexError):
                 evaluator.run(None, feeds)
+
+
+def test_an_empty_kernel_of_conv_is_demanded(tmp_path: Path) -> None:
+    """Of one onnxruntime never ends, but where there is nothing to compute."""
+    model = parsed("float[N, 1, H] x, float[M, 1, K] w", "y = Conv <pads = [1, 1]> (x, w)")
+    contract = gather_infer.contract_of(model).contract
+    assert (said(contract), [line.text for line in contract.nonempty]) == (["K <= H + 2"], ["K >= 1"])
+    onnx.save(model, tmp_path / "model.onnx")
+    with Child(ONNXRUNTIME, tmp_path, 60) as child:
+        assert child.load(tmp_path / "model.onnx") is None
+        for n, k, ends in ((2, 1, True), (0, 0, True), (2, 0, False)):
+            feeds = {"x": np.ones((n, 1, 5), np.float32), "w": np.ones((3, 1, k), np.float32)}
+            assert bool(contract.check(feeds)) == (k == 0)
+            (tmp_path / "feeds").write_bytes(pickle.dumps(feeds))
+            child.timeout = 60 if ends else 2
+            found = child.run(tmp_path / "feeds")
+            assert isinstance(found, Failure) is not ends
+            assert ends or (isinstance(found, Failure) and found.is_late)
 
 
 @pytest.mark.parametrize("case", CASES)
