@@ -63,7 +63,7 @@ class Visit:
         return self.load(self.node.input[index], self.frame)
 
     def row(self, index: int) -> list[int] | None:
-        """The elements of an integer constant all of whose axes but the last have length 1, if they are not too many."""
+        """The elements of an integer constant whose axes but the last have length 1; None where they are too many."""
         shape, values = self.tensor(index).shape, self.tensor(index).values
         if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
             return None
