@@ -112,6 +112,21 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "Conv of a padded image": (
         "float[N, 1, H] x, float[1, 1, 3] w", "y = Conv <pads = [1, 1]> (x, w)", "", [], ["H >= 1"],
     ),
+    "as long as what is pooled": (
+        "float[N, 1, H] x, float[1, 1, 2] w",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = ConvTranspose <strides = [2]> (p, w)", "",
+        ["H >= 2 (not tight)"], [],
+    ),
+    "rows of what is pooled": (
+        "float[1, 1, H] x, int64[K] i",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Gather <axis = 2> (p, i)", "",
+        ["-(H//2) <= i < H//2 (not tight)", "H >= 2 (not tight)"], [],
+    ),
+    "as many as are pooled, to a number": (
+        "float[N, 1, H] x",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Concat <axis = 2> (p, p) z = Reshape (y, s)",
+        "int64[2] s = {4, 4}", ["N*(H//2) == 8 (not tight)"], [],
+    ),
     "ScatterElements": (
         "float[A, B] d, int64[C, D] i, float[E, F] u", "y = ScatterElements <axis = 1> (d, i, u)", "",
         ["-B <= i < B", "C == E", "D == F", "C <= A"], [],
