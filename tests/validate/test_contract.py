@@ -84,11 +84,15 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "Mod by a size": (
         "float[S] x, int64[N] i", "s = Shape (x) n = Squeeze (s) j = Mod (i, n) y = Gather (x, j)", "", [], ["S >= 1"],
     ),
-    "Div by a size": ("float[S] x, int64[N] i", "n = Shape (x) d = Div (i, n) y = Cast <to = 1> (d)", "", [], ["S >= 1"]),
+    "Div by a size": (
+        "float[S] x, int64[N] i", "n = Shape (x) d = Div (i, n) y = Cast <to = 1> (d)", "", [], ["S >= 1"],
+    ),
     "Div by a size that is more than 0": (
         "float[S] x, int64[N] i", "s = Shape (x) n = Add (s, v1) d = Div (i, n) y = Cast <to = 1> (d)", ONE, [], [],
     ),
-    "Div of floats": ("float[S] x, double[N] i", "s = Shape (x) n = Cast <to = 11> (s) d = Div (i, n) y = Cast <to = 1> (d)", "", [], []),
+    "Div of floats": (
+        "float[S] x, double[N] i", "s = Shape (x) n = Cast <to = 11> (s) d = Div (i, n) y = Cast <to = 1> (d)", "", [], [],
+    ),
     "MatMul": ("float[2, A] a, float[B, 3] b", "y = MatMul (a, b)", "", ["A == B"], []),
     "MatMul in batches": (
         "float[N, 2, A] a, float[M, A, 3] b", "y = MatMul (a, b)", "", ["N == M or N == 1 or M == 1"], [],
