@@ -91,7 +91,8 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
         "float[S] x, int64[N] i", "s = Shape (x) n = Add (s, v1) d = Div (i, n) y = Cast <to = 1> (d)", ONE, [], [],
     ),
     "Div of floats": (
-        "float[S] x, double[N] i", "s = Shape (x) n = Cast <to = 11> (s) d = Div (i, n) y = Cast <to = 1> (d)", "", [], [],
+        "float[S] x, double[N] i",
+        "s = Shape (x) n = Cast <to = 11> (s) d = Div (i, n) y = Cast <to = 1> (d)", "", [], [],
     ),
     "MatMul": ("float[2, A] a, float[B, 3] b", "y = MatMul (a, b)", "", ["A == B"], []),
     "MatMul in batches": (
