@@ -269,7 +269,8 @@ class _Judge:
         needed = demand(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
         if needed is None:
             return _Finding(Kind.UNDECIDED, None, self.open_reason())
-        elements = Elements(part.input, self.axis.column if part.direct else None, part.whole)
+        column = self.axis.column if part.direct else part.column
+        elements = Elements(part.input, column, part.whole)
         conditions = list(_sizes(map(self.written, needed.gaps), scope))
         if needed.first is not None:
             is_wrong = not self.axis.indexing.negative_note  # else it is not defined, and may well be in bounds

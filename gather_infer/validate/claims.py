@@ -15,6 +15,7 @@ from gather_infer.symbolic import (
     DimTooLarge,
     Expr,
     Scope,
+    free_symbols,
     known_eq,
     known_le,
     least_of,
@@ -71,7 +72,28 @@ def claims_of(inference: Inference, found: Iterable[Verdict], known: frozenset[s
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
     split = (part for _, claim in claims for part in _split(claim, inference.declared))
-    return merged(claim for claim in split if claim.symbols and claim.symbols <= known)
+    stated = (claim for claim in split if claim.symbols and claim.symbols <= known)
+    return merged(_without_assumed(claim, inference) for claim in stated)
+
+
+def _without_assumed(claim: Claim, inference: Inference) -> Claim:
+    """The claim, which is not tight where it may be broken together with an assumption: the model may run there."""
+    outside = unassumed(inference, claim.symbols) if claim.tight else ()
+    return claim if all(_is_true(claim, scope) for scope in outside) else replace(claim, tight=False)
+
+
+def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
+    """What is known where an assumption about these symbols does not hold, for each that may be broken.
+
+    That a size is not 0 does not count, as nothing is claimed of what is computed from nothing.
+    """
+    for assumption in inference.assumptions:
+        least = assumption.least or 0
+        if least > 1 and not symbols.isdisjoint(free_symbols(assumption.dim)):
+            scope = inference.declared.child()
+            scope.require(least - 1 - assumption.dim)
+            if not scope.is_contradictory:
+                yield scope
 
 
 def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:

@@ -30,6 +30,7 @@ from gather_infer.validate.claims import (
     known,
     minimal_claims,
     scope_with,
+    unassumed,
 )
 from gather_infer.validate.condition import Condition, Elements, follows
 from gather_infer.validate.supposed import verdicts
@@ -147,7 +148,7 @@ class _Making:
     def _elements(self, scope: Scope, surely: Scope) -> Iterator[ElementsLine]:
         """The lines on elements, where the dims are what other lines say; `surely` knows of those that are tight."""
         demands = [
-            (replace(condition, tight=condition.tight and is_always_reached(verdict)), verdict)
+            (replace(condition, tight=condition.tight and self._is_surely_needed(condition, verdict)), verdict)
             for verdict in self.found
             if verdict.kind is Kind.CONDITIONAL
             for condition in verdict.conditions
@@ -174,6 +175,11 @@ class _Making:
                     tuple(dict.fromkeys(str(v.access.node) for v in makers)),
                     _reason(makers[0]),
                 )
+
+    def _is_surely_needed(self, condition: Condition, verdict: Verdict) -> bool:
+        """Whether every run comes to a condition on elements, and what it says does not rest on an assumption."""
+        rests = any(True for _ in unassumed(self.inference, free_symbols(condition.right)))
+        return is_always_reached(verdict) and not rests
 
     # dims that the file states as expressions
 

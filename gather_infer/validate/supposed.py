@@ -3,7 +3,8 @@
 A part of a trace says what one element of an input becomes. Of `arange(batch)*seq + last`, of `i*b + j` and of the
 running sum of a mask it says nothing. So ranges are guessed for the inputs that such an index is made of, the model is
 inferred once more under them, and what is then proved holds wherever the elements are in these ranges. That is enough,
-and less may be.
+and less may be. Where an input has no share of the axis, as in the difference of two columns of boxes, its range is
+that of the indices from the front which it has to be elsewhere.
 """
 
 from __future__ import annotations
@@ -78,9 +79,19 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
     waiting = [v for v in found if v.kind is Kind.UNDECIDED and _is_open(v.access)][:MAX_OPEN]
     if not waiting:
         return tuple(found)
-    trials = _Trials(inference, rules)
+    trials = _Trials(inference, rules, _addressed(found))
     better = {id(v): each for v in waiting if (each := trials.judge(v)) is not None}
     return tuple(better.get(id(v), v) for v in found)
+
+
+def _addressed(found: Iterable[Verdict]) -> dict[str, Dim]:
+    """By input the number below which its elements have to be, as accesses by these elements demand it."""
+    limits: dict[str, set[Dim]] = {}
+    for condition in (c for v in found if v.kind is Kind.CONDITIONAL for c in v.conditions):
+        if isinstance(condition.left, Elements) and condition.relation == "<":
+            limits.setdefault(condition.left.input, set()).add(condition.right)
+    orders = {name: _sorted(ends, Scope()) for name, ends in limits.items()}
+    return {name: order[0] for name, order in orders.items() if order}
 
 
 def _is_open(access: Access) -> bool:
@@ -119,9 +130,10 @@ def _assumed(assumption: Assumption) -> Iterator[Condition]:
 
 
 class _Trials:
-    def __init__(self, inference: Inference, rules: Sequence[RuleSet]) -> None:
+    def __init__(self, inference: Inference, rules: Sequence[RuleSet], addressed: Mapping[str, Dim]) -> None:
         self.inference = inference
         self.rules = rules
+        self.addressed = addressed
         self.makers: dict[GraphPath, dict[str, NodeProto]] = {}
         self.declared = set(inference.given.ranges) if inference.given is not None else set()
         self.symbols = frozenset() if inference.given is None else inference.given.known
@@ -165,6 +177,9 @@ class _Trials:
         found |= dict.fromkeys(origin.counted, Span(0, 1))
         if found.keys() >= set(names):
             yield {name: found[name] for name in names}
+        rows = {name: n for name, n in self.addressed.items() if free_symbols(n) <= self.symbols}
+        if not found.keys() >= set(names) and found.keys() | rows.keys() >= set(names):
+            yield {name: found[name] if name in found else Span(0, rows[name] - 1) for name in names}
 
     def origin_of(self, indices: str, graph: GraphPath) -> _Origin:
         """What an index is made of that is read in a graph, there and in the graphs around it.

@@ -46,7 +46,7 @@ LOOSE = {
     "one of several, some past the end", "int32 products side by side", "an input of uint32 as int64", "an input of uint32 as int32, then int64",
     "positions in steps of two",
     "range by two", "nonzero concat", "cast from int32", "cast to int8", "product to int8", "grows, other half",
-    "rows limited", "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
+    "kept by a loop", "raised to a limit by a loop", "lowered to a limit by a loop",
     "kept from below by a loop", "kept from above by a loop", "the largest of argmax plus",
     "nonzero sliced, no axes", "wrapped of a cast", "wrapped of a plus that wraps", "int32 at its least",
     "an end at the least of int64", "an end at the most of int64", "int32 plus at its end", "limited sum in half",

@@ -58,7 +58,7 @@ TABLE: dict[str, Row] = {
     "gathered from a constant past": ("c = Constant<value_ints = [9, 13, 18]>() two3 = Clip(x, zero, two) y = Gather(c, two3)", "9, 18", "violated"),
     "rows, one out": ("n = Add(a, nine) o = Unsqueeze(n, v0) q = Unsqueeze(a, v0) b = Concat<axis = 0>(q, o) y = Gather(b, one)", "9, 17", "violated"),
     "rows turned": ("n = Add(a, nine) o = Unsqueeze(n, v0) q = Unsqueeze(a, v0) b = Concat<axis = 0>(q, o) t = Transpose(b) y = Gather<axis = -1>(t, zero)", "0, 8", "proved"),
-    "rows limited": ("o = Unsqueeze(k, v0) q = Unsqueeze(a, v0) b = Concat<axis = 0>(q, o) d = Clip(b, one, nine) y = Gather(d, zero)", "1, 9", "k < 9 (proved)"),
+    "rows limited": ("o = Unsqueeze(k, v0) q = Unsqueeze(a, v0) b = Concat<axis = 0>(q, o) d = Clip(b, one, nine) y = Gather(d, zero)", "1, 8", "proved"),
     "if both limited": ("d = ReduceSum<keepdims = 0>(scores) t = Less(d, five) lo = Clip(x, zero, four) hi = Clip(x, two, eight) y = If (t) <then_branch = g () => (y1) { y1 = Identity(lo) }, else_branch = h () => (y2) { y2 = Identity(hi) }>", "0, 8", "proved"),
     "if one is out": ("d = ReduceSum<keepdims = 0>(scores) t = Less(d, five) hi = Clip(x, nine, far) y = If (t) <then_branch = g () => (y1) { y1 = Identity(p) }, else_branch = h () => (y2) { y2 = Identity(hi) }>", "0, 18", "undecided"),
     "if both are out": ("d = ReduceSum<keepdims = 0>(scores) t = Less(d, five) hi = Clip(x, nine, far) y = If (t) <then_branch = g () => (y1) { y1 = Add(a, nine) }, else_branch = h () => (y2) { y2 = Identity(hi) }>", "9, 18", "violated"),

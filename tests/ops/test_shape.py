@@ -11,7 +11,7 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import expand, reshape, shape
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, maximum, symbol
+from gather_infer.symbolic import Dim, known_le, maximum, symbol
 from gather_infer.tensor import DType, SequenceType, Span, SparseTensor, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import elements, ints, known
@@ -145,6 +145,7 @@ RESHAPE: dict[str, Any] = {
     "one unknown entry":              ((B, S, 64),        ints(None, 64),             (B * S, 64),            []),
     "one unknown entry, rest static": ((4, 6),            ints(3, None),              (3, 8),                 []),
     "maybe minus one":                ((B, 64),           ints(N - 5, 64),            (B, 64),                []),
+    "minus one beside 0 fails":       ((maximum(0, 2 * S - 1), S), ints(S, 2 * S - 1), (S, 2 * S - 1),        []),
 }  # fmt: skip
 
 
@@ -180,6 +181,25 @@ def test_minus_one_implies_that_the_others_are_not_zero() -> None:
     context = Context()
     call(reshape.rules, "Reshape", [(B, S, 64), ints(0, -1)], context=context)
     assert context.scope.bounds(B).lo == 1 and context.scope.bounds(S).lo == 0
+
+
+BESIDE_ZERO: dict[str, Any] = {
+    # id:                   (data,             target,                allowzero)
+    "0 copies 7":           ((7, 4 * S),       ints(S, 2 * S - 1),    0),
+    "0 copies who knows":   ((N, S),           ints(S, 2 * S - 1),    0),
+    "no 0":                 ((N, S),           ints(S + 1, 2 * S - 1), 0),
+    "unknown rank":         (None,             ints(S, 2 * S - 1),    0),
+    "allowzero":            ((maximum(0, 2 * S - 1), S), ints(S, 2 * S - 1), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data, target, allowzero", BESIDE_ZERO.values(), ids=BESIDE_ZERO)
+def test_an_entry_that_may_be_minus_one_in_a_legal_run_is_not_known(data: Any, target: Any, allowzero: int) -> None:
+    context = Context()
+    given = SymbolicTensor(DType.FLOAT32) if data is None else data
+    (found,) = call(reshape.rules, "Reshape", [given, target], version=14, context=context, allowzero=allowzero)
+    assert 2 * S - 1 not in found.shape
+    assert known_le(1, S, context.scope) is None
 
 
 def test_equal_counts_become_a_constraint() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import gather_infer
 from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
 from gather_infer.places import MAIN, NodePath, Step
+from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.worker import ONNXRUNTIME
 from gather_infer.validate.claims import operands
 from tests.validate.contract_runs import Drawer, Feeds, NoElement, Runtime, judge
 
@@ -78,6 +81,19 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     ),
     "broadcast of the same": ("float[A] a, float[A] b", "y = Add (a, b)", "", [], []),
     "Concat": ("float[A, 2] a, float[B, 3] b", "y = Concat <axis = 1> (a, b)", "", ["A == B"], []),
+    "Mod by a size": (
+        "float[S] x, int64[N] i", "s = Shape (x) n = Squeeze (s) j = Mod (i, n) y = Gather (x, j)", "", [], ["S >= 1"],
+    ),
+    "Div by a size": (
+        "float[S] x, int64[N] i", "n = Shape (x) d = Div (i, n) y = Cast <to = 1> (d)", "", [], ["S >= 1"],
+    ),
+    "Div by a size that is more than 0": (
+        "float[S] x, int64[N] i", "s = Shape (x) n = Add (s, v1) d = Div (i, n) y = Cast <to = 1> (d)", ONE, [], [],
+    ),
+    "Div of floats": (
+        "float[S] x, double[N] i",
+        "s = Shape (x) n = Cast <to = 11> (s) d = Div (i, n) y = Cast <to = 1> (d)", "", [], [],
+    ),
     "MatMul": ("float[2, A] a, float[B, 3] b", "y = MatMul (a, b)", "", ["A == B"], []),
     "MatMul in batches": (
         "float[N, 2, A] a, float[M, A, 3] b", "y = MatMul (a, b)", "", ["N == M or N == 1 or M == 1"], [],
@@ -87,6 +103,13 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     ),
     "Reshape": ("float[A, B] a", "y = Reshape (a, s)", "int64[2] s = {3, 4}", ["A*B == 12"], []),
     "Reshape, what is left": ("float[A] a", "y = Reshape (a, s)", "int64[2] s = {2, -1}", ["A % 2 == 0"], []),
+    "Reshape to what is no -1": (
+        "float[S, S] a",
+        "b = Concat <axis = 1> (a, a) n = Shape (a) s, z = Split <axis = 0> (n) m = Add (s, s) k = Sub (m, v1) "
+        "t = Concat <axis = 0> (m, s) u = Concat <axis = 0> (s, k) "
+        "c = Reshape (b, t) d = Slice (c, v1, m, v0) y = Reshape (d, u)",
+        f"{ZERO}, {ONE}", [], ["S >= 1"],
+    ),
     "Split": ("float[A] a", "y, z = Split <axis = 0> (a, s)", "int64[2] s = {2, 3}", ["A == 5"], []),
     "positions": (
         f"{POSITIONS}, float[S] x",
@@ -101,6 +124,21 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "Conv": ("float[N, 1, H] x, float[1, 1, 3] w", "y = Conv (x, w)", "", ["H >= 3"], []),
     "Conv of a padded image": (
         "float[N, 1, H] x, float[1, 1, 3] w", "y = Conv <pads = [1, 1]> (x, w)", "", [], ["H >= 1"],
+    ),
+    "as long as what is pooled": (
+        "float[N, 1, H] x, float[1, 1, 2] w",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = ConvTranspose <strides = [2]> (p, w)", "",
+        ["H >= 2 (not tight)"], [],
+    ),
+    "rows of what is pooled": (
+        "float[1, 1, H] x, int64[K] i",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Gather <axis = 2> (p, i)", "",
+        ["-(H//2) <= i < H//2 (not tight)", "H >= 2 (not tight)"], [],
+    ),
+    "as many as are pooled, to a number": (
+        "float[N, 1, H] x",
+        "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Concat <axis = 2> (p, p) z = Reshape (y, s)",
+        "int64[2] s = {4, 4}", ["N*(H//2) == 8 (not tight)"], [],
     ),
     "ScatterElements": (
         "float[A, B] d, int64[C, D] i, float[E, F] u", "y = ScatterElements <axis = 1> (d, i, u)", "",
@@ -172,6 +210,24 @@ def test_the_shape_of_targets_is_demanded(op: str) -> None:
         if not runtime.error(feeds):
             with pytest.raises(IndexError):
                 evaluator.run(None, feeds)
+
+
+def test_an_empty_kernel_of_conv_is_demanded(tmp_path: Path) -> None:
+    """Of one onnxruntime never ends, but where there is nothing to compute."""
+    model = parsed("float[N, 1, H] x, float[M, 1, K] w", "y = Conv <pads = [1, 1]> (x, w)")
+    contract = gather_infer.contract_of(model).contract
+    assert (said(contract), [line.text for line in contract.nonempty]) == (["K <= H + 2"], ["K >= 1"])
+    onnx.save(model, tmp_path / "model.onnx")
+    with Child(ONNXRUNTIME, tmp_path, 60) as child:
+        assert child.load(tmp_path / "model.onnx") is None
+        for n, k, ends in ((2, 1, True), (0, 0, True), (2, 0, False)):
+            feeds = {"x": np.ones((n, 1, 5), np.float32), "w": np.ones((3, 1, k), np.float32)}
+            assert bool(contract.check(feeds)) == (k == 0)
+            (tmp_path / "feeds").write_bytes(pickle.dumps(feeds))
+            child.timeout = 60 if ends else 2
+            found = child.run(tmp_path / "feeds")
+            assert isinstance(found, Failure) is not ends
+            assert ends or (isinstance(found, Failure) and found.is_late)
 
 
 @pytest.mark.parametrize("case", CASES)

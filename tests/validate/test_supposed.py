@@ -5,6 +5,8 @@ onnxruntime passes at the ends of what is said, and fails past it.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
@@ -130,3 +132,44 @@ def test_ranges_that_the_caller_gives_are_not_guessed() -> None:
     assert both.kind is Kind.PROVED
     wide = verdicts(infer(proto, ranges=["i=0..9", "j=0..6"]))[-1]
     assert wide.kind is Kind.UNDECIDED
+
+
+DIFFERENCES = {
+    # id: (rows of the first column's table, of the second's, of the difference's, the range of both columns)
+    "as many rows": (9, 9, 9, 9),
+    "the fewest": (9, 7, 7, 7),
+    "more rows than are needed": (9, 9, 12, 9),
+    "too few": (9, 9, 8, None),
+    "too few for the fewest": (7, 9, 6, None),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_the_difference_of_columns_that_are_indices_elsewhere(name: str) -> None:
+    left, right, rows, size = DIFFERENCES[name]
+    nodes = (
+        "a = Gather<axis = 1>(x, zero) b = Gather<axis = 1>(x, one) p = Gather(l, a) q = Gather(r, b) d = Sub(b, a) "
+        "o = Gather(t, d) s = Add(p, q) y = Add(s, o)"
+    )
+    head = "zero = Constant<value_int = 0>() one = Constant<value_int = 1>()"
+    proto = model(f"(float[{left}] l, float[{right}] r, float[{rows}] t, int64[N, 2] x) => (y) {{ {head} {nodes} }}")
+    found = verdicts(infer(proto))[-1]
+    if size is None:
+        assert found.kind is Kind.UNDECIDED
+    else:
+        assert [str(c) for c in found.conditions] == ["x >= 0", f"x < {size}"] and not found.tight
+    runtime = Runtime(proto)
+    tables = {"l": np.zeros(left, np.float32), "r": np.zeros(right, np.float32), "t": np.zeros(rows, np.float32)}
+    for i, j in itertools.product(range(min(left, right)), repeat=2):
+        if size is not None or abs(j - i) < rows:
+            runtime.run({**tables, "x": np.array([[i, j]])})
+    wrong = [0, min(left, right) - 1] if size is None else [-left, right - 1]  # in bounds of both tables
+    with pytest.raises(InvalidArgument, match="out of data bounds"):
+        runtime.run({**tables, "x": np.array([wrong])})
+
+
+def test_the_difference_of_columns_that_nothing_is_known_of_is_open() -> None:
+    head = "zero = Constant<value_int = 0>() one = Constant<value_int = 1>()"
+    nodes = "a = Gather<axis = 1>(x, zero) b = Gather<axis = 1>(x, one) d = Sub(b, a) y = Gather(t, d)"
+    proto = model(f"(float[9] t, int64[N, 2] x) => (y) {{ {head} {nodes} }}")
+    assert verdicts(infer(proto))[-1].kind is Kind.UNDECIDED

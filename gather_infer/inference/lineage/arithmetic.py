@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gather_infer import spans
 from gather_infer.inference.lineage.trace import Limit, Part, Trace
-from gather_infer.inference.lineage.visit import Visit, fitting, ranked
+from gather_infer.inference.lineage.visit import Visit, by_column, fitting, is_point, ranked
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import DType, Span
 
@@ -49,7 +49,27 @@ def added(visit: Visit) -> Trace | None:
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
         return ranked(visit, Trace(parts, trace.axis), visit.tensor(x))
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
-    return _outer(visit)
+    return _beside(visit) or _outer(visit)
+
+
+def _beside(visit: Visit) -> Trace | None:
+    """x + d, d + x or x - d, with a constant d that has a number for each index of the last axis of x."""
+    negative, shape = visit.node.op_type == "Sub", visit.result.shape
+    for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
+        numbers = visit.row(d)
+        if not shape or numbers is None or shape[-1] != len(numbers) or visit.tensor(x).shape != shape:
+            continue
+        trace = by_column(visit, x, len(shape) - 1)
+        if trace is None:
+            return None
+        parts = trace.parts
+        if trace.axis is None and len(parts) == 1:  # nobody knows which of its elements stand in a column
+            parts = (replace(parts[0], whole=False, direct=False, exact=is_point(parts[0])),) * len(numbers)
+        elif trace.axis != len(shape) - 1:
+            return None
+        shifts = [-number if negative else number for number in numbers]
+        return Trace(tuple(_shifted(visit, p, n) for p, n in zip(parts, shifts, strict=True)), len(shape) - 1)
+    return None
 
 
 def _outer(visit: Visit) -> Trace | None:
@@ -134,7 +154,7 @@ def limited(visit: Visit) -> Trace | None:
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
         span = span if is_cut else part.span
         parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
-    return ranked(visit, Trace(tuple(parts)), source)
+    return ranked(visit, Trace(tuple(parts), trace.axis), source)
 
 
 def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:

@@ -11,7 +11,7 @@ from onnx import NodeProto
 
 from gather_infer.inference.lineage import arithmetic, choice, counts, floats, growth, movement, positions
 from gather_infer.inference.lineage.trace import Trace
-from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, sharpen
+from gather_infer.inference.lineage.visit import MAX_COLUMNS, MAX_PARTS, Visit, sharpen
 from gather_infer.rules import Context, Traits
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value
@@ -95,7 +95,7 @@ def follow(
         return
     else:
         found = movement.some(visit.trace(moves)) if permuted is None else movement.moved(visit, moves)
-    if found is None or len(found.parts) > MAX_PARTS:
+    if found is None or len(found.parts) > (MAX_PARTS if found.axis is None else MAX_COLUMNS):
         return
     frame.traces[outputs[0]] = found
     if len(found.parts) == 1:

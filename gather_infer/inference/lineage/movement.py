@@ -8,7 +8,7 @@ from dataclasses import replace
 from gather_infer import spans
 from gather_infer.inference.lineage.positions import progression
 from gather_infer.inference.lineage.trace import Part, Trace
-from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, astray, is_point, sharpen
+from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, astray, by_column, is_point, sharpen
 from gather_infer.symbolic import Scope, known_le
 from gather_infer.tensor import SymbolicTensor
 
@@ -56,17 +56,18 @@ def some(trace: Trace | None) -> Trace | None:
 
 
 def picked(visit: Visit) -> Trace | None:
-    trace = visit.trace(0)
+    axis = visit.axis(visit.tensor(0).rank)
+    trace = by_column(visit, 0, axis)
     index = visit.number(1)
     if (
         trace is not None
         and trace.axis is not None
-        and trace.axis == visit.axis(visit.tensor(0).rank)
+        and trace.axis == axis
         and isinstance(index, int)
         and -len(trace.parts) <= index < len(trace.parts)
     ):
         return Trace((trace.parts[index],))
-    return some(trace)
+    return some(visit.trace(0))
 
 
 def sliced(visit: Visit) -> Trace | None:
@@ -75,12 +76,14 @@ def sliced(visit: Visit) -> Trace | None:
         return moved(visit)  # all of it, in whatever order
     if trace is None:
         return progression(visit)
-    if trace.axis is None:
-        return some(trace)
     start, end, axis = visit.number(1), visit.number(2), visit.number(3)
     stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
     rank = visit.tensor(0).rank
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
+        return some(trace)
+    trace = by_column(visit, 0, axis % rank)
+    assert trace is not None, "it is the one from above, perhaps in columns"
+    if trace.axis is None:
         return some(trace)
     if axis % rank != trace.axis:
         rows = (replace(p, whole=False, direct=False, exact=is_point(p)) for p in trace.parts)
@@ -90,13 +93,13 @@ def sliced(visit: Visit) -> Trace | None:
 
 
 def split(visit: Visit, outputs: Sequence[str]) -> None:
-    trace, rank = visit.trace(0), visit.tensor(0).rank
+    axis, at = visit.axis(visit.tensor(0).rank), 0
+    trace = by_column(visit, 0, axis)
     if trace is None:
         return
-    axis, at = visit.axis(rank), 0
     for name in outputs:
         value = visit.frame.values.get(name) if name else None
-        found = some(trace)
+        found = some(visit.trace(0))
         if trace.axis is not None and trace.axis == axis:
             length = value.shape[axis] if isinstance(value, SymbolicTensor) and value.shape is not None else None
             if not isinstance(length, int):

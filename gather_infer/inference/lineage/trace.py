@@ -32,7 +32,8 @@ class Part:
     limits   what they have been limited by, in this order
     exact    both ends of the span are elements, whenever there are any
     needs    of a tensor that is not empty, there are some exactly where all of these are >= 1; None when nobody knows
-    whole    every element of the input is among them
+    column   they are those at this index of the last axis of the input; None for any of them
+    whole    every element of the input is among them, or of the column
     direct   they stand where they stood in the input
     wraps    the type in which x + offset may have become another number; None where it has not
     """
@@ -45,6 +46,7 @@ class Part:
     limits: tuple[Limit, ...] = ()
     exact: bool = False
     needs: tuple[Dim, ...] | None = ()
+    column: int | None = None
     whole: bool = True
     direct: bool = False
     wraps: DType | None = None

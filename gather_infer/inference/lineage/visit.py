@@ -23,6 +23,9 @@ TABLE_LIMIT: Final = 65536
 MAX_PARTS: Final = 8
 """Parts of a trace; a tensor with more is not followed."""
 
+MAX_COLUMNS: Final = 64
+"""Parts of a trace that stand side by side, each at an index of one axis."""
+
 
 @dataclass(slots=True)
 class Visit:
@@ -63,6 +66,18 @@ class Visit:
         """The number d where the tensor `name` is `base` + d, element by element; None when it is not."""
         shifted = self.frame.shifts.get(name)
         return None if shifted is None or shifted[0] != base else shifted[1]
+
+    def row(self, index: int) -> list[int] | None:
+        """The elements of an integer constant whose axes but the last have length 1; None where they are too many."""
+        shape, values = self.tensor(index).shape, self.tensor(index).values
+        if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
+            return None
+        if not 1 < shape[-1] <= MAX_COLUMNS:
+            return None
+        numbers = values if values is not None else self.numbers(index)
+        elements = [] if numbers is None else numbers.reshape(-1).tolist()
+        is_known = all(isinstance(e, int) and -spans.HUGE <= e <= spans.HUGE for e in elements)
+        return elements if elements and is_known else None
 
     def attribute(self, name: str, default: int) -> int:
         return next((int(a.i) for a in self.node.attribute if a.name == name), default)
@@ -109,6 +124,20 @@ def is_point(part: Part) -> bool:
 def astray(trace: Trace) -> tuple[Part, ...]:
     """The parts when their elements no longer stand where they stood in an input."""
     return tuple(replace(p, direct=False) for p in trace.parts)
+
+
+def by_column(visit: Visit, index: int, axis: int | None) -> Trace | None:
+    """The trace of an input of the node, with a part for each index of `axis` where that is the last one of a graph
+    input that stands there as it is.
+    """
+    trace, shape = visit.trace(index), visit.tensor(index).shape
+    if trace is None or trace.axis is not None or len(trace.parts) != 1 or not shape or axis != len(shape) - 1:
+        return trace
+    (part,), width = trace.parts, shape[-1]
+    if not (part.input and part.direct and isinstance(width, int) and 0 < width <= MAX_COLUMNS):
+        return trace
+    columns = (replace(part, column=j, direct=False, exact=is_point(part)) for j in range(width))
+    return Trace(tuple(columns), axis)
 
 
 def ranked(visit: Visit, trace: Trace, source: SymbolicTensor) -> Trace:

@@ -25,7 +25,7 @@ from gather_infer.ops.vocabulary.elementwise import (
     unary,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.symbolic import Expr, Scope, floordiv
+from gather_infer.symbolic import Expr, Scope, floordiv, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 rules = RuleSet("")
@@ -45,10 +45,22 @@ ARITHMETIC: dict[str, tuple[BinaryElement, BinarySpan]] = {
 
 def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
+        if op_type == "Div":
+            _demand_divisor(op)
         return binary(op, element, span)
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
     return rule
+
+
+def _demand_divisor(op: OpCall) -> None:
+    """Demand of a size by which integers are divided that it is not 0: runtimes fail even where there is no integer."""
+    divisor = op.tensor(1)
+    number = divisor.only_element
+    if not isinstance(number, Expr) or divisor.dtype not in INTEGER_RANGE:
+        return
+    if known_le(0, number, op.scope) is True and known_le(1, number, op.scope) is None:
+        op.demand((1, "<=", number))
 
 
 for _op_type, (_element, _span) in ARITHMETIC.items():
@@ -66,6 +78,7 @@ def mod(op: OpCall) -> list[SymbolicTensor]:
     a = op.tensor(0)
     if op.version < 28 and a.dtype is not None and a.dtype.is_float:
         raise SpecViolation(f"fmod must be 1 for {a.dtype}, is 0", "GI211")
+    _demand_divisor(op)
     return binary(op, elements.mod, spans.mod)
 
 

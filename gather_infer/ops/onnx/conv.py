@@ -74,10 +74,16 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
 
 @rules.rule("Conv", since=1)
 def conv(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Conv.html (11 and 22 change defaults in words and element types only)"""
+    """https://onnx.ai/onnx/operators/onnx__Conv.html (11 and 22 change defaults in words and element types only)
+
+    Of an empty kernel onnxruntime never ends. So one is demanded and not relied on: the page gives it a result.
+    """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
-    return [SymbolicTensor(dtype, conv_shape(op, x.shape, w.shape, None if b is None else b.shape))]
+    shape = conv_shape(op, x.shape, w.shape, None if b is None else b.shape)
+    for size in () if w.shape is None else w.shape[2:]:
+        _demand_at_least(op, size, 1)
+    return [SymbolicTensor(dtype, shape)]
 
 
 @rules.rule("ConvInteger", since=10)

@@ -146,7 +146,21 @@ class _Entries:
         """False for an entry of which it is not even sure that it is no -1."""
         if isinstance(entry, Expr) and self.has_minus_one:
             self.op.imply(entry)  # a second -1 fails, as does anything below
-        return isinstance(entry, int) or (entry is not None and known_le(0, entry, self.op.scope) is True)
+        return isinstance(entry, int) or (entry is not None and self.is_not_minus_one(entry))
+
+    def is_not_minus_one(self, entry: Expr) -> bool:
+        """True when a legal run has no such entry of -1: runtimes divide by the others, so that beside a 0 it fails."""
+        if known_le(0, entry, self.op.scope) is True:
+            return True
+        if self.shape is None or self.allowzero:
+            return False
+        scope = self.op.scope.child()
+        scope.require(-1 - entry)
+        copied = zip(self.target, self.shape, strict=False)
+        if not any(t is not None and known_eq(t, 0, scope) is known_eq(d, 0, scope) is True for t, d in copied):
+            return False
+        self.op.imply(entry)
+        return True
 
     def scope(self) -> Scope:
         """The facts of the run and what was assumed here."""
