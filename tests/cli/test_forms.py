@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.explanation import explain
 from gather_infer.openvino import convert
-from gather_infer.passes import fold
+from gather_infer.passes import fold, optimize
 from gather_infer.report import (
     ConversionReport,
     ExplanationReport,
@@ -126,6 +127,16 @@ def test_the_edits_of_a_fold() -> None:
     assert "fold: remove Gather /Gather_width: all inputs are constant (/Gather_width)" in edits
     done = rewriting_text(RewriteReport(report.result))
     assert rewriting_text(report) == [*done, "", *(f"  {edit}" for edit in edits)]
+
+
+def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { a = Neg (x) y = Relu (x) }'
+    )
+    result = optimize(model)
+    assert result.done == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
+    shown = rewriting_text(RewriteReport(result))
+    assert "  1 node removed that nothing reads" in shown and "  nothing to do" not in shown
 
 
 def test_many_edits_are_listed_for_those_who_ask() -> None:
