@@ -58,6 +58,9 @@ class Verdict:
     reason: str = ""
     outside: Outside = Outside.FAILS
 
+    def __str__(self) -> str:
+        return self.text()
+
     @property
     def tight(self) -> bool:
         """Whether an index is out of bounds wherever one of the conditions does not hold."""
