@@ -134,6 +134,8 @@ def _program(example: Example) -> str:
     """An example with what it prints as comments."""
     lines = [example.source.rstrip("\n")]
     lines += [f"# {line}".rstrip() for line in example.want.splitlines()]
+    if example.source.startswith("import "):
+        lines.append("")  # as the formatter has it
     return "\n".join(lines)
 
 

@@ -55,12 +55,22 @@ class Diagnostic:
     location: Location = Location()
     detail: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.text()
+
     def text(self, file: str = "") -> str:
         """The finding as it is printed: code and message, then the place, then the facts."""
         where = f"{file}: {self.location}" if file else str(self.location)
         lines = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
         lines += [f"   |  {line}" for line in self.detail]
         return "\n".join(lines)
+
+
+def tally(diagnostics: Iterable[Diagnostic]) -> str:
+    """`1 error, 2 warnings`; notes are not counted, and where there is nothing else it is empty."""
+    found = [d.severity for d in diagnostics]
+    numbers = [(found.count(severity), severity) for severity in (Severity.ERROR, Severity.WARNING)]
+    return ", ".join(f"{number} {severity}{'s' * (number != 1)}" for number, severity in numbers if number)
 
 
 # code -> (severity unless said otherwise, what it means)

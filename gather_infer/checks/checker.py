@@ -28,6 +28,7 @@ _MEANINGS: Final = (
     (re.compile(r"(?i)unrecognized attribute: (\S+)|attribute"), "GI106"),
 )
 _NODE = re.compile(r"Bad node spec for node\. Name: (.*?) OpType: (\S+)")
+_NO_SHAPE = "Field 'shape' of 'type' is required but missing"
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
@@ -43,7 +44,25 @@ def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
             code, value = meaning, (match[1] or "" if match.re.groups else "")
             break
     first, *rest = [line.strip() for line in text.split("\n") if line.strip()]
-    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value, places), detail=tuple(rest[:4]))
+    detail = rest[:4]
+    if _NO_SHAPE in text and not value:
+        value, detail = _without_shape(file.proto)
+    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value, places), detail=tuple(detail))
+
+
+def _without_shape(model: ModelProto) -> tuple[str, list[str]]:
+    """The inputs and outputs that the checker means when it names none: the first one, and what is to be done."""
+    names = [
+        [v.name for v in values if v.type.HasField("tensor_type") and not v.type.tensor_type.HasField("shape")]
+        for values in (model.graph.input, model.graph.output)
+    ]
+    does = ("--input 'NAME=[...]' with infer -o declares it", "infer -o declares what is known of it")
+    told = [
+        f"{kind}s without a shape: {', '.join(found)}; {remedy}"
+        for kind, found, remedy in zip(("input", "output"), names, does, strict=True)
+        if found
+    ]
+    return next(iter(names[0] + names[1]), ""), told
 
 
 def _refusal(model: ModelProto) -> str | None:

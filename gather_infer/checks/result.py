@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.diagnostic import Diagnostic, Severity, tally
 
 UNREADABLE, LOST, UNFIT = "GI001", "GI002", "GI003"
 """Codes of a model that was not checked: no model, one that ended its process, one that what was said does not fit."""
@@ -43,6 +43,9 @@ class CheckResult:
     contract: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<CheckResult of {self.model}: {tally(self.diagnostics) or 'clean'}>"
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

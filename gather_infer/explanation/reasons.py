@@ -58,9 +58,8 @@ def explain(
 
     Raises UsageError when there is no such tensor, and what `infer` raises.
 
-        >>> explanation = gather_infer.explain(
-        ...     "fixtures/gpt2-kv-torchscript.onnx", "/gpt2/transformer/Concat_output_0"
-        ... )
+        >>> model = "fixtures/gpt2-kv-torchscript.onnx"
+        >>> explanation = gather_infer.explain(model, "/gpt2/transformer/Concat_output_0")
         >>> print(explanation)
         /gpt2/transformer/Concat_output_0   int64[2] = [-1, seq]
           Concat    /gpt2/transformer/Concat   [-1] + [seq]

@@ -52,7 +52,7 @@ _FORMS = ("dequantize", "contrib", "float")
 Beams: TypeAlias = Literal["keep", "drop"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class ConversionResult(PassResult):
     """A converted model.
 

@@ -20,7 +20,7 @@ from gather_infer.progress import Progress, unseen
 from gather_infer.rules import RuleSet
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class FreezeResult(PassResult):
     """A model with numbers in its interface; `interface` tells what changed, and what is no number yet.
 
@@ -30,6 +30,9 @@ class FreezeResult(PassResult):
 
     refused: tuple[Diagnostic, ...]
     inputs: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<FreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)
 
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto, TensorProto
 
-from gather_infer.diagnostic import Diagnostic
+from gather_infer.diagnostic import Diagnostic, tally
 from gather_infer.domains import qualified
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.interface import UNCHANGED, Interface
@@ -35,7 +35,7 @@ class Size:
         return self.operators.total()
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class PassResult:
     """A model after a pass, and what was done.
 
@@ -54,6 +54,11 @@ class PassResult:
     source: ModelFile
     proto: ModelProto
     interface: Interface = UNCHANGED
+
+    def __repr__(self) -> str:
+        before, after, found = self.before.nodes, self.after.nodes, tally(self.diagnostics)
+        nodes = f"{after} node{'s' * (after != 1)}" if before == after else f"{before} nodes before, {after} after"
+        return f"<{type(self).__name__} of {self.source.name}: {nodes}{found and f', {found}'}>"
 
     @property
     def edits(self) -> list[str]:

@@ -55,7 +55,7 @@ class FoldedFloats:
     nodes: tuple[NodePath, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class OptimizeResult(PassResult):
     """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
 

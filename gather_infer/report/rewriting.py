@@ -119,7 +119,8 @@ def _done(result: OptimizeResult, view: View) -> list[str]:
     """How often each rule has rewritten something, and with what."""
     by_rule = Counter(done.rule for done in result.done)
     if not by_rule:
-        return ["  nothing to do"]
+        dead = result.before.nodes - result.after.nodes
+        return [f"  {count(dead, 'node')} removed that nothing reads" if dead else "  nothing to do"]
     listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
     lines = _wrapped(listed, f"  {count(len(result.done), 'rewrite')}: ", view.width)
     largest = max(done.nbytes for done in result.done)

@@ -259,7 +259,7 @@ def symbol(name: str) -> Symbol:
     """The symbol `name`, an integer >= 0. Any text is a name.
 
     >>> seq = gather_infer.symbol("seq")
-    >>> print((6*seq + 3) // 3)
+    >>> print((6 * seq + 3) // 3)
     2*seq + 1
     """
     found = _SYMBOLS.get(name)

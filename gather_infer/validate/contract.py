@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSpec, Line, Open, Relation
 from gather_infer.contract.checking import compound_axes, solvings
-from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, tally
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
@@ -48,6 +48,11 @@ class ContractResult:
     contract: Contract
     diagnostics: tuple[Diagnostic, ...]
     source: ModelFile
+
+    def __repr__(self) -> str:
+        found = tally(self.diagnostics)
+        number = len(self.contract.lines)
+        return f"<ContractResult of {self.source.name}: {number} line{'s' * (number != 1)}{found and f', {found}'}>"
 
     @property
     def undischarged(self) -> tuple[Diagnostic, ...]:

@@ -40,10 +40,10 @@ class Outside(str, enum.Enum):
 class Verdict:
     """Whether the indices of an access stay in bounds.
 
-    kind        proved: in every run that reaches the node, whatever the inputs hold
-                violated: in no run in which the index is not empty
+    kind        proved: in every run that reaches the node, whatever the inputs hold;
+                violated: in no run in which the index is not empty;
                 conditional: when all the conditions hold, and only then as far as they are tight (of what is empty
-                nothing is demanded)
+                nothing is demanded);
                 undecided: it depends on data, or on what is not known
     conditions  of a conditional access, minimal
     witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
@@ -57,6 +57,9 @@ class Verdict:
     witness: tuple[tuple[str, Dim], ...] = ()
     reason: str = ""
     outside: Outside = Outside.FAILS
+
+    def __str__(self) -> str:
+        return self.text()
 
     @property
     def tight(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+import gather_infer
 from gather_infer import CheckResult, ModelReadError, Severity, UsageError, check, infer
 from gather_infer.checks.result import fingerprint, key_of
 from gather_infer.checks.run import check_file
@@ -127,6 +128,24 @@ def test_what_the_checker_refuses(name: str) -> None:
         onnx.checker.check_model(model)
     found = [d for d in check(model).diagnostics if d.code == code]
     assert len(found) == 1 and found[0].message.startswith("onnx.checker: ")
+
+
+def test_inputs_and_outputs_without_a_shape_are_named() -> None:
+    """The checker says only that a shape is missing; what `infer -o` writes passes it."""
+    model = parsed("g (float[N] x) => (float[N] y, float[N] z) { y = Relu (x) z = Neg (x) }")
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+    (found,) = check(model).errors
+    assert (found.code, found.location.value) == ("GI115", "y")
+    assert found.detail == ("outputs without a shape: y, z; infer -o declares what is known of it",)
+    onnx.checker.check_model(gather_infer.infer(model).annotated())
+
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    (found,) = check(model).errors
+    assert found.location.value == "x" and len(found.detail) == 2
+    onnx.checker.check_model(gather_infer.infer(model, inputs=["x=[N]"]).annotated())
 
 
 def test_the_checker_is_not_shown_weights() -> None:

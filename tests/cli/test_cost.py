@@ -73,6 +73,15 @@ def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
     assert run("cost", "bad.onnx", "-q").stderr == ""
 
 
+def test_sizes_with_which_an_index_is_out_of_bounds_are_told_on_the_side(run: Run) -> None:
+    model = "fixtures/gpt2-kv-torchscript.onnx"
+    result = run("cost", model, "--at", "batch=1,seq=1,past=48")
+    told = "at these sizes the model fails: past + seq <= 48 (node /gpt2/transformer/wpe/Gather)\n"
+    assert (result.exit_code, result.stderr) == (0, told)
+    assert run("cost", model, "--at", "batch=1,seq=1,past=47").stderr == ""
+    assert run("cost", model, "--at", "batch=1,seq=1,past=48", "-q").stderr == ""
+
+
 def test_an_ir_costs_what_its_layers_do(run: Run) -> None:
     """Two products of each of x.0 * x.1 rows: with [32, 48] and with [48, 32]."""
     found = json.loads(run("cost", "fixtures/openvino/int8.xml", "--format", "json").stdout)

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.explanation import explain
 from gather_infer.openvino import convert
-from gather_infer.passes import fold
+from gather_infer.passes import fold, optimize
 from gather_infer.report import (
     ConversionReport,
     ExplanationReport,
@@ -37,7 +38,8 @@ from gather_infer.report import (
     summaries_text,
     unmended,
 )
-from gather_infer.report.forms import ResultKind, common_forms
+from gather_infer.report.forms import PLAIN, ResultKind, common_forms
+from gather_infer.report.rewriting import SHOWN_EDITS, edits_text
 from tests.cli.cli_models import embedding, in_bounds, openvino, out_of_bounds
 from tests.test_docs import in_the_table_of
 
@@ -119,11 +121,30 @@ def test_a_fold() -> None:
 
 def test_the_edits_of_a_fold() -> None:
     report = RewriteReport(fold(embedding()), edits=True)
-    lines = rewriting_text(report)
-    assert lines == rewriting_text(report, VERBOSE)
-    assert lines == rewriting_json(report)["edits"]
-    assert lines[0] == "fold: add last int64[1]: all inputs are constant (/Unsqueeze) (+8 bytes)"
-    assert "fold: remove Gather /Gather_width: all inputs are constant (/Gather_width)" in lines
+    edits = report.result.edits
+    assert rewriting_json(report)["edits"] == edits
+    assert edits[0] == "fold: add last int64[1]: all inputs are constant (/Unsqueeze) (+8 bytes)"
+    assert "fold: remove Gather /Gather_width: all inputs are constant (/Gather_width)" in edits
+    done = rewriting_text(RewriteReport(report.result))
+    assert rewriting_text(report) == [*done, "", *(f"  {edit}" for edit in edits)]
+
+
+def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { a = Neg (x) y = Relu (x) }'
+    )
+    result = optimize(model)
+    assert result.done == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
+    shown = rewriting_text(RewriteReport(result))
+    assert "  1 node removed that nothing reads" in shown and "  nothing to do" not in shown
+
+
+def test_many_edits_are_listed_for_those_who_ask() -> None:
+    edits = [f"fold: remove node {number}" for number in range(SHOWN_EDITS + 1)]
+    assert edits_text(edits, PLAIN) == [f"  {len(edits)} edits: --verbose"]
+    assert edits_text(edits, VERBOSE) == ["", *(f"  {edit}" for edit in edits)]
+    assert edits_text(edits[1:], PLAIN) == ["", *(f"  {edit}" for edit in edits[1:])]
+    assert edits_text([], PLAIN) == []
 
 
 def test_a_fold_that_leaves_alone_what_it_may_not_fold() -> None:
@@ -133,7 +154,7 @@ def test_a_fold_that_leaves_alone_what_it_may_not_fold() -> None:
     assert shown[at + 2] == "  left alone   operator   because"
     assert "its result " in shown[at + 3] and shown[at + 4 : at + 5] == [""]
     assert shown == rewriting_text(report, VERBOSE) and not any("GI401" in line for line in shown)
-    assert not any("left alone" in line for line in rewriting_text(RewriteReport(report.result, edits=True)))
+    assert rewriting_text(RewriteReport(report.result, edits=True)) == shown, "there are no edits"
     assert [d["code"] for d in _objects(rewriting_json(report)["diagnostics"])] == ["GI401"]
 
 
@@ -182,8 +203,10 @@ def test_a_conversion_that_keeps_what_it_cannot() -> None:
 
 def test_the_edits_of_a_conversion() -> None:
     report = ConversionReport(convert(openvino()), edits=True)
-    lines = conversion_text(report)
-    assert lines == conversion_json(report)["edits"]
+    lines = report.result.edits
+    assert conversion_json(report)["edits"] == lines
+    done = conversion_text(ConversionReport(report.result))
+    assert conversion_text(report) == [*done, "", *(f"  {edit}" for edit in lines)]
     assert "openvino: remove Gather constant: Gather-8, indices proved" in lines
 
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 import gather_infer
 from gather_infer import DType, UnknownName, UsageError
 from gather_infer.symbolic import free_symbols
-from tests.cli.cli_models import embedding, out_of_bounds
+from tests.cli.cli_models import embedding, openvino, out_of_bounds
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -198,6 +198,38 @@ def test_save_writes_the_annotated_model(tmp_path: Path) -> None:
 def test_a_short_repr() -> None:
     assert repr(gather_infer.infer(embedding())) == "<Inference of <model>: 19 tensors, 19 known>"
     assert repr(gather_infer.infer(out_of_bounds())) == "<Inference of <model>: 3 tensors, 3 known, 1 error>"
+
+
+def test_results_of_commands_have_a_short_repr() -> None:
+    """A notebook shows the last expression of a cell: no protobuf and no table of facts belongs there."""
+    found = gather_infer.check(out_of_bounds())
+    assert repr(found) == str(found) == "<CheckResult of <model>: 1 error>"
+    assert repr(gather_infer.check(embedding())) == "<CheckResult of <model>: clean>"
+    assert repr(gather_infer.fold(out_of_bounds())) == "<OptimizeResult of <model>: 1 node, 1 error>"
+    converted = gather_infer.convert(openvino())
+    after = len(converted.proto.graph.node)
+    assert repr(converted) == f"<ConversionResult of <model>: 2 nodes before, {after} after>"
+    assert repr(gather_infer.freeze(table_of_positions(), dims=["N=3"])) == "<FreezeResult of <model>: 3 nodes>"
+    refused = gather_infer.freeze(table_of_positions(), dims=["N=5"])
+    assert refused.refused and repr(refused) == "<FreezeResult of <model>: refused>"
+    assert repr(gather_infer.contract_of(table_of_positions())) == "<ContractResult of <model>: 1 line>"
+
+
+def table_of_positions() -> onnx.ModelProto:
+    return parsed("""
+        g (float[N] x) => (float[M, 2] y)
+        <float[4, 2] table = {0, 1, 2, 3, 4, 5, 6, 7}, int64 zero = {0}, int64 one = {1}> {
+            n = Size (x) i = Range (zero, n, one) y = Gather (table, i)
+        }
+    """)
+
+
+def test_a_finding_and_a_verdict_are_printed_as_the_commands_print_them() -> None:
+    (finding,) = gather_infer.infer(out_of_bounds()).errors
+    assert str(finding).splitlines()[0] == "error[GI301]: index 9 is outside [-9, 8]"
+    assert str(finding) == finding.text()
+    (verdict,) = gather_infer.verdicts(gather_infer.infer(table_of_positions()))
+    assert "in bounds only for N <= 4" in str(verdict)
 
 
 class Tags(html.parser.HTMLParser):

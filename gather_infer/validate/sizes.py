@@ -1,0 +1,51 @@
+"""What sizes do to indices: accesses that are out of bounds in every run with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gather_infer.inference import Inference
+from gather_infer.symbolic import Dim, substitute
+from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.validate.bounds import verdict
+from gather_infer.validate.claims import is_always_reached
+from gather_infer.validate.condition import Condition, Elements, difference
+from gather_infer.validate.verdict import Verdict
+
+
+def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Verdict, Condition]]:
+    """The accesses with which no run of these sizes ends well, each with a condition that does not hold.
+
+    Of what is empty nothing is demanded: an access counts when all dims of its indices and of its result are known to
+    be at least 1. A condition with a symbol that `sizes` does not have is not judged.
+    """
+    for access in inference.accesses:
+        found = verdict(access)
+        if not found.conditions or not is_always_reached(found):
+            continue
+        broken = next((c for c in found.conditions if _is_broken(c, sizes)), None)
+        if broken is not None and all(_has_elements(v, sizes) for v in (access.indices_type, access.result_type)):
+            yield found, broken
+
+
+def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:
+    if isinstance(condition.left, Elements) or not condition.tight:
+        return False
+    gap = _told(difference(condition), sizes)
+    return gap is not None and gap < 0
+
+
+def _has_elements(value: Value, sizes: Mapping[str, int]) -> bool:
+    if not isinstance(value, SymbolicTensor) or value.shape is None:
+        return False
+    told = [_told(dim, sizes) for dim in value.shape]
+    return all(dim is not None and dim > 0 for dim in told)
+
+
+def _told(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+    """The number that a dim is at these sizes; None where they do not tell it."""
+    try:
+        found = substitute(dim, sizes)
+    except ZeroDivisionError:
+        return None
+    return found if isinstance(found, int) else None
