@@ -52,6 +52,26 @@ def test_a_symbol_on_a_terminal(columns: int, run: Run) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
+def test_names_and_options_of_a_symbol_stay_whole(columns: int, run: Run) -> None:
+    _, text = shown(columns, "explain", "fixtures/gpt2-kv-torchscript.onnx", "past")
+    assert all(len(line) <= columns for line in text.split("\n"))
+    assert "past_key_values.1.key, ..." in text
+    assert "--input 'past_key_values.0.key=[batch, 4, NAME, 8]'" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_tensor_on_a_terminal(columns: int, run: Run) -> None:
+    """Names and types are whole: a name alone may be wider than the terminal."""
+    model = "fixtures/bert-torchscript.onnx"
+    _, text = shown(columns, "explain", model, "last_hidden_state")
+    lines = text.rstrip("\n").split("\n")
+    assert all(len(line) <= columns or len(line.split()) == 1 for line in lines)
+    assert ("  Add       /bert/encoder/layer.1/output/LayerNorm/Add_1   A float32[" in text) == (columns == 120)
+    assert "data float32[batch, seq, 4, 8], shape int64[3] =" in text
+    assert "".join(text.split()) == "".join(run("explain", model, "last_hidden_state").stdout.split())
+
+
+@pytest.mark.parametrize("columns", [80, 120])
 def test_an_operator_on_a_terminal(columns: int, run: Run) -> None:
     code, text = shown(columns, "ops", "Gather")
     assert code == 0

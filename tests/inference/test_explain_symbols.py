@@ -121,3 +121,13 @@ def test_the_text_of_an_explanation_is_that_of_the_command() -> None:
     text = str(gather_infer.explain(FIXTURES / "bert-torchscript.onnx", "last_hidden_state", depth=1))
     assert text.splitlines()[0] == "last_hidden_state   float32[batch, seq, 32]"
     assert str(Explainer(embedding()).symbol("seq")).startswith("seq   a dim of the inputs\n")
+
+
+def test_an_output_that_is_declared_with_a_name_of_the_inputs_may_have_another_size() -> None:
+    """In runs at batch = 2, certainty is [2, 13]; the exporter calls both axes batch."""
+    explainer = Explainer(FIXTURES / "detr-torchscript.onnx")
+    assert str(explainer.inference.shape("certainty")) == "(<dim batch>, 13)"
+    found = explainer.symbol("batch")
+    assert found.equals is None and found.rename == "--input 'pixel_values=[NAME, 3, height, width]'"
+    told = [str(place) for place in found.places]
+    assert "axis 0 of the output certainty" in told and "axis 1 of the output certainty" not in told
