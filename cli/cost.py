@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from gather_infer.report.forms import COST, CostReport
@@ -9,6 +12,9 @@ from gather_infer.report.forms import COST, CostReport
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option
+
+if TYPE_CHECKING:
+    from gather_infer.inference import Inference
 
 
 @click.command("cost", cls=Command, example="gather-infer cost fixtures/bert-torchscript.onnx --at batch=1,seq=64")
@@ -58,14 +64,29 @@ def command(
         inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
         progress(lambda: "counting")
         cost = cost_of(inference)
+        found = len(inference.errors)
         if sizes:
-            cost = cost.at(**sizes)
+            cost = cost.at(sizes)
+            found = _faults_at(inference, sizes)
         lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
     console.print(lines)
-    if inference.errors:
-        found = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
-        console.message(f"the model has {found}; gather-infer infer {model}")
+    if found:
+        said = "an error" if found == 1 else f"{found} errors"
+        there = replace(facts, dims=(*facts.dims, *(f"{name}={size}" for name, size in sizes.items())))
+        console.message(f"the model has {said}{' at these sizes' if sizes else ''}; {there.infer_command(model)}")
     return 0
+
+
+def _faults_at(inference: Inference, sizes: dict[str, int]) -> int:
+    """How many errors the model has at these sizes of its inputs; those that a run decides are none."""
+    from gather_infer.diagnostic import Severity
+    from gather_infer.validate import judged_findings, verdicts
+
+    given = inference.given
+    known = () if given is None else given.known
+    again = inference.at({name: size for name, size in sizes.items() if name in known})
+    found = (*again.diagnostics, *judged_findings(verdicts(again, rules=again.rules), again.diagnostics))
+    return sum(finding.severity is Severity.ERROR for finding in found)
 
 
 def _sizes(texts: tuple[str, ...]) -> dict[str, int]:

@@ -52,6 +52,7 @@ class _Counting:
             key = plain_domain(function.domain), function.name, function.overload
             self.functions.setdefault(key, (position, function))
         self.symbols = dict.fromkeys(_symbols_of(facts.scopes.get(MAIN, {}).get(name) for name in facts.inputs))
+        self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.believed))
         self.symbols |= dict.fromkeys(facts.causes)
         self.scope = facts.known.about(self.symbols.keys())
         self.scope.efforts = (Effort(PROOFS),)

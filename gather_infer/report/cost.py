@@ -192,7 +192,7 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
 
 def _more(number: int, noun: str) -> Iterator[str]:
     if number > 0:
-        yield f"  ... {number} more {noun}s: --all"
+        yield f"  ... {count(number, f'more {noun}')}: --all"
 
 
 def _without(nodes: int, operators: int) -> Iterator[str]:

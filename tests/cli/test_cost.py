@@ -73,6 +73,26 @@ def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
     assert run("cost", "bad.onnx", "-q").stderr == ""
 
 
+GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
+
+
+@pytest.mark.parametrize("options", ["--at batch=1,seq=1,past=4096", "--dim past=4096 --at batch=1,seq=1",
+                                     "--dim past=4096 --dim seq=1"])  # fmt: skip
+def test_sizes_at_which_the_model_fails_are_told_with_the_command_that_shows_it(options: str, run: Run) -> None:
+    """The table of positions has 48 rows."""
+    result = run("cost", GPT2, *options.split())
+    assert result.exit_code == 0
+    said, _, command = result.stderr.strip().partition("; gather-infer ")
+    assert said == "the model has an error" + (" at these sizes" if "--at" in options else "")
+    shown = run(*command.split())
+    assert shown.exit_code == 1 and "index 4096 is outside [-48, 47]" in shown.stdout
+
+
+def test_sizes_at_which_the_model_runs_are_told_without_a_word(run: Run) -> None:
+    assert run("cost", GPT2, "--at", "batch=1,seq=1,past=47").stderr == ""
+    assert run("cost", "fixtures/moe-nonzero-torchscript.onnx", "--at", "nonzero_0=2,batch=1").stderr == ""
+
+
 def test_an_ir_costs_what_its_layers_do(run: Run) -> None:
     """Two products of each of x.0 * x.1 rows: with [32, 48] and with [48, 32]."""
     found = json.loads(run("cost", "fixtures/openvino/int8.xml", "--format", "json").stdout)

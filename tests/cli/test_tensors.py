@@ -115,6 +115,11 @@ def test_one_explanation_is_an_object_and_several_are_a_list(run: Run) -> None:
     assert none == {"schema": 1, "explanations": [], "more": 0}
 
 
+def test_that_the_model_is_wrong_is_told_on_the_side(run: Run) -> None:
+    result = run("tensors", "bad.onnx")
+    assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
+
+
 def test_an_ir(run: Run) -> None:
     result = run("tensors", "fixtures/openvino/cnn.xml", "image")
     assert result.exit_code == 0
