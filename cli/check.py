@@ -74,8 +74,8 @@ def command(
 ) -> int:  # fmt: skip
     """Print everything that would hurt when models are deployed.
 
-    MODELS are ONNX files; - is standard input. What is left out is taken from [tool.gather-infer] of the nearest
-    pyproject.toml that has it.
+    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR. What is left out is taken from
+    [tool.gather-infer] of the nearest pyproject.toml that has it.
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")

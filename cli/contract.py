@@ -59,8 +59,8 @@ def command(
 
     No index is out of bounds then, and no shapes clash.
 
-    MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error, or when
-    --dim or --range reach outside what it takes.
+    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. Exits with 1 and writes nothing when the
+    model has an error, or when --dim or --range reach outside what it takes.
     """
     if embed and target is None:
         raise click.UsageError("--embed needs -o or --in-place")

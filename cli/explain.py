@@ -52,9 +52,9 @@ def command(
 ) -> int:  # fmt: skip
     """Print why a tensor has its shape, where a symbol comes from, or what a code means.
 
-    MODEL is an ONNX file; - is standard input. TENSOR may be a glob, '/encoder/*'; with --op or --unknown it may be
-    left out. A tensor of a subgraph is named below its path: If_3/then_branch/y. SYMBOL is a dim of the inputs, seq,
-    or one that was made up, nonzero_0.
+    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. TENSOR may be a glob, '/encoder/*'; with
+    --op or --unknown it may be left out. A tensor of a subgraph is named below its path: If_3/then_branch/y. SYMBOL is
+    a dim of the inputs, seq, or one that was made up, nonzero_0.
     """
     if name is None and op is None and not unknown:
         if facts.options:
@@ -81,7 +81,7 @@ def command(
         lines = console.lines_of(EXPLANATIONS, ExplanationsReport(found, more))
     console.print(lines)
     if not found:
-        console.message("every tensor that is meant is known")
+        console.message("every such tensor is fully known")
     return 0
 
 

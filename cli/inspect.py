@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(models: tuple[str, ...], console: Console) -> int:
     """Print what is in model files, several side by side.
 
-    MODELS are ONNX files; - is standard input.
+    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR.
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")

@@ -226,7 +226,8 @@ def _line(indent: str, step: Link, facts: str) -> str:
             domain = f"{step.domain}." if step.domain else ""
             text = f"{domain + step.op_type:<{_OPERATOR - 1}} {step.node!s:<16}   {facts}".rstrip()
         case Origin.BODY_INPUT:
-            text = f"{'input':<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}, of a body of {step.op_type} {step.node}"
+            body = f"of a body of {step.op_type} {step.node}"
+            text = f"{'input':<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}, {body}"
         case _:
             text = f"{step.origin.value:<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}"
     if step.made:

@@ -115,6 +115,12 @@ def test_one_explanation_is_an_object_and_several_are_a_list(run: Run) -> None:
     assert none == {"schema": 1, "explanations": [], "more": 0}
 
 
+def test_of_the_names_that_there_are_those_of_the_interface_come_first(run: Run) -> None:
+    for command in ("tensors", "explain"):
+        error = run(command, "fixtures/gpt2-kv-torchscript.onnx", "zzz").stderr
+        assert "'zzz'; there are logits, present.0.key, " in error, error
+
+
 def test_that_the_model_is_wrong_is_told_on_the_side(run: Run) -> None:
     result = run("tensors", "bad.onnx")
     assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
