@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from gather_infer.contract import Relation
-from gather_infer.errors import UnknownName
+from gather_infer.errors import UnknownName, as_option
 from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
 from gather_infer.explanation.provenance import facet_dims
 from gather_infer.inference.result import Inference
@@ -127,5 +127,5 @@ def _rename(inference: Inference, places: tuple[SymbolPlace, ...]) -> str:
         value = inference.get(place.value)
         if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:
             dims = ["NAME" if axis == place.axis else str(dim) for axis, dim in enumerate(value.shape)]
-            return f"--input '{place.value}=[{', '.join(dims)}]'"
+            return as_option("--input", f"{place.value}=[{', '.join(dims)}]")
     return ""

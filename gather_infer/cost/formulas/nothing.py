@@ -51,7 +51,7 @@ NOTHING: Final[Mapping[str, frozenset[str]]] = {
         BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector BitmaskBiasDropout
         BitmaskDropout BranchwiseRMSNorm ComplexMul ComplexMulConj CropAndResize DequantizeBFP
         DequantizeLinear DequantizeWithOrder DynamicTimeWarping EmbedLayerNormalization ExpandDims FastGelu
-        GatedAdd GatedRMSNorm GatherBlockQuantized GatherND Gelu GemmaRotaryEmbedding GridSample GroupNorm
+        GatedAdd GatedRMSNorm GatherBlockQuantized GatherND GatherPacked Gelu GemmaRotaryEmbedding GridSample GroupNorm
         IsAllFinite MRotaryEmbedding MaxpoolWithMask MulInteger MurmurHash3 NGramHashMapping
         NGramRepeatBlock NhwcMaxPool Pad QEmbedLayerNormalization QLinearAdd QLinearAveragePool
         QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid
