@@ -38,7 +38,7 @@ _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 @assume_option
 @option("--depth", section="Report", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
         help="Steps below each other at most.")  # fmt: skip
-@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain.")
+@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain, every place of a symbol.")
 def command(
     subject: str,
     name: str | None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation
+from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation, SymbolPlace
 from gather_infer.report.findings import diagnostics_text
 from gather_infer.report.forms import PLAIN, ExplanationReport, ExplanationsReport, View
 from gather_infer.report.json import (
@@ -23,6 +23,7 @@ from gather_infer.report.json import (
     type_json,
 )
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.repeats import repeats
 from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
     """What `gather-infer explain MODEL SYMBOL` prints, and the `str` of it."""
     name, cause = symbol.symbol, symbol.cause
     lines = [f"{name}   {_kind(symbol)}"]
-    lines += _list("is", symbol.places)
+    lines += _list("is", symbol.places if view.verbose else _places(symbol.places))
     if cause is not None:
         lines += [f"  made up at   {_made_at(cause)}", f"  because      {cause.reason}"]
     if symbol.equals is not None:
@@ -111,6 +112,16 @@ def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
 
 def _list(label: str, entries: Sequence[object]) -> list[str]:
     return [f"  {label if i == 0 else '':<11}  {entry}" for i, entry in enumerate(entries)]
+
+
+def _places(places: Sequence[SymbolPlace]) -> list[str]:
+    """`axis 0 of the input ids`; those that repeat with a number as one, `axis 2 of 48 inputs past.{0..47}.key`."""
+    rows = repeats((place.value, place.kind, f"axis {place.axis}") for place in places)
+    return [
+        f"{axis} of {f'{row.count} {kind}s' if row.numbers else f'the {kind}'} {name}"
+        for row in rows
+        for name, kind, axis in [row.cells]
+    ]
 
 
 def _kind(symbol: SymbolExplanation) -> str:
