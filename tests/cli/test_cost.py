@@ -123,3 +123,10 @@ def test_sizes_that_are_refused(at: str, run: Run) -> None:
     result = run("cost", BERT, "--at", at)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {WRONG_SIZES[at]}\n")
+
+
+def test_a_model_of_constants_has_no_rows(run: Run) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g () => (float[2] z) { z = Constant<value = float[2] {1, 2}>() }'
+    onnx.save(onnx.parser.parse_model(text), "constant.onnx")
+    told = run("cost", "constant.onnx").stdout
+    assert "  parameters    8 B: float32 8 B\n" in told and "\n\n\n" not in told

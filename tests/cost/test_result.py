@@ -174,3 +174,9 @@ def test_a_size_that_only_the_file_tells_can_be_given() -> None:
     ).cost()
     assert set(cost.symbols) == {"N", "A", "B"}
     assert cost.at(A=3, B=5).nodes[-1].writes == 4 * 3 * 5
+
+
+def test_a_size_of_the_members_of_a_sequence_can_be_given() -> None:
+    cost = infer(model("g (seq(float[N]) x, int64 i) => (float[N] y) { y = SequenceAt(x, i) }")).cost()
+    assert cost.symbols == ("N",)
+    assert cost.at(N=5).writes == 4 * 5
