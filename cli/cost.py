@@ -65,14 +65,14 @@ def command(
         progress(lambda: "counting")
         cost = cost_of(inference)
         if sizes:
-            cost = cost.at(**sizes)
+            cost = cost.at(sizes)
         lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
     console.print(lines)
     if sizes:
         _tell_failures(inference, sizes, console)
     if inference.errors:
-        found = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
-        console.message(f"the model has {found}; gather-infer infer {model}")
+        said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
+        console.message(f"the model has {said}; {facts.infer_command(model)}")
     return 0
 
 

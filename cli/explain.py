@@ -38,7 +38,7 @@ _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 @assume_option
 @option("--depth", section="Report", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
         help="Steps below each other at most.")  # fmt: skip
-@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain.")
+@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain, every place of a symbol.")
 def command(
     subject: str,
     name: str | None,
@@ -81,7 +81,7 @@ def command(
         lines = console.lines_of(EXPLANATIONS, ExplanationsReport(found, more))
     console.print(lines)
     if not found:
-        console.message("every tensor that is meant is known")
+        console.message("every such tensor is fully known")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,12 @@ class Facts:
         """The options that were given."""
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         return [option for option, values in said.items() if values]
+
+    def infer_command(self, model: str) -> str:
+        """`gather-infer infer MODEL`, told the same."""
+        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
+        options = [part for option, values in said.items() for value in values for part in (option, value)]
+        return shlex.join(["gather-infer", "infer", model, *options])
 
     def rules(self) -> list[RuleSet]:
         """Runs the files. Raises as `load_sets`."""

@@ -113,7 +113,7 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
             _tell(report, console, progress, objects)
     for name in sorted(set.intersection(*unused)) if unused else ():
         raise UsageError(f"none of the models has an input, or a dim of an input, that is called {name!r}")
-    console.result(INFERENCES, InferencesReport(errors, warnings, read, objects))
+    console.result(INFERENCES, InferencesReport(errors, warnings, read, len(models) - read, objects))
     return code
 
 

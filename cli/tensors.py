@@ -38,4 +38,7 @@ def command(
         found = inference.tensors(pattern, op=op, unknown=unknown)
         lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
     console.print(lines)
+    if inference.errors:
+        said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
+        console.message(f"the model has {said}; {facts.infer_command(model)}")
     return 0

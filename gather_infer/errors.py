@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import traceback
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
+
+_OF_SHELLS = frozenset('"$`\\!')
+"""What means something between double quotes."""
 
 
 class GatherInferError(Exception):
@@ -94,6 +98,13 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
+
+
+def as_option(option: str, text: str) -> str:
+    """`--input 'ids=[batch, seq]'`: an option with its value as a shell takes it."""
+    if "'" in text and not _OF_SHELLS.intersection(text):
+        return f'{option} "{text}"'
+    return f"{option} {shlex.quote(text)}"
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Pla
         if fault is None:
             continue
         known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
-        more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more nodes",)
+        more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more node{'s' * (len(nodes) > 2)}",)
         aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
         message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}"
         severity = Severity.WARNING if known else Severity.ERROR

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,13 @@ from gather_infer.places import GraphPath
 from gather_infer.record import Assumption, Cause, Constraint, Iterations
 from gather_infer.symbolic import Dim, Scope, total
 from gather_infer.tensor import Value
+
+
+class Believed(Protocol):
+    """A type that is taken from the file: a `Belief`."""
+
+    @property
+    def type(self) -> Value: ...
 
 
 class Facts(Protocol):
@@ -36,6 +43,8 @@ class Facts(Protocol):
     def constraints(self) -> tuple[Constraint, ...]: ...
     @property
     def assumptions(self) -> tuple[Assumption, ...]: ...
+    @property
+    def believed(self) -> Sequence[Believed]: ...
     @property
     def known(self) -> Scope: ...
 

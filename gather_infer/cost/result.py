@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gather_infer.cost.front import Front, Moment
-from gather_infer.errors import UsageError
+from gather_infer.errors import UnknownName, UsageError
 from gather_infer.places import NodePath
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import (
@@ -149,14 +148,16 @@ class Cost:
         found = [_sum(nodes) for nodes in groups.values()]
         return sorted(found, key=lambda one: (_rank(one.macs), _rank(one.reads + one.writes), one.op_type))
 
-    def at(self, **sizes: int) -> Cost:
-        """The same with sizes in place of symbols; one that is not given stays a symbol.
+    def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Cost:
+        """The same with sizes in place of symbols: `cost.at(batch=1, seq=128)`, or a mapping for other names.
 
-        Raises UsageError for an unknown name, for what is no size, and for sizes that no run can have.
+        One that is not given stays a symbol. Raises UnknownName, and UsageError for what is no size and for sizes that
+        no run can have.
         """
+        sizes = {**(sizes or {}), **named}
         for name, size in sizes.items():
             if name not in self.symbols:
-                raise UsageError(f"no dim {name!r}{_suggestion(name, self.symbols)}")
+                raise UnknownName("dim", name, self.symbols)
             if isinstance(size, bool) or not isinstance(size, int) or size < 0:
                 raise UsageError(f"dim {name!r} must be a size, a number >= 0, is {size!r}")
         self._require_legal(sizes)
@@ -215,7 +216,7 @@ class Cost:
         for name, size in sizes.items():
             bounds = self.scope.symbol_bounds(name)
             if size not in bounds:
-                raise UsageError(f"no run has {name} = {size}: it is in {bounds}")
+                raise UsageError(f"no run has {name} = {size}: {_between(bounds, name)}")
         for fact in self.scope.facts:
             left = self._told(fact, sizes)
             if isinstance(left, int) and left < 0:
@@ -227,6 +228,9 @@ class Cost:
             if left > right or (left < right and constraint.relation == "=="):
                 said = _said(free_symbols(constraint.left) | free_symbols(constraint.right), sizes)
                 raise UsageError(f"no run has {said}: {constraint} (node {constraint.node})")
+
+    def __repr__(self) -> str:
+        return f"<Cost of {self}>"
 
     def __str__(self) -> str:
         try:
@@ -256,6 +260,13 @@ def _said(names: Collection[str], sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {sizes[name]}" for name in sorted(names) if name in sizes)
 
 
+def _between(bounds: Interval, name: str) -> str:
+    """`seq >= 1`, `1 <= seq <= 64`"""
+    if bounds.hi is None:
+        return f"{name} >= {bounds.lo or 0}"
+    return f"{bounds.lo or 0} <= {name} <= {bounds.hi}"
+
+
 def _total(dims: Iterator[Dim | None]) -> Dim:
     """The sum of those that are known; layers that repeat have the same ones."""
     return total(dim * number for dim, number in Counter(dims).items() if dim is not None)
@@ -267,10 +278,3 @@ def _rank(dim: Dim) -> tuple[int, int]:
         return 0, -dim
     monomial, coefficient = dim.terms[0]
     return -len(monomial), -coefficient
-
-
-def _suggestion(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known[:12])}" if known else "; every size is a number"

@@ -25,7 +25,7 @@ from gather_infer.ops import standard_rules
 from gather_infer.places import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.symbolic import Dim, Effort, free_symbols
-from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
+from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 PROOFS: Final = 2000
 """Eliminations that may be made to find out which of two sums is the larger one."""
@@ -52,6 +52,7 @@ class _Counting:
             key = plain_domain(function.domain), function.name, function.overload
             self.functions.setdefault(key, (position, function))
         self.symbols = dict.fromkeys(_symbols_of(facts.scopes.get(MAIN, {}).get(name) for name in facts.inputs))
+        self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.believed))
         self.symbols |= dict.fromkeys(facts.causes)
         self.scope = facts.known.about(self.symbols.keys())
         self.scope.efforts = (Effort(PROOFS),)
@@ -273,10 +274,12 @@ class _Counting:
 
 
 def _symbols_of(values: Iterable[Value | None]) -> list[str]:
-    """The symbols of shapes, in their order."""
+    """The symbols of shapes, of members too, in their order."""
     found: dict[str, None] = {}
     for value in values:
         if isinstance(value, (SymbolicTensor, SparseTensor)):
             for dim in value.shape or ():
                 found |= dict.fromkeys(sorted(free_symbols(dim)))
+        elif isinstance(value, (SequenceType, OptionalType)):
+            found |= dict.fromkeys(_symbols_of([value.element]))
     return list(found)

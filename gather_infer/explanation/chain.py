@@ -115,6 +115,9 @@ class Explanation:
     believed: tuple[Belief, ...] = ()
     model: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Explanation of {f'{self.scope}/' if self.scope else ''}{self.name}: {self.value}>"
+
     def __str__(self) -> str:
         return "\n".join(resolved("report.explain:tensor_text")(self))
 
@@ -162,6 +165,9 @@ class SymbolExplanation:
     first: tuple[str, ...]
     remedies: tuple[str, ...]
     rename: str
+
+    def __repr__(self) -> str:
+        return f"<SymbolExplanation of {self.symbol} in {self.model}>"
 
     def __str__(self) -> str:
         return "\n".join(resolved("report.explain:symbol_text")(self))

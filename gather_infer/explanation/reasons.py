@@ -146,13 +146,17 @@ class Explainer:
         concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
         visited = {place.path for place in search.visited}
         is_open = bool(unknown) or lost is not None
+        if lost is not None and any(d.location.node == lost.path for d in inference.errors):
+            lost, ways = None, ()  # the finding says why, and no run tells more
+        else:
+            ways = remedies.of_type(body, name, lost)
         return Explanation(
             scope=body.label,
             name=name,
             value=value,
             step=step,
             unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
-            remedies=remedies.of_type(body, name, lost),
+            remedies=ways,
             lost=None if lost is None else lost_rank(lost),
             assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
             constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from gather_infer.errors import as_option
 from gather_infer.explanation.chain import Facet, Link, Origin
 from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.tries import Tries, is_ranked, is_without
@@ -161,7 +162,7 @@ class Remedies:
             if leaf.origin is Origin.INPUT and isinstance(value, SymbolicTensor):
                 if value.shape is None or value.dtype is None:
                     shape = "[...]" if value.shape is None else format_shape(value.shape)
-                    yield f"--input '{leaf.name}={value.dtype or 'float32'}{shape}'"
+                    yield as_option("--input", f"{leaf.name}={value.dtype or 'float32'}{shape}")
                 elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
                     yield f"a constant in place of the input {leaf.name}, {value}"
             elif leaf.node is not None and leaf.node in self.without_rule:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from gather_infer.contract import Relation
-from gather_infer.errors import UnknownName
+from gather_infer.errors import UnknownName, as_option
 from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
 from gather_infer.explanation.provenance import facet_dims
 from gather_infer.inference.result import Inference
@@ -27,11 +27,11 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
 
     Raises UnknownName when the run has no symbol of the name.
     """
-    places = tuple(_places(inference, name))
     cause = inference.causes.get(name)
     if name not in known_symbols(inference):
         raise UnknownName("symbol", name, known_symbols(inference))
-    equals = _equals(inference, name, places)
+    standing, places = _standing(inference, list(_places(inference, name)))
+    equals = None if standing is None or name in free_symbols(standing) else standing
     uses = [(title, facets) for title, facets in _uses(inference, name) if facets]
     stated = contract(inference, rules=inference.rules).contract
     limits = tuple(line for line in (*stated.lines, *stated.nonempty) if name in line.symbols)
@@ -84,13 +84,20 @@ def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
     return None if shape is None or axis >= len(shape) else shape[axis]
 
 
-def _equals(inference: Inference, name: str, places: tuple[SymbolPlace, ...]) -> Dim | None:
-    """What stands in the place of the symbol; None where it stands for itself."""
-    for place in places:
-        dim = _dim(inference, place.value, place.axis)
-        if dim is not None and name not in free_symbols(dim):
-            return dim
-    return None
+def _standing(inference: Inference, places: list[SymbolPlace]) -> tuple[Dim | None, tuple[SymbolPlace, ...]]:
+    """The dim that a symbol stands for, and the places that have it; None where it is not known.
+
+    Inputs say what it is. An output that is declared with it may be another dim all the same: those are no places.
+    """
+    dims = [_dim(inference, place.value, place.axis) for place in places]
+    standing = next((dim for dim in dims if dim is not None), None)
+
+    def may_have(dim: Dim | None) -> bool:
+        return dim is None or dim == standing or inference.is_generated(dim)
+
+    return standing, tuple(
+        place for place, dim in zip(places, dims, strict=True) if place.kind == "input" or may_have(dim)
+    )
 
 
 def _bounds(inference: Inference, name: str) -> Interval:
@@ -120,5 +127,5 @@ def _rename(inference: Inference, places: tuple[SymbolPlace, ...]) -> str:
         value = inference.get(place.value)
         if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:
             dims = ["NAME" if axis == place.axis else str(dim) for axis, dim in enumerate(value.shape)]
-            return f"--input '{place.value}=[{', '.join(dims)}]'"
+            return as_option("--input", f"{place.value}=[{', '.join(dims)}]")
     return ""

@@ -28,7 +28,7 @@ def tensor_rows(inference: Inference, pattern: str, op: str | None, unknown: boo
             raise UnknownName("operator", op, known)
         rows = tuple(row for row in rows if op in (row.op_type, row.operator))
     if pattern:
-        rows = _named(pattern, rows)
+        rows = _named(pattern, rows, (*inference.outputs, *inference.inputs))
     return tuple(row for row in rows if not (unknown and row.is_known))
 
 
@@ -36,15 +36,16 @@ def is_glob(text: str) -> bool:
     return any(char in text for char in "*?[")
 
 
-def _named(pattern: str, rows: tuple[TensorRow, ...]) -> tuple[TensorRow, ...]:
-    """The rows that a name or a glob means. Raises UsageError for none."""
+def _named(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) -> tuple[TensorRow, ...]:
+    """The rows that a name or a glob means. Raises UsageError for none, which names the `first` ones first."""
     exact = tuple(row for row in rows if row.title == pattern)
     found = exact or tuple(row for row in rows if fnmatchcase(row.title, pattern))
     if found:
         return found
     if is_glob(pattern):
         raise UsageError(f"no tensor matches {pattern!r}")
-    raise UnknownName("tensor", pattern, [row.title for row in rows])
+    titles = [row.title for row in rows]
+    raise UnknownName("tensor", pattern, dict.fromkeys([*(name for name in first if name in titles), *titles]))
 
 
 def lost_rank(place: Place) -> Cause:

@@ -9,7 +9,7 @@ from typing import Any
 from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.errors import UsageError
+from gather_infer.errors import UsageError, as_option
 from gather_infer.inference.naming import is_sized
 from gather_infer.inference.options import (
     DimSpecs,
@@ -87,7 +87,7 @@ def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int]
             for axis, dim in enumerate(shaped_dims(value))
         ]
         if name in dims:
-            return f"--input '{value.name}=[{', '.join(new if dim == name else dim for dim in dims)}]'"
+            return as_option("--input", f"{value.name}=[{', '.join(new if dim == name else dim for dim in dims)}]")
     return ""
 
 

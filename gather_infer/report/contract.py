@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.contract import DimsLine, Line
+from gather_infer.diagnostic import Severity
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
@@ -25,6 +26,8 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     lines = [f"contract of {printable(contract.model)}"]
     if contract.lines:
         lines += _table(contract.lines, view)
+    elif any(finding.severity is Severity.ERROR for finding in report.diagnostics):
+        lines.append("  no line: it fails whatever the inputs hold, or is not known behind what is wrong")
     elif not contract.open:
         held = "what is declared is enough" if contract.declared else "whatever the inputs hold"
         lines.append(f"  no line: {held}, no index is out of bounds and no shapes clash")

@@ -42,7 +42,8 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
         _entry("written", _at_least(cost, "writes") + _bytes(cost.writes)),
         *_peak(cost, everything),
     ]
-    lines += ["", *(_nodes if report.by_node else _operators)(cost, everything, view)]
+    rows = list((_nodes if report.by_node else _operators)(cost, everything, view))
+    lines += ["", *rows] if rows else []
     lines += _notes(cost, everything)
     if view.seconds is not None:
         lines += ["", f"{count(len(cost.nodes), 'node')}   {view.seconds:.2f} s"]
@@ -192,7 +193,7 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
 
 def _more(number: int, noun: str) -> Iterator[str]:
     if number > 0:
-        yield f"  ... {number} more {noun}s: --all"
+        yield f"  ... {count(number, f'more {noun}')}: --all"
 
 
 def _without(nodes: int, operators: int) -> Iterator[str]:

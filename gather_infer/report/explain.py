@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation
+from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation, SymbolPlace
 from gather_infer.report.findings import diagnostics_text
 from gather_infer.report.forms import PLAIN, ExplanationReport, ExplanationsReport, View
 from gather_infer.report.json import (
@@ -21,7 +22,8 @@ from gather_infer.report.json import (
     dim_json,
     type_json,
 )
-from gather_infer.report.layout import count, printable, shorten
+from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.repeats import repeats
 from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     from gather_infer.record import Cause
 
 _LARGEST = 8  # elements that are printed
+_OPERATOR = 10
+"""Room for the operator of a node, at least."""
+_NODE = re.compile(r" *(\S+ +\S+) {3,}(\S.*)")
+"""An operator, the name of its node, and what is said of it."""
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]:
@@ -56,21 +64,37 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
     if explanation.constraints:
         lines += ["", "  holds in every run that does not fail:"]
         lines += [printable(f"    {c} (node {c.node})") for c in explanation.constraints]
+    lines = [part for line in lines for part in _fitted(line, view.width)]
     if explanation.findings:
         lines += ["", *diagnostics_text(explanation.findings, report.model)]
     return lines
 
 
-def tensor_text(explanation: Explanation) -> list[str]:
-    """The `str` of an explanation."""
-    return explanation_text(ExplanationReport(explanation, explanation.model))
+def _fitted(line: str, width: int | None) -> list[str]:
+    """The line; where it does not fit, what is said of a node stands below its name, and no type is broken in two."""
+    if width is None or len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    whole = _BRACKETS.sub(lambda found: found[0].replace(" ", _UNBROKEN), line)
+    node = _NODE.fullmatch(whole)
+    if node is None:
+        lines = fitted(whole, width, indent + " " * 4)
+    else:
+        below = indent + " " * _OPERATOR
+        lines = [indent + node[1], *fitted(below + node[2], width, below)]
+    return [part.replace(_UNBROKEN, " ") for part in lines]
+
+
+def tensor_text(explanation: Explanation, view: View = PLAIN) -> list[str]:
+    """What `gather-infer explain` prints of one tensor, and the `str` of it."""
+    return explanation_text(ExplanationReport(explanation, explanation.model), view)
 
 
 def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
     """What `gather-infer explain MODEL SYMBOL` prints, and the `str` of it."""
     name, cause = symbol.symbol, symbol.cause
     lines = [f"{name}   {_kind(symbol)}"]
-    lines += _list("is", symbol.places)
+    lines += _list("is", symbol.places if view.verbose else _places(symbol.places))
     if cause is not None:
         lines += [f"  made up at   {_made_at(cause)}", f"  because      {cause.reason}"]
     if symbol.equals is not None:
@@ -83,12 +107,21 @@ def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
     if symbol.rename:
         lines.append(f"  rename       {symbol.rename}")
     lines += [line[4:] for line in _remedies(symbol.remedies)]
-    printed = map(printable, lines)
-    return list(printed) if view.width is None else [shorten(line, view.width) for line in printed]
+    return [part for line in map(printable, lines) for part in fitted(line, view.width, " " * 17)]
 
 
 def _list(label: str, entries: Sequence[object]) -> list[str]:
     return [f"  {label if i == 0 else '':<11}  {entry}" for i, entry in enumerate(entries)]
+
+
+def _places(places: Sequence[SymbolPlace]) -> list[str]:
+    """`axis 0 of the input ids`; those that repeat with a number as one, `axis 2 of 48 inputs past.{0..47}.key`."""
+    rows = repeats((place.value, place.kind, f"axis {place.axis}") for place in places)
+    return [
+        f"{axis} of {f'{row.count} {kind}s' if row.numbers else f'the {kind}'} {name}"
+        for row in rows
+        for name, kind, axis in [row.cells]
+    ]
 
 
 def _kind(symbol: SymbolExplanation) -> str:
@@ -135,7 +168,7 @@ def _demanded_by(line: Line) -> str:
 
 def explanations_text(report: ExplanationsReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer explain` prints of tensors and symbols."""
-    parts = [symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e) for e in report.found]
+    parts = [symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e, view) for e in report.found]
     lines = [line for part in parts for line in ("", *part)][1:]
     return [*lines, "", f"... {count(report.more, 'more tensor')}: --all"] if report.more else lines
 
@@ -202,11 +235,12 @@ def _line(indent: str, step: Link, facts: str) -> str:
     match step.origin:
         case Origin.NODE:
             domain = f"{step.domain}." if step.domain else ""
-            text = f"{domain + step.op_type:<9} {step.node!s:<16}   {facts}".rstrip()
+            text = f"{domain + step.op_type:<{_OPERATOR - 1}} {step.node!s:<16}   {facts}".rstrip()
         case Origin.BODY_INPUT:
-            text = f"{'input':<9} {step.name:<16}   {_type(step.value)}, of a body of {step.op_type} {step.node}"
+            body = f"of a body of {step.op_type} {step.node}"
+            text = f"{'input':<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}, {body}"
         case _:
-            text = f"{step.origin.value:<9} {step.name:<16}   {_type(step.value)}"
+            text = f"{step.origin.value:<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}"
     if step.made:
         text += f"   makes up {', '.join(step.made)}"
     return printable(f"{indent}{text}" + ("   (see above)" if step.repeated else ""))

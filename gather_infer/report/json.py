@@ -46,7 +46,7 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "schema": SCHEMA,
         "model": {
             "name": summary.name,
-            "bytes": summary.nbytes,
+            "bytes": summary.nbytes or None,
             "ir_version": summary.ir_version,
             "producer": summary.producer,
             "opsets": dict(summary.opsets),
@@ -154,7 +154,7 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
     """What is in a model file."""
     return {
         "name": summary.name,
-        "bytes": summary.nbytes,
+        "bytes": summary.nbytes or None,
         "ir_version": summary.ir_version,
         "producer": summary.producer,
         "opsets": dict(summary.opsets),

@@ -27,7 +27,10 @@ def inferred_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
 
 
 def inferences_text(report: InferencesReport, view: View = PLAIN) -> list[str]:
-    """The last line: `3 files: 1 error, 2 warnings in 1.23 s`."""
+    """The last line: `3 files: 1 error, 2 warnings in 1.23 s`; `2 of 3 files: ...` where one cannot be read."""
     parts = [count(n, noun) for n, noun in ((report.errors, "error"), (report.warnings, "warning")) if n]
     took = "" if view.seconds is None else f" in {view.seconds:.2f} s"
-    return [f"{count(report.read, 'file')}: {', '.join(parts) or 'no errors, no warnings'}{took}"]
+    files = count(report.read + report.unread, "file")
+    if report.unread:
+        files = f"{report.read} of {files}"
+    return [f"{files}: {', '.join(parts) or 'no errors, no warnings'}{took}"]

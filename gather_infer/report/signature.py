@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gather_infer.report.accesses import operand_text
-from gather_infer.report.layout import printable
+from gather_infer.report.layout import fitted, printable
 from gather_infer.report.repeats import Repeat, merged, repeats
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _lines(listed: Sequence[tuple[str, Sequence[Repeat]]], width: int | None = N
         for row in rows:
             name, fact = row.cells[0], f"{row.cells[1]}  ({row.count})" if row.numbers else row.cells[1]
             forms = ([f"  {label:<5}{name:<{room}}   {fact}"], [f"  {label:<5}{name}   {fact}"])
-            below = [f"  {label:<5}{name}", f"         {fact}"]
+            named = f"  {label:<5}{name}"
+            below = [*(fitted(named, width, " " * 9) if row.numbers else [named]), f"         {fact}"]
             lines += next((form for form in forms if width is None or len(form[0]) <= width), below)
             lines += [f"       {text}" for text in row.cells[2:]]
             label = ""

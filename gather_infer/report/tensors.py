@@ -57,7 +57,7 @@ def _total(report: TensorsReport) -> str:
     if len(report.rows) != report.total:
         shown = f"{len(report.rows)} of {shown}"
     known = f"{unknown} not fully known" if unknown else "all fully known"
-    return f"{shown}: {known}" if report.rows else shown
+    return f"{shown}: {known if report.rows else 'every such tensor is fully known'}"
 
 
 def tensors_json(report: TensorsReport) -> dict[str, Json]:

@@ -13,10 +13,12 @@ class InferencesReport:
 
     errors, warnings   findings of all of them
     read               how many of the files could be read
+    unread             how many could not
     models             their objects of JSON, in that form
     """
 
     errors: int = 0
     warnings: int = 0
     read: int = 0
+    unread: int = 0
     models: Sequence[Mapping[str, Any]] = ()

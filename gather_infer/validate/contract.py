@@ -34,7 +34,7 @@ from gather_infer.validate.claims import (
 )
 from gather_infer.validate.condition import Condition, Elements, follows
 from gather_infer.validate.supposed import verdicts
-from gather_infer.validate.verdict import Kind, Outside, Verdict
+from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,9 +251,8 @@ class _Making:
 
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
         yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
-        for verdict in self.found:
-            if verdict.kind is Kind.VIOLATED and (finding := verdict.diagnostic()) is not None:
-                yield finding
+        violated = [verdict for verdict in self.found if verdict.kind is Kind.VIOLATED]
+        yield from judged_findings(violated, self.inference.diagnostics)
         for line in (*made.nonempty, *made.lines):
             for said in self._contradictions(line):
                 how = "the model fails there" if line.tight else "whether the model fails there is not known"

@@ -157,7 +157,7 @@ def test_the_checker_is_not_shown_weights() -> None:
 def test_many_nodes_of_an_operator_are_one_finding() -> None:
     model = parsed("g (float[N] x) => (float[N] y) { a = Nope (x) y = Nope (a) }")
     (found,) = check(model).errors
-    assert (found.code, found.detail) == ("GI116", ("and 1 more nodes",))
+    assert (found.code, found.detail) == ("GI116", ("and 1 more node",))
 
 
 def test_what_wraps_nowhere_near_an_index_is_left_alone() -> None:

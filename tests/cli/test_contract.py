@@ -107,3 +107,23 @@ def test_lines_keep_to_the_width(contract: Contract, width: int) -> None:
     longest = max(len(line.text) for line in contract.lines) + 2
     assert all(len(line) <= max(width, longest) for line in rows)
     assert sum("tight" in line for line in lines) >= len(contract.lines)
+
+
+def test_a_model_that_fails_is_not_said_to_be_safe(run: Run) -> None:
+    onnx.save(
+        onnx.parser.parse_model(
+            '<ir_version: 9, opset_import: ["": 18]>'
+            "g (float[N,4] x, float[3,5] w) => (float[A,B] y) { y = MatMul(x, w) }"
+        ),
+        "clash.onnx",
+    )
+    result = run("contract", "clash.onnx")
+    assert result.exit_code == 1
+    assert "no line: it fails whatever the inputs hold" in result.stdout
+    assert "no shapes clash" not in result.stdout and "error[GI212]" in result.stdout
+
+
+def test_an_index_out_of_bounds_is_told_once(run: Run) -> None:
+    result = run("contract", "bad.onnx")
+    assert (result.exit_code, result.stdout.count("error[GI301]")) == (1, 1)
+    assert result.stdout.endswith("\n1 error\n")

@@ -73,13 +73,31 @@ def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
     assert run("cost", "bad.onnx", "-q").stderr == ""
 
 
+GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
+
+
 def test_sizes_with_which_an_index_is_out_of_bounds_are_told_on_the_side(run: Run) -> None:
-    model = "fixtures/gpt2-kv-torchscript.onnx"
+    model = GPT2
     result = run("cost", model, "--at", "batch=1,seq=1,past=48")
     told = "at these sizes the model fails: past + seq <= 48 (node /gpt2/transformer/wpe/Gather)\n"
     assert (result.exit_code, result.stderr) == (0, told)
     assert run("cost", model, "--at", "batch=1,seq=1,past=47").stderr == ""
     assert run("cost", model, "--at", "batch=1,seq=1,past=48", "-q").stderr == ""
+
+
+def test_given_sizes_with_which_an_index_is_out_of_bounds_are_an_error(run: Run) -> None:
+    """The table of positions has 48 rows."""
+    result = run("cost", GPT2, "--dim", "past=4096", "--dim", "seq=1")
+    assert result.exit_code == 0
+    said, _, command = result.stderr.strip().partition("; gather-infer ")
+    assert said == "the model has an error"
+    shown = run(*command.split())
+    assert shown.exit_code == 1 and "index 4096 is outside [-48, 47]" in shown.stdout
+
+
+def test_sizes_at_which_the_model_runs_are_told_without_a_word(run: Run) -> None:
+    assert run("cost", GPT2, "--at", "batch=1,seq=1,past=47").stderr == ""
+    assert run("cost", "fixtures/moe-nonzero-torchscript.onnx", "--at", "nonzero_0=2,batch=1").stderr == ""
 
 
 def test_an_ir_costs_what_its_layers_do(run: Run) -> None:
@@ -112,3 +130,10 @@ def test_sizes_that_are_refused(at: str, run: Run) -> None:
     result = run("cost", BERT, "--at", at)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {WRONG_SIZES[at]}\n")
+
+
+def test_a_model_of_constants_has_no_rows(run: Run) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g () => (float[2] z) { z = Constant<value = float[2] {1, 2}>() }'
+    onnx.save(onnx.parser.parse_model(text), "constant.onnx")
+    told = run("cost", "constant.onnx").stdout
+    assert "  parameters    8 B: float32 8 B\n" in told and "\n\n\n" not in told

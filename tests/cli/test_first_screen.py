@@ -76,6 +76,36 @@ def test_a_type_that_does_not_fit_stands_below_its_name(run: Run) -> None:
     assert plain(text)[2:4] == ["       past_key_{0..47}", "         float32[batch, 1, past, 8]  (48)"]
 
 
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_numbers_that_do_not_fit_go_on_below(columns: int, run: Run) -> None:
+    """Every sixth layer has wider heads, as where global and local attention take turns."""
+    values = [
+        onnx.helper.make_tensor_value_info(f"past_key_values.{i}.key", 1, ["batch", "past", 16 if i % 6 == 5 else 8])
+        for i in range(48)
+    ]
+    copies = [onnx.helper.make_node("Relu", [v.name], [f"y{i}"]) for i, v in enumerate(values)]
+    outputs = [onnx.helper.make_tensor_value_info("y0", 1, ["batch", "past", 8])]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(copies, "g", values, outputs)), "turns.onnx")
+    _, text = on_a_terminal(columns, "infer", "turns.onnx")
+    lines = plain(text)
+    assert max(map(len, lines)) <= columns
+    name = "past_key_values.{0..4, 6..10, 12..16, 18..22, 24..28, 30..34, 36..40, 42..46}.key"
+    shown = " ".join(" ".join(lines[1:4]).split())
+    assert shown.startswith(f"in {name} float32[batch, past, 8] (40)")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_places_of_a_symbol_that_repeat_are_one(columns: int, run: Run) -> None:
+    onnx.save(cache(), "cache.onnx")
+    _, text = on_a_terminal(columns, "explain", "cache.onnx", "past")
+    assert plain(text)[1:3] == [
+        "  is           axis 2 of 48 inputs past_key_{0..47}",
+        "               axis 2 of 48 inputs past_value_{0..47}",
+    ]
+    every = wide(run, "explain", "cache.onnx", "past", "-v")
+    assert all(f"axis 2 of the input past_{part}_{i}\n" in every for part in ("key", "value") for i in range(48))
+
+
 @pytest.mark.parametrize("option", ["--all", "-v"])
 def test_all_of_what_repeats_on_request(option: str, run: Run) -> None:
     onnx.save(cache(), "cache.onnx")

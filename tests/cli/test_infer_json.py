@@ -100,3 +100,10 @@ def test_verdicts(run: Run) -> None:
 def test_nothing_is_wrong(run: Run) -> None:
     assert of(run, "embedding.onnx")["aftermath"] is None
     assert of(run, "bad.onnx")["aftermath"] == {"roots": [], "tensors": 0, "symbols": []}
+
+
+def test_the_size_of_an_ir_is_not_told(run: Run) -> None:
+    told = json.loads(run("infer", "fixtures/openvino/cnn.xml", "--format", "json").stdout)
+    assert told["model"]["bytes"] is None
+    (inspected,) = json.loads(run("inspect", "fixtures/openvino/cnn.xml", "--format", "json").stdout)["models"]
+    assert inspected["bytes"] is None

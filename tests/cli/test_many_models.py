@@ -37,7 +37,7 @@ def test_what_is_not_known_is_counted(run: Run) -> None:
 def test_files_that_cannot_be_read(run: Run) -> None:
     result = run("infer", "missing.onnx", "embedding.onnx", "--exit-zero")
     assert (result.exit_code, result.stderr) == (3, "error: missing.onnx: No such file or directory\n")
-    assert result.stdout.startswith(f"{LINES[0]}\n1 file: no errors, no warnings in ")
+    assert result.stdout.startswith(f"{LINES[0]}\n1 of 2 files: no errors, no warnings in ")
 
 
 def test_exit_codes_of_many(run: Run) -> None:

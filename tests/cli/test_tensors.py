@@ -52,6 +52,26 @@ def test_a_symbol_on_a_terminal(columns: int, run: Run) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
+def test_names_and_options_of_a_symbol_stay_whole(columns: int, run: Run) -> None:
+    _, text = shown(columns, "explain", "fixtures/gpt2-kv-torchscript.onnx", "past")
+    assert all(len(line) <= columns for line in text.split("\n"))
+    assert "past_key_values.1.key, ..." in text
+    assert "--input 'past_key_values.0.key=[batch, 4, NAME, 8]'" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_tensor_on_a_terminal(columns: int, run: Run) -> None:
+    """Names and types are whole: a name alone may be wider than the terminal."""
+    model = "fixtures/bert-torchscript.onnx"
+    _, text = shown(columns, "explain", model, "last_hidden_state")
+    lines = text.rstrip("\n").split("\n")
+    assert all(len(line) <= columns or len(line.split()) == 1 for line in lines)
+    assert ("  Add       /bert/encoder/layer.1/output/LayerNorm/Add_1   A float32[" in text) == (columns == 120)
+    assert "data float32[batch, seq, 4, 8], shape int64[3] =" in text
+    assert "".join(text.split()) == "".join(run("explain", model, "last_hidden_state").stdout.split())
+
+
+@pytest.mark.parametrize("columns", [80, 120])
 def test_an_operator_on_a_terminal(columns: int, run: Run) -> None:
     code, text = shown(columns, "ops", "Gather")
     assert code == 0
@@ -93,6 +113,17 @@ def test_one_explanation_is_an_object_and_several_are_a_list(run: Run) -> None:
     assert [limit["text"] for limit in one["limits"]] == ["seq <= 16"]
     none = json.loads(run("explain", "embedding.onnx", "--unknown", "--format", "json").stdout)
     assert none == {"schema": 1, "explanations": [], "more": 0}
+
+
+def test_of_the_names_that_there_are_those_of_the_interface_come_first(run: Run) -> None:
+    for command in ("tensors", "explain"):
+        error = run(command, "fixtures/gpt2-kv-torchscript.onnx", "zzz").stderr
+        assert "'zzz'; there are logits, present.0.key, " in error, error
+
+
+def test_that_the_model_is_wrong_is_told_on_the_side(run: Run) -> None:
+    result = run("tensors", "bad.onnx")
+    assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
 
 
 def test_an_ir(run: Run) -> None:

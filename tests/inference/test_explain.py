@@ -334,3 +334,13 @@ def test_every_output_of_the_fixtures(path: Path) -> None:
         found = explain(proto, name)
         assert all(u.remedies for u in found.unknowns)
         assert len(list(steps(found.step))) < 60
+
+
+def test_what_an_error_hides_is_not_said_to_depend_on_a_run() -> None:
+    """Every run fails at the MatMul, whatever x holds."""
+    broken = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (float[N,4] x, float[3,5] w) => (z) { a = MatMul(x, w) z = Relu(a) }'
+    )
+    found = explain(broken, "z")
+    assert (found.lost, found.remedies, [d.code for d in found.findings]) == (None, (), ["GI212"])
+    assert "only a run tells" not in str(found) and "error[GI212]" in str(found)

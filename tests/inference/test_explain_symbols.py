@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,28 @@ def test_the_text_of_an_explanation_is_that_of_the_command() -> None:
     text = str(gather_infer.explain(FIXTURES / "bert-torchscript.onnx", "last_hidden_state", depth=1))
     assert text.splitlines()[0] == "last_hidden_state   float32[batch, seq, 32]"
     assert str(Explainer(embedding()).symbol("seq")).startswith("seq   a dim of the inputs\n")
+
+
+def test_an_output_that_is_declared_with_a_name_of_the_inputs_may_have_another_size() -> None:
+    """In runs at batch = 2, certainty is [2, 13]; the exporter calls both axes batch."""
+    explainer = Explainer(FIXTURES / "detr-torchscript.onnx")
+    assert str(explainer.inference.shape("certainty")) == "(<dim batch>, 13)"
+    found = explainer.symbol("batch")
+    assert found.equals is None and found.rename == "--input 'pixel_values=[NAME, 3, height, width]'"
+    told = [str(place) for place in found.places]
+    assert "axis 0 of the output certainty" in told and "axis 1 of the output certainty" not in told
+
+
+@pytest.mark.parametrize("name", ["a-b", "my dim", "it's", 'a "b"', "$HOME"])
+def test_the_renaming_of_a_neighbour_of_odd_names_is_what_a_shell_takes(name: str) -> None:
+    """Names that are no identifiers are quoted in a shape, and the shape once more in a shell."""
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [name, "seq"])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    model = onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y]))
+    explainer = Explainer(model)
+    said = explainer.symbol("seq").rename.replace("NAME", "tokens")
+    read = subprocess.run(["sh", "-c", f"printf '%s\\n' {said}"], capture_output=True, text=True, check=True)
+    option, text = read.stdout.splitlines()
+    assert option == "--input"
+    renamed = gather_infer.infer(model, inputs=[text])
+    assert renamed.shape("y") == (explainer.inference.shape("y")[0], gather_infer.symbol("tokens"))
