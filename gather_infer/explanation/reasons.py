@@ -146,8 +146,9 @@ class Explainer:
         concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
         visited = {place.path for place in search.visited}
         is_open = bool(unknown) or lost is not None
+        ways: tuple[str, ...] = ()
         if lost is not None and any(d.location.node == lost.path for d in inference.errors):
-            lost, ways = None, ()  # the finding says why, and no run tells more
+            lost = None  # the finding says why, and no run tells more
         else:
             ways = remedies.of_type(body, name, lost)
         return Explanation(

@@ -99,9 +99,6 @@ class Verdict:
                 message = f"it is not known whether every index is in bounds: {self.reason}"
                 return diagnostic("GI310", message, where, detail=(place, *goes_on))
 
-    def __str__(self) -> str:
-        return self.text()
-
     def text(self, file: str = "") -> str:
         """The verdict as it is printed."""
         found = self.diagnostic()

@@ -139,7 +139,7 @@ def test_what_is_printed_stands_on_lines_of_its_own(tmp_path: Path) -> None:
     assert re.fullmatch(r".*gpt2-kv-torchscript.onnx: 583 tensors, all known; .*", left[0])
     assert re.fullmatch(r".*bert-dynamo.onnx: 191 tensors, all known; .*", left[1])
     assert re.sub(r"\x1b\[\d*m", "", left[2]) == "error: missing.onnx: No such file or directory"
-    assert left[3].startswith("2 files: ") and left[4:] == [""]
+    assert left[3].startswith("2 of 3 files: ") and left[4:] == [""]
 
 
 @pytest.mark.parametrize("case", ["pipe", "NO_COLOR", "CI", "dumb", "--quiet", "--no-color", "quick"])
