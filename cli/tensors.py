@@ -36,6 +36,8 @@ def command(
         progress(lambda: "inferring")
         inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
         found = inference.tensors(pattern, op=op, unknown=unknown)
-        lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
+        everywhere = unknown and not pattern and op is None
+        report = TensorsReport(found, inference.coverage().tensors, inference.model.name, everywhere)
+        lines = console.lines_of(TENSORS, report)
     console.print(lines)
     return 0
