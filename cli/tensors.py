@@ -36,7 +36,9 @@ def command(
         progress(lambda: "inferring")
         inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
         found = inference.tensors(pattern, op=op, unknown=unknown)
-        lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
+        everywhere = unknown and not pattern and op is None
+        report = TensorsReport(found, inference.coverage().tensors, inference.model.name, everywhere)
+        lines = console.lines_of(TENSORS, report)
     console.print(lines)
     if inference.errors:
         said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"

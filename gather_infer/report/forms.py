@@ -120,11 +120,15 @@ class InferenceReport:
 
 @dataclass(frozen=True, slots=True)
 class TensorsReport:
-    """Tensors of a model, of `total` that it has; `model` is what the file is called."""
+    """Tensors of a model, of `total` that it has; `model` is what the file is called.
+
+    unknown  the rows are all that have something that is not known
+    """
 
     rows: Sequence[TensorRow]
     total: int
     model: str
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,5 +58,6 @@ def _open(interface: Interface, everything: bool) -> list[str]:
     for (kind, dim, reason), places in rows.items():
         shown = places if everything or len(places) <= SHOWN + 1 else places[:SHOWN]
         more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
-        lines.append(printable(f"    {_LABELS[kind]:<5}{dim}: {reason}   {', '.join(shown)}{more}"))
+        said = reason if reason.startswith(f"{dim} is ") else f"{dim}: {reason}"
+        lines.append(printable(f"    {_LABELS[kind]:<5}{said}   {', '.join(shown)}{more}"))
     return lines

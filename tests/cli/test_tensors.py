@@ -142,3 +142,9 @@ def test_who_does_not_write_an_ir_points_to_convert(command: str, run: Run) -> N
     assert result.exit_code == 3
     assert "`gather-infer convert fixtures/openvino/cnn.xml -o OUT.onnx` makes it ONNX" in result.stderr
     assert not Path("out.onnx").exists()
+
+
+def test_that_nothing_is_unknown_is_said_of_the_whole_model_only(run: Run) -> None:
+    assert run("tensors", "embedding.onnx", "--unknown").stdout == "19 tensors: all fully known\n"
+    assert run("tensors", "embedding.onnx", "--unknown", "--op", "Gather").stdout == "0 of 19 tensors\n"
+    assert run("tensors", "bad.onnx", "pick*", "--unknown").exit_code == 2, "there is no such tensor"
