@@ -36,9 +36,7 @@ def command(
         progress(lambda: "inferring")
         inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
         found = inference.tensors(pattern, op=op, unknown=unknown)
-        everywhere = unknown and not pattern and op is None
-        report = TensorsReport(found, inference.coverage().tensors, inference.model.name, everywhere)
-        lines = console.lines_of(TENSORS, report)
+        lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
     console.print(lines)
     if inference.errors:
         said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"

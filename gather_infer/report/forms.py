@@ -120,15 +120,11 @@ class InferenceReport:
 
 @dataclass(frozen=True, slots=True)
 class TensorsReport:
-    """Tensors of a model, of `total` that it has; `model` is what the file is called.
-
-    unknown  the rows are all that have something that is not known
-    """
+    """Tensors of a model, of `total` that it has; `model` is what the file is called."""
 
     rows: Sequence[TensorRow]
     total: int
     model: str
-    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

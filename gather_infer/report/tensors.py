@@ -56,8 +56,6 @@ def _total(report: TensorsReport) -> str:
     shown = count(report.total, "tensor")
     if len(report.rows) != report.total:
         shown = f"{len(report.rows)} of {shown}"
-    if report.unknown and not report.rows:
-        return f"{count(report.total, 'tensor')}: all fully known"
     known = f"{unknown} not fully known" if unknown else "all fully known"
     return f"{shown}: {known if report.rows else 'every such tensor is fully known'}"
 
