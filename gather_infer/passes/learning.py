@@ -151,10 +151,10 @@ def _sharper(
 
 
 def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
-    """Whether of two that are equal the other one is known where this is not, or said in fewer words."""
+    """Whether of two that are equal the other one is known where this is not, or has no min, max or quotient left."""
     if _is_vague(dim, is_generated) or _is_vague(other, is_generated):
         return not _is_vague(other, is_generated)
-    return isinstance(dim, Expr) and (not isinstance(other, Expr) or other.size < dim.size)
+    return isinstance(dim, Expr) and dim.depth > 1 and (not isinstance(other, Expr) or other.depth == 1)
 
 
 def _is_vague(element: object, is_generated: IsGenerated) -> bool:
