@@ -159,7 +159,7 @@ CASES: dict[str, tuple[str, Expected]] = {
 def same(found: object, expected: str) -> bool:
     from gather_infer.symbolic import known_eq, parse_dim
 
-    return known_eq(found, parse_dim(expected)) is True  # type: ignore[arg-type]
+    return known_eq(found, parse_dim(expected)) is True  # type: ignore[arg-type] # a sum that is not told is no Dim, and fails
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -178,7 +178,7 @@ WRONG_SIZES = {
 def test_sizes_that_are_none(case: str) -> None:
     sizes, message = WRONG_SIZES[case]
     with pytest.raises(UsageError, match=message):
-        gather_infer.infer(embedding(), dims=["seq=1..16"]).at(sizes)  # type: ignore[arg-type]
+        gather_infer.infer(embedding(), dims=["seq=1..16"]).at(sizes)  # type: ignore[arg-type] # what callers without types may say
 
 
 def test_save_writes_the_annotated_model(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_an_input_that_only_reorders_state_is_dropped(tmp_path: Path) -> None:
     with pytest.raises(ConversionRefused, match="not known to be in bounds"):
         convert(in_order, gather_oob="refuse")
     with pytest.raises(UsageError, match="beam_idx is one of keep, drop"):
-        convert(in_order, beam_idx="none")  # type: ignore[arg-type]
+        convert(in_order, beam_idx="none")  # type: ignore[arg-type] # what callers without types may say
 
 
 def test_sizes_of_state_are_named_by_what_stays(tmp_path: Path) -> None:

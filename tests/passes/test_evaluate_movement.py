@@ -91,7 +91,7 @@ def test_elements_are_those_of_the_runtimes(name: str, opset: int) -> None:
     is_of_floats = case.op == "Pad" and opset < 11
     judged = 0
     for data_type in (TensorProto.FLOAT,) if is_of_floats else (TensorProto.INT64, TensorProto.FLOAT):
-        constants = case.constants(lambda shape, n, t=data_type: ids(shape, n, t))  # type: ignore[misc]
+        constants = case.constants(lambda shape, n, t=data_type: ids(shape, n, t))  # type: ignore[misc] # a default in a lambda has no type
         ours = case.evaluate(constants, opset)
         assert ours is not None
         for judge, version in judges(name, opset, data_type):
@@ -200,7 +200,7 @@ def test_every_element_type_is_moved_alike(name: str) -> None:
     types = admitted(case.op, opset, position)
     assert len(types) >= 3
     for data_type in types:
-        constants = case.constants(lambda shape, n, t=data_type: drawn(t, shape, n))  # type: ignore[misc]
+        constants = case.constants(lambda shape, n, t=data_type: drawn(t, shape, n))  # type: ignore[misc] # a default in a lambda has no type
         ours = case.evaluate(constants, opset)
         wanted = judged_ids(name, opset)
         if data_type in NO_ZERO.get(case.op, ()) and (case.op == "Trilu" or len(case.inputs) < 3):

@@ -17,7 +17,7 @@ SIZES = (0, 1, 2, 3, 4, 7)
 
 
 def claim(*relations: tuple[object, str, object], tight: bool = True, node: str = "n", reason: str = "") -> Claim:
-    return Claim(tuple(Relation(*r) for r in relations), tight, (node,), reason)  # type: ignore[arg-type]
+    return Claim(tuple(Relation(*r) for r in relations), tight, (node,), reason)  # type: ignore[arg-type] # relations are tuples in the tables
 
 
 def met(claims: Iterable[Claim], sizes: dict[str, int]) -> bool:

@@ -192,7 +192,7 @@ def test_numbers_out_of_range() -> None:
         "the time limit must be > 0 s, is 0": {"timeout": 0},
     }.items():
         with pytest.raises(UsageError, match=text):
-            verify(proto, proto, 1, inference=inference, **options)  # type: ignore[arg-type]
+            verify(proto, proto, 1, inference=inference, **options)  # type: ignore[arg-type] # options by name, of several types
     with pytest.raises(UsageError, match="the number of runs must be >= 1, is 0"):
         verify(proto, proto, 0, inference=inference)
 
