@@ -9,7 +9,7 @@ from math import gcd
 
 from gather_infer.symbolic.dim import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
 from gather_infer.symbolic.rebuild import normalized, replace
-from gather_infer.symbolic.scope import DEFAULT, Effort, Scope
+from gather_infer.symbolic.scope import DEFAULT, Effort, Scope, rises
 
 __all__ = ["known_eq", "known_le", "known_lt"]
 
@@ -43,15 +43,17 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 
 def _is_zero(difference: Expr, scope: Scope) -> bool | None:
+    # g*x + k is never 0 when g does not divide k.
+    k = constant_term(difference)
+    if k % gcd(*[coefficient for monomial, coefficient in difference.terms if monomial]):
+        return False
+    if _is_endless(difference, -1, scope) and _is_endless(difference, 1, scope):
+        return None
     bounds = scope.bounds(difference)
     if (bounds.lo is not None and bounds.lo > 0) or (bounds.hi is not None and bounds.hi < 0):
         return False
     if bounds.lo == 0 == bounds.hi:
         return True
-    # g*x + k is never 0 when g does not divide k.
-    k = constant_term(difference)
-    if k % gcd(*(coefficient for monomial, coefficient in difference.terms if monomial)):
-        return False
     if _is_nonnegative(difference, scope):
         if _is_nonnegative(-difference, scope):
             return True
@@ -97,6 +99,8 @@ def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
 
 
 def _sign(dim: Expr, scope: Scope) -> bool:
+    if _is_endless(dim, -1, scope):
+        return False
     bounds = scope.bounds(dim)
     if bounds.lo is not None and bounds.lo >= 0:
         return True
@@ -108,6 +112,23 @@ def _sign(dim: Expr, scope: Scope) -> bool:
         return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Effort(_MAX_ELIMINATIONS))
     except DimTooLarge:
         return False
+
+
+def _is_endless(dim: Expr, sign: int, scope: Scope) -> bool:
+    """Whether the dim has no least value (sign -1), or no greatest (1), for it falls, or rises, with some symbol that
+    may be as large as one likes.
+
+    False when that is not seen: a symbol counts where each term that has it is a product of symbols and of this sign.
+    """
+    for monomial, coefficient in dim.terms:
+        if coefficient * sign > 0 and all([atom.is_symbol for atom in monomial]):
+            for atom in monomial:
+                name = atom.name
+                if scope.may_grow(name) and rises(dim, name, sign) and all(
+                    [other is atom or scope.may_grow(other.name) for other in monomial]
+                ):
+                    return True
+    return False
 
 
 def _is_linear(dim: Expr) -> bool:

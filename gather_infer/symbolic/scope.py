@@ -21,7 +21,7 @@ from gather_infer.symbolic.dim import (
 from gather_infer.symbolic.interval import EVERYTHING, NONNEGATIVE, Interval
 from gather_infer.symbolic.relations import range_by_relations
 
-__all__ = ["DEFAULT", "Effort", "Scope"]
+__all__ = ["DEFAULT", "Effort", "Scope", "rises"]
 
 _MEMO_CAPACITY = 1 << 16
 _RANGES_CAPACITY = 1 << 12
@@ -52,6 +52,7 @@ class Scope:
         "_contradictory",
         "_defined",
         "_facts",
+        "_held",
         "_inner",
         "_intervals",
         "_memo",
@@ -71,6 +72,7 @@ class Scope:
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
         self._inner: dict[Dim, Interval] = {}
+        self._held: dict[str, bool] = {}
         self._memo_version = 0
         self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
@@ -210,8 +212,20 @@ class Scope:
     def _forget(self) -> None:
         self._memo = {}
         self._inner = {}
+        self._held = {}
         self._results = {}
         self._memo_version = self.version
+
+    def may_grow(self, name: str) -> bool:
+        """Whether the symbol may be as large as one likes whatever the others are; False when that is not seen."""
+        if self._memo_version != self.version:
+            self._forget()
+        found = self._held.get(name)
+        if found is None:
+            found = self._held[name] = self.symbol_bounds(name).hi is None and all(
+                [rises(fact, name, 1) for fact in self.facts if name in fact.symbols]
+            )
+        return found
 
     def symbol_bounds(self, name: str) -> Interval:
         scope: Scope | None = self
@@ -417,6 +431,17 @@ def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> 
     for atom in dict.fromkeys(monomial):
         result = result * bounds(atom).power(monomial.count(atom))
     return result
+
+
+def rises(dim: Expr, name: str, sign: int) -> bool:
+    """Whether `sign * dim` never falls while the symbol grows: each term that has it is a product of symbols."""
+    for monomial, coefficient in dim.terms:
+        for atom in monomial:
+            if name in atom.symbols:
+                if coefficient * sign < 0 or not all([factor.is_symbol for factor in monomial]):
+                    return False
+                break
+    return True
 
 
 def _has_independent_terms(dim: Expr) -> bool:
