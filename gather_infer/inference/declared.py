@@ -9,11 +9,11 @@ from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Location, Severity, diagnostic
 from gather_infer.inference.frame import Frame
-from gather_infer.inference.join import contradiction
+from gather_infer.inference.join import contradiction, never_equal
 from gather_infer.inference.proto.types import DimReader, from_type, shown
 from gather_infer.inference.state import State
 from gather_infer.places import MAIN
-from gather_infer.symbolic import Scope, symbol
+from gather_infer.symbolic import Dim, Expr, Scope, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 
@@ -22,6 +22,11 @@ def declared_fact(state: State, proto: onnx.TypeProto, frame: Frame, reason: str
 
     In a body, a name that no input has is a symbol of that body; in a function every name is one, of that call.
     """
+    return from_type(proto, reader_of(state, frame), lambda _: state.context.fresh(reason))
+
+
+def reader_of(state: State, frame: Frame) -> DimReader:
+    """What reads the dims that a graph declares inside."""
     if frame.reader is None:
         if frame.path == MAIN:
             frame.reader = state.reader
@@ -29,14 +34,14 @@ def declared_fact(state: State, proto: onnx.TypeProto, frame: Frame, reason: str
             known = state.reader.known if frame.parameters is None else frozenset[str]()
             bound = state.reader.bound if frame.parameters is None else {}
             frame.reader = DimReader(known, bound, lambda name: state.context.fresh(f"a body declares it as {name}"))
-    return from_type(proto, frame.reader, lambda _: state.context.fresh(reason))
+    return frame.reader
 
 
 def compared(
     state: State, declared: onnx.ValueInfoProto, inferred: Value, node: NodeProto, index: int, frame: Frame
 ) -> Value:
     """The fact to go on with: the inferred one; what is declared stands in where nothing could be inferred."""
-    if isinstance(inferred, SymbolicTensor) and _states(declared, inferred):
+    if isinstance(inferred, SymbolicTensor) and _is_no_news(state, declared.type, inferred, frame):
         return inferred
     stated = declared_fact(state, declared.type, frame, "value_info states no size")
     if stated is None:
@@ -67,19 +72,28 @@ def _imply_sizes(state: State, value: Value) -> None:
             state.context.imply(dim)
 
 
-def _states(declared: onnx.ValueInfoProto, inferred: SymbolicTensor) -> bool:
-    """True when the declaration says just what was inferred: the frequent case, without building a fact."""
-    tensor = declared.type.tensor_type
+def _is_no_news(state: State, declared: onnx.TypeProto, inferred: SymbolicTensor, frame: Frame) -> bool:
+    """True when a declaration neither adds to what was inferred nor contradicts it: most do, and no fact is built."""
+    tensor = declared.tensor_type
     if inferred.shape is None or inferred.dtype != tensor.elem_type or not tensor.HasField("shape"):
         return False
     dims = tensor.shape.dim
     if len(dims) != len(inferred.shape):
         return False
+    reader = reader_of(state, frame)
+    scope = state.context.scope
     for proto, dim in zip(dims, inferred.shape, strict=True):
-        if isinstance(dim, int):
-            if proto.dim_value != dim or not proto.HasField("dim_value"):
-                return False
-        elif not dim.is_symbol or proto.dim_param != dim.name:
+        name = proto.dim_param
+        stated: Dim
+        if name:
+            if isinstance(dim, Expr) and dim.is_symbol and dim.name == name:
+                continue
+            stated = reader.param(name)
+        else:
+            stated = proto.dim_value
+            if stated < 0 or (stated == 0 and not proto.HasField("dim_value")):
+                continue  # it states no size
+        if stated is not dim and never_equal(stated, dim, scope):
             return False
     return True
 

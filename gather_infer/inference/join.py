@@ -111,10 +111,10 @@ def _differ(a: DType | None, b: DType | None) -> bool:
 def _shapes_differ(a: Shape | None, b: Shape | None, scope: Scope) -> bool:
     if a is None or b is None:
         return False
-    return len(a) != len(b) or any(_never_equal(x, y, scope) for x, y in zip(a, b, strict=True))
+    return len(a) != len(b) or any(never_equal(x, y, scope) for x, y in zip(a, b, strict=True))
 
 
-def _never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
+def never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
     """Of two expressions only where their difference is a number: no proof by cases for each dim that is declared."""
     if isinstance(a, int) or isinstance(b, int):
         return known_eq(a, b, scope) is False

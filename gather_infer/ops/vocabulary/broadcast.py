@@ -54,9 +54,12 @@ def broadcast_shapes(op: OpCall, shapes: list[Shape]) -> Shape:
     rank = max(map(len, shapes), default=0)
     result: list[Dim] = []
     for axis in range(-rank, 0):
-        dims = dict.fromkeys(shape[axis] for shape in shapes if len(shape) >= -axis)
+        dims = dict.fromkeys([shape[axis] for shape in shapes if len(shape) >= -axis])
         dim: Dim = 1
         for other in sorted(dims, key=lambda d: isinstance(d, Expr)):  # numbers first: they settle the most
+            if dim == 1:
+                dim = other
+                continue
             if never_broadcast(op, dim, other):
                 listed = " and ".join(format_shape(shape) for shape in shapes)
                 raise SpecViolation(
