@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import (
@@ -28,6 +28,10 @@ from gather_infer.symbolic import (
     minimum,
 )
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ANY = Span()
 """Nothing is known."""
@@ -54,6 +58,24 @@ def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
     if tensor.span is not None:
         return tensor.span
     return type_span(tensor.dtype)
+
+
+def kept_span(tensor: SymbolicTensor, scope: Scope | None = None) -> Span | None:
+    """The span of integers, also when only their values tell it, for a tensor that has no values; None for no span."""
+    if tensor.span is not None:
+        return tensor.span
+    if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
+        return None
+    span = span_of(tensor, scope)
+    return None if span.lo is None and span.hi is None else span
+
+
+def needs_span(values: npt.NDArray[np.object_] | None) -> bool:
+    """True when a span says more than the elements: not every one is known, or there are none.
+
+    The span of an empty tensor is what its elements would be in: a loop may start from it.
+    """
+    return values is None or not values.size or None in values.reshape(-1).tolist()
 
 
 def type_span(dtype: DType | None) -> Span:

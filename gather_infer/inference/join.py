@@ -123,19 +123,26 @@ def never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
 
 def symbols_of(value: Value | None) -> set[str]:
     """The symbols in the shape, elements and span of a value, and of its members."""
-    dims: list[object] = []
+    return {name for dim in dims_of(value) if isinstance(dim, Expr) for name in dim.symbols}
+
+
+def dims_of(value: Value | None) -> list[object]:
+    """The dims in the shape, elements and span of a value, and of its members, and elements that are none."""
     match value:
         case SymbolicTensor(shape=shape, values=values, span=span):
-            dims += shape or ()
-            dims += [] if values is None else (v.num if isinstance(v, Ratio) else v for v in values.flat)
-            dims += [] if span is None else (span.lo, span.hi)
+            dims: list[object] = [] if shape is None else [*shape]
+            if values is not None:
+                dims += [element.num if isinstance(element, Ratio) else element for element in values.flat]
+            if span is not None:
+                dims += (span.lo, span.hi)
+            return dims
         case SparseTensor(shape=shape):
-            dims += shape or ()
+            return [] if shape is None else [*shape]
         case SequenceType(element=element, length=length):
-            return symbols_of(element) | (free_symbols(length) if length is not None else set())
+            return [*dims_of(element), length]
         case OptionalType(element=element) | MapType(value=element):
-            return symbols_of(element)
-    return {name for dim in dims if isinstance(dim, Expr) for name in free_symbols(dim)}
+            return dims_of(element)
+    return []
 
 
 def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gather_infer.inference.join import symbols_of
+from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
 from gather_infer.record import Assumption, Cause, Constraint, Demand
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
     Ratio,
@@ -36,7 +36,7 @@ class Settling:
     def __init__(self, context: Context) -> None:
         self.scope = context.scope
         self.meanings = _meanings(context.causes)
-        self._dims: dict[Expr, Dim] = {}
+        self._dims = _Dims(self)
         self._values: dict[int, tuple[Value, Value]] = {}  # by identity: many tensors share one fact
 
     def value(self, value: Value) -> Value:
@@ -74,34 +74,46 @@ class Settling:
         return replace(assumption, dim=self.written(assumption.dim))
 
     def _tensor(self, value: SymbolicTensor) -> SymbolicTensor:
+        dims = self._dims
         shape, values, span = value.shape, value.values, value.span
         if shape is not None:
-            shape = tuple(map(self.dim, shape))
+            shape = tuple([dims[dim] for dim in shape])
         if values is not None:
-            values = make_values(list(map(self._element, values.flat)), values.shape)
+            flat = values.reshape(-1).tolist()
+            if any(isinstance(element, (Expr, Ratio)) for element in flat):
+                values = make_values(list(map(self._element, flat)), values.shape)
         if span is not None:
-            span = Span(*(None if end is None else self.dim(end) for end in (span.lo, span.hi)))
+            span = Span(*[None if end is None else dims[end] for end in (span.lo, span.hi)])
         return SymbolicTensor(value.dtype, shape, values, span)
 
     def _element(self, element: object) -> object:
         if isinstance(element, Ratio):
             num = self.dim(element.num)
             return Ratio(num, element.den) if isinstance(num, Expr) else element
-        return self.dim(element) if isinstance(element, Expr) else element
+        return self._dims[element] if isinstance(element, Expr) else element
 
     def dim(self, dim: Dim) -> Dim:
-        if isinstance(dim, int):
-            return dim
-        found = self._dims.get(dim)
-        if found is None:
-            simpler = dim if dim.is_symbol else simplify(dim, self.scope)
-            found = self._dims[dim] = self.written(simpler)
-        return found
+        return self._dims[dim]
 
     def written(self, dim: Dim) -> Dim:
         """The dim without the symbols that have a meaning, as far as it stays readable."""
         written = _written(dim, self.meanings)
         return dim if written is None else written
+
+
+class _Dims(dict[Dim, Dim]):
+    """What dims become, each worked out when it is first asked for."""
+
+    def __init__(self, settling: Settling) -> None:
+        super().__init__()
+        self._settling = settling
+
+    def __missing__(self, dim: Dim) -> Dim:
+        settled = dim
+        if isinstance(dim, Expr):
+            settled = self._settling.written(dim if dim.is_symbol else simplify(dim, self._settling.scope))
+        self[dim] = settled
+        return settled
 
 
 def _meanings(causes: Mapping[str, Cause]) -> dict[str, Dim]:
@@ -132,15 +144,14 @@ def causes_of(
     """The causes of the generated symbols that occur somewhere, or that such a symbol is a function of."""
     if not causes:
         return {}
-    used: set[str] = set()
+    mentioned: set[object] = {*dims}
     for value in {id(value): value for value in values}.values():
-        used |= symbols_of(value)
+        mentioned.update(dims_of(value))
     for constraint in constraints:
-        used |= free_symbols(constraint.left) | free_symbols(constraint.right)
+        mentioned |= {constraint.left, constraint.right}
     for assumption in assumptions:
-        used |= free_symbols(assumption.dim)
-    for dim in dims:
-        used |= free_symbols(dim)
+        mentioned.add(assumption.dim)
+    used = {name for dim in mentioned if isinstance(dim, Expr) for name in dim.symbols}
     pending = [name for name in used if name in causes]
     while pending:
         operands = causes[pending.pop()].operands - used

@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Mapping
-from typing import NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
 __all__ = [
@@ -78,9 +78,7 @@ class Expr:
     symbols: frozenset[str]
     _text: str | None
 
-    @property
-    def is_symbol(self) -> bool:
-        return False
+    is_symbol: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -188,17 +186,10 @@ class Atom(Expr):
 
 
 class Symbol(Atom):
-    __slots__ = ("_name",)
+    __slots__ = ("name",)
 
-    _name: str
-
-    @property
-    def is_symbol(self) -> bool:
-        return True
-
-    @property
-    def name(self) -> str:
-        return self._name
+    name: str
+    is_symbol = True
 
 
 class FloorDiv(Atom):
@@ -269,7 +260,7 @@ def symbol(name: str) -> Symbol:
         found = _SYMBOLS.get(name)
         if found is None:
             found = Symbol()
-            found._name = name
+            found.name = name
             found._order = (0, name)
             found._text = None
             found.terms = (((found,), 1),)

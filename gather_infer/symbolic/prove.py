@@ -106,8 +106,8 @@ def _sign(dim: Expr, scope: Scope) -> bool:
         return True
     if bounds.hi is not None and bounds.hi < 0:
         return False
-    if scope.is_exhausted or (_is_linear(dim) and not scope.relevant_facts(dim)):
-        return False  # its bounds are exact, or no more is done for them
+    if scope.is_exhausted or (dim.depth == 1 and all(fact.depth == 1 for fact in scope.relevant_facts(dim))):
+        return False  # there are no cases, or no more is done
     try:
         return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Effort(_MAX_ELIMINATIONS))
     except DimTooLarge:
@@ -121,19 +121,13 @@ def _is_endless(dim: Expr, sign: int, scope: Scope) -> bool:
     False when that is not seen: a symbol counts where each term that has it is a product of symbols and of this sign.
     """
     for monomial, coefficient in dim.terms:
-        if coefficient * sign > 0 and all([atom.is_symbol for atom in monomial]):
-            for atom in monomial:
-                name = atom.name
-                if scope.may_grow(name) and rises(dim, name, sign) and all(
-                    [other is atom or scope.may_grow(other.name) for other in monomial]
-                ):
-                    return True
+        if (
+            coefficient * sign > 0
+            and all(atom.is_symbol and scope.may_grow(atom.name) for atom in monomial)
+            and any(rises(dim, atom.name, sign) for atom in monomial)
+        ):
+            return True
     return False
-
-
-def _is_linear(dim: Expr) -> bool:
-    """Whether the dim is a sum of symbols."""
-    return all(len(monomial) == 0 or (len(monomial) == 1 and monomial[0].is_symbol) for monomial, _ in dim.terms)
 
 
 def _by_cases(

@@ -142,7 +142,7 @@ class Scope:
     @property
     def is_exhausted(self) -> bool:
         """Whether no more than the intervals of terms may be asked for: an effort is spent."""
-        return any(effort.is_spent for effort in self.efforts)
+        return any([effort.left <= 0 for effort in self.efforts])  # noqa: C419 - asked with each question
 
     @property
     def facts(self) -> Iterator[Expr]:
@@ -223,7 +223,7 @@ class Scope:
         found = self._held.get(name)
         if found is None:
             found = self._held[name] = self.symbol_bounds(name).hi is None and all(
-                [rises(fact, name, 1) for fact in self.facts if name in fact.symbols]
+                rises(fact, name, 1) for fact in self.facts if name in fact.symbols
             )
         return found
 
@@ -438,7 +438,7 @@ def rises(dim: Expr, name: str, sign: int) -> bool:
     for monomial, coefficient in dim.terms:
         for atom in monomial:
             if name in atom.symbols:
-                if coefficient * sign < 0 or not all([factor.is_symbol for factor in monomial]):
+                if coefficient * sign < 0 or not all(factor.is_symbol for factor in monomial):
                     return False
                 break
     return True

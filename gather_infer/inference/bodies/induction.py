@@ -14,6 +14,7 @@ from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.rules import Context
+from gather_infer.spans import kept_span, needs_span
 from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
 from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
@@ -91,7 +92,7 @@ def _revise(
     step = {iteration.name: iteration + 1}
     dtype = now.dtype if now.dtype == after.dtype else None
     if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
-        return SymbolicTensor(dtype, span=_steady_span(now, after, context))
+        return SymbolicTensor(dtype, span=_steady_span(now, after, iteration, context))
 
     def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
         if known_eq(d_after, substitute(d, step), context.scope):
@@ -116,7 +117,8 @@ def _revise(
             flat.append(_element(base, element, element_after, iteration, context))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
-    return SymbolicTensor(dtype, shape, values, _steady_span(now, after, context))
+    span = _steady_span(now, after, iteration, context) if needs_span(values) else None
+    return SymbolicTensor(dtype, shape, values, span)
 
 
 def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
@@ -161,14 +163,19 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
     return made
 
 
-def _steady_span(now: SymbolicTensor, after: SymbolicTensor, context: Context) -> Span | None:
-    """The ends of the span that the body does not pass."""
-    if now.span is None or after.span is None:
+def _steady_span(now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context) -> Span | None:
+    """The ends of the span that are the same in every iteration and that the body does not pass."""
+    old, new = kept_span(now, context.scope), kept_span(after, context.scope)
+    if old is None or new is None:
         return None
-    lo, hi = now.span.lo, now.span.hi
-    if lo is not None and (after.span.lo is None or known_le(lo, after.span.lo, context.scope) is not True):
+
+    def steady(end: Dim | None) -> Dim | None:
+        return end if end is not None and is_invariant(end, context, iteration) else None
+
+    lo, hi = steady(old.lo), steady(old.hi)
+    if lo is not None and (new.lo is None or known_le(lo, new.lo, context.scope) is not True):
         lo = None
-    if hi is not None and (after.span.hi is None or known_le(after.span.hi, hi, context.scope) is not True):
+    if hi is not None and (new.hi is None or known_le(new.hi, hi, context.scope) is not True):
         hi = None
     return None if lo is None and hi is None else Span(lo, hi)
 

@@ -15,7 +15,7 @@ from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.record import Mark
 from gather_infer.rules import Context
-from gather_infer.spans import hull, span_of
+from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import (
     Dim,
     Expr,
@@ -111,15 +111,16 @@ def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips
             ]
             if any(e is not None for e in elements):
                 values = make_values(elements, after.values.shape)
-    span = state.span
-    if span is None and values is None:
+    span = Span() if state.span is None else state.span
+    if values is None and (span.lo is None or span.hi is None):
         ends = span_of(after, scope)
         step = {iteration.name: iteration - 1}
         shifted = (
             None if end is None or not is_linear(end, iteration.name) else substitute(end, step)
             for end in (ends.lo, ends.hi)
         )
-        span = Span(*shifted) if runs else hull(Span(*shifted), span_of(first, scope), scope=scope)
+        found = Span(*shifted) if runs else hull(Span(*shifted), span_of(first, scope), scope=scope)
+        span = Span(found.lo if span.lo is None else span.lo, found.hi if span.hi is None else span.hi)
     return SymbolicTensor(state.dtype, state.shape, values, None if span == Span() else span)
 
 
@@ -136,7 +137,7 @@ def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], conte
         values = state.values
         if values is not None:
             values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
-        span = state.span
+        span = state.span if needs_span(values) else None
         if span is not None:
             span = Span(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
         state = SymbolicTensor(state.dtype, shape, values, span)
@@ -154,8 +155,11 @@ def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
-    outside = escape(value.with_(values=None), local, fresh_dim(context, "a body computes it from data"))
+    member = value.with_(values=None, span=kept_span(value, context.scope))
+    outside = escape(member, local, fresh_dim(context, "a body computes it from data"))
     assert isinstance(outside, SymbolicTensor), "escape keeps the kind of a value"
+    if outside.span == Span():
+        outside = outside.with_(span=None)
     if outside.shape is None:
         return SymbolicTensor(outside.dtype, span=outside.span)
     shape: Shape = outside.shape

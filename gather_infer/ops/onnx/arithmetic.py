@@ -16,7 +16,6 @@ from gather_infer.ops.vocabulary.elementwise import (
     UnarySpan,
     apply,
     binary,
-    needs_span,
     operands,
     require_dtype,
     same_dtype,
@@ -25,6 +24,7 @@ from gather_infer.ops.vocabulary.elementwise import (
     unary,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import Expr, Scope, floordiv, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 

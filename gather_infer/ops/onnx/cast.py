@@ -6,8 +6,9 @@ from gather_infer import spans
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
-from gather_infer.ops.vocabulary.elementwise import apply, needs_span, tensor_of
+from gather_infer.ops.vocabulary.elementwise import apply, tensor_of
 from gather_infer.rules import OpCall, RuleSet
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import Expr
 from gather_infer.tensor import INTEGER_RANGE, DType, Ratio, Span, SymbolicTensor
 

@@ -21,6 +21,7 @@ from gather_infer.ops.vocabulary.operands import (
     values_or_unknown,
 )
 from gather_infer.rules import OpCall, RuleSet
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, ceildiv, floordiv, known_eq, known_lt, total
 from gather_infer.tensor import MAX_VALUES, Shape, SymbolicTensor, format_shape
 
@@ -57,16 +58,16 @@ def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> Symbol
     Raises SpecViolation when axis is outside [-r, r-1], the ranks differ or other dims can never be equal.
     """
     dtype = require_same_dtype("the inputs", *inputs)
-    span = joint_span(op, inputs)
     ranked = [tensor.shape for tensor in inputs if tensor.shape is not None]
     if not ranked:
-        return SymbolicTensor(dtype, None, None, span)
+        return SymbolicTensor(dtype, None, None, joint_span(op, inputs))
     shape = stacked(op, ranked, axis)
     if len(ranked) < len(inputs):
         axis = normalize_axis(axis, len(shape))
         length = op.fresh("the rank of an input is not known")
-        return SymbolicTensor(dtype, replaced(shape, axis, length), None, span)
-    return SymbolicTensor(dtype, shape, _joined(inputs, shape, axis), span)
+        return SymbolicTensor(dtype, replaced(shape, axis, length), None, joint_span(op, inputs))
+    values = _joined(inputs, shape, axis)
+    return SymbolicTensor(dtype, shape, values, joint_span(op, inputs) if needs_span(values) else None)
 
 
 def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:

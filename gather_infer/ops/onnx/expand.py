@@ -17,11 +17,11 @@ from gather_infer.ops.vocabulary.operands import (
     all_ints,
     element_dim,
     elements_of,
-    kept_span,
     moved,
     static_shape,
 )
 from gather_infer.rules import OpCall, RuleSet
+from gather_infer.spans import kept_span
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, maximum
 from gather_infer.tensor import (
     MAX_VALUES,
@@ -168,7 +168,7 @@ def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
     value = known_value(scalar)
     if value is not None:
         return value
-    span = kept_span(op, scalar)
+    span = kept_span(scalar, op.scope)
     return None if span is None else span.lo if side == "lo" else span.hi
 
 

@@ -14,13 +14,13 @@ from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.ops.vocabulary.elementwise import (
     Values,
     apply,
-    needs_span,
     operands,
     require_dtype,
     same_dtype,
     tensor_of,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, Scope, known_le, known_lt
 from gather_infer.tensor import (
     INTEGER_RANGE,

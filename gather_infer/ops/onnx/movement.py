@@ -15,9 +15,9 @@ from gather_infer.ops.vocabulary.guards import (
     require_rank,
 )
 from gather_infer.ops.vocabulary.indices import check_lengths, describe
-from gather_infer.ops.vocabulary.operands import Values, kept_span, moved, replaced, useful, values_or_unknown, zero_of
+from gather_infer.ops.vocabulary.operands import Values, moved, replaced, useful, values_or_unknown, zero_of
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull
+from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, product
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
 
@@ -144,7 +144,7 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
         k = min(max(k, -rows), columns)
         is_kept = column - row >= k if is_upper else column - row <= k
         values = useful(np.where(np.broadcast_to(is_kept, known.shape), known, zero).astype(object), shape)
-    span = kept_span(op, data)
+    span = kept_span(data, op.scope)
     if data.dtype is DType.BOOL:
         span = span if span is not None and span.hi == 0 else None
     elif span is not None:

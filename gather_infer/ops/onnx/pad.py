@@ -14,14 +14,13 @@ from gather_infer.ops.vocabulary.operands import (
     element_dim,
     elements_of,
     joint_span,
-    kept_span,
     static_shape,
     unique_axes,
     useful,
     zero_of,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull
+from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_lt, maximum, product
 from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
@@ -138,14 +137,14 @@ def _padded_values(
 
 def _padded_span(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> Span | None:
     if mode != "constant":
-        return kept_span(op, data)
+        return kept_span(data, op.scope)
     if fill is None:
         return _with_zero(op, data)
     return joint_span(op, [data.with_(shape=None), fill])
 
 
 def _with_zero(op: OpCall, data: SymbolicTensor) -> Span | None:
-    span = kept_span(op, data)
+    span = kept_span(data, op.scope)
     return None if span is None else hull(span, Span(0, 0), scope=op.scope)
 
 

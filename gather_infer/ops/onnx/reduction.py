@@ -13,11 +13,12 @@ from gather_infer import spans
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
-from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, needs_span, tensor_of
+from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, tensor_of
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_min_rank
 from gather_infer.ops.vocabulary.indices import INDEX_TYPES, is_nonempty
 from gather_infer.ops.vocabulary.operands import all_ints, elements_of
 from gather_infer.rules import OpCall, Rule, RuleSet
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, product, total, truncdiv
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor
 

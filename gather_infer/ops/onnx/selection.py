@@ -12,8 +12,9 @@ from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.ops.vocabulary.elementwise import Values, tensor_of
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_rank
-from gather_infer.ops.vocabulary.operands import element_dim, joint_span, kept_span, replaced, useful, values_or_unknown
+from gather_infer.ops.vocabulary.operands import element_dim, joint_span, replaced, useful, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
+from gather_infer.spans import kept_span
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, maximum, product
 from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, Span, SymbolicTensor, make_values
 
@@ -51,7 +52,7 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
     x = op.tensor(0)
     if x.shape is None:
         outputs = [
-            SymbolicTensor(x.dtype, None, None, kept_span(op, x)),
+            SymbolicTensor(x.dtype, None, None, kept_span(x, op.scope)),
             SymbolicTensor(DType.INT64, None, None, Span(0)),
         ]
         return outputs[: len(op.outputs)]
@@ -67,7 +68,7 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
     if x.values is not None and isinstance(k, int) and op.attr("sorted", 1) != 0:
         values, indices = _sorted(op, x.values, axis, k, op.attr("largest", 1) != 0)
     outputs = [
-        tensor_of(x.dtype, shape, values, kept_span(op, x)),
+        tensor_of(x.dtype, shape, values, kept_span(x, op.scope)),
         tensor_of(DType.INT64, shape, indices, Span(0, dim - 1)),
     ]
     return outputs[: len(op.outputs)]
@@ -266,7 +267,7 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
     last = None if length is None else length - 1
     total = length if length is not None else op.fresh("the input has no known shape")
     outputs = [
-        SymbolicTensor(x.dtype, shape, None, kept_span(op, x)),
+        SymbolicTensor(x.dtype, shape, None, kept_span(x, op.scope)),
         SymbolicTensor(DType.INT64, (count,), None, Span(0, last)),
         SymbolicTensor(DType.INT64, (total,), None, Span(0, count - 1)),
         SymbolicTensor(DType.INT64, (count,), None, Span(1, length)),

@@ -8,9 +8,9 @@ from gather_infer.access import Addressing, Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.concat import concat, split_lengths
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
-from gather_infer.ops.vocabulary.operands import element_type, elements_of, kept_span, moved, replaced
+from gather_infer.ops.vocabulary.operands import element_type, elements_of, moved, replaced
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull
+from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, known_lt, mod
 from gather_infer.tensor import (
     DType,
@@ -50,7 +50,7 @@ def join(op: OpCall, a: Value | None, b: Value | None) -> Value | None:
 
 def _join_tensors(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
     dtype = a.dtype if a.dtype == b.dtype else None
-    spans = [kept_span(op, tensor) for tensor in (a, b)]
+    spans = [kept_span(tensor, op.scope) for tensor in (a, b)]
     known = [span for span in spans if span is not None]
     span = hull(*known, scope=op.scope) if len(known) == len(spans) else None
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):

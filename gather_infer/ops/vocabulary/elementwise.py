@@ -13,6 +13,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.rules import OpCall
+from gather_infer.spans import needs_span
 from gather_infer.symbolic import DimTooLarge, Scope, known_eq
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor, format_shape, holds_values
 
@@ -46,11 +47,6 @@ def tensor_of(dtype: DType | None, shape: Shape | None, values: Values | None, s
     if values is None:
         return SymbolicTensor(dtype, shape, None, span)
     return SymbolicTensor(dtype, values.shape, values, span if None in values.reshape(-1).tolist() else None)
-
-
-def needs_span(values: Values | None) -> bool:
-    """True when not every element is known."""
-    return values is None or any(element is None for element in values.flat)
 
 
 def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("A", "B")) -> DType | None:

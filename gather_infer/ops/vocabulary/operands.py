@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis, require_rank
 from gather_infer.rules import OpCall
-from gather_infer.spans import hull, span_of
+from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, holds_values, make_values
 
@@ -68,7 +68,8 @@ def replaced(shape: Shape, axis: int, *dims: Dim) -> Shape:
 
 def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values | None = None) -> SymbolicTensor:
     """Facts of a tensor of `shape` whose elements are elements of `data`; `values` when it is known which."""
-    return SymbolicTensor(data.dtype, shape, useful(values, shape), kept_span(op, data))
+    values = useful(values, shape)
+    return SymbolicTensor(data.dtype, shape, values, kept_span(data, op.scope) if needs_span(values) else None)
 
 
 def useful(values: Values | None, shape: Shape | None) -> Values | None:
@@ -78,16 +79,6 @@ def useful(values: Values | None, shape: Shape | None) -> Values | None:
     return None if values.size and all(element is None for element in values.flat) else values
 
 
-def kept_span(op: OpCall, data: SymbolicTensor) -> Span | None:
-    """The span of the elements of `data`, also when only its values tell it; None for what is no integer tensor."""
-    if data.span is not None:
-        return data.span
-    if data.values is None or data.dtype is None or not data.dtype.is_integer:
-        return None
-    span = span_of(data, op.scope)
-    return None if span.lo is None and span.hi is None else span
-
-
 def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
     """A span for a tensor whose elements are elements of any of `inputs`; None when nothing is known."""
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
@@ -95,7 +86,7 @@ def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
     inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
     if not inhabited:
         return None
-    span = hull(*(kept_span(op, tensor) or span_of(tensor, op.scope) for tensor in inhabited), scope=op.scope)
+    span = hull(*(kept_span(tensor, op.scope) or span_of(tensor, op.scope) for tensor in inhabited), scope=op.scope)
     return None if span.lo is None and span.hi is None else span
 
 
