@@ -197,7 +197,11 @@ class SymbolicTensor:
         return (self.dtype, self.shape, values, self.span)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SymbolicTensor) and self._key() == other._key()
+        if self is other:
+            return True
+        if not isinstance(other, SymbolicTensor) or self.dtype is not other.dtype or self.shape != other.shape:
+            return False
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import onnx
 from onnx import FunctionProto
@@ -12,6 +13,7 @@ from gather_infer.dialect import Builder, Dialect
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
 from gather_infer.inference.lineage.follow import Lineage, lineage_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.ops import standard_rules
 from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits
 from gather_infer.tensor import DType
 
@@ -90,36 +92,61 @@ class Opsets:
         return self._entry(domain, op_type, function)
 
     def _entry(self, domain: str, op_type: str, function: FunctionProto | None) -> Entry:
-        name = canonical_domain(domain)
-        version = self.version_of(domain)
-        found, custom = None, False
-        for sets in self._rule_sets:
-            rules = sets.get(domain) or sets.get(name)
-            found = rules.lookup(op_type, version) if rules is not None and version else None
-            if found is not None:
-                custom = sets is not self._rule_sets[-1]  # the package's own come last
-                break
-        lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
-        schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
-        traits = NO_TRAITS
-        if function is None and found is not None:
-            standard = self._rule_sets[-1].get(name) if custom else None
-            known = None if standard is None else standard.lookup(op_type, version)
-            traits = found.traits if known is None else _completed(found.traits, known.traits)
-        dialect = self._dialects.get(name) if function is None and found is None else None
-        return Entry(
-            op_type,
-            name,
-            version,
-            None if function is not None or found is None else found.rule,
-            schema,
-            function,
-            control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
-            traits=traits,
-            custom=custom,
-            lineage=None if function is not None or found is None else lineage_of(name, op_type, traits),
-            builder=None if dialect is None else dialect.find(op_type, version),
-        )
+        version, dialect = self.version_of(domain), self._dialects.get(canonical_domain(domain))
+        if (
+            function is None
+            and dialect is None
+            and len(self._rule_sets) == 1
+            and self._rule_sets[0] is standard_rules()
+        ):
+            return _standard_entry(domain, op_type, version)
+        return _entry(domain, op_type, version, self._rule_sets, function, dialect)
+
+
+@lru_cache(maxsize=1024)
+def _standard_entry(domain: str, op_type: str, version: int) -> Entry:
+    """The entry of an operator for which only the package has a rule: the same in every model."""
+    return _entry(domain, op_type, version, [standard_rules()], None, None)
+
+
+def _entry(
+    domain: str,
+    op_type: str,
+    version: int,
+    rule_sets: Sequence[Mapping[str, RuleSet]],
+    function: FunctionProto | None,
+    dialect: Dialect | None,
+) -> Entry:
+    name = canonical_domain(domain)
+    found, custom = None, False
+    for sets in rule_sets:
+        rules = sets.get(domain) or sets.get(name)
+        found = rules.lookup(op_type, version) if rules is not None and version else None
+        if found is not None:
+            custom = sets is not rule_sets[-1]  # the package's own come last
+            break
+    lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
+    schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
+    traits = NO_TRAITS
+    if function is None and found is not None:
+        standard = rule_sets[-1].get(name) if custom else None
+        known = None if standard is None else standard.lookup(op_type, version)
+        traits = found.traits if known is None else _completed(found.traits, known.traits)
+    if function is not None or found is not None:
+        dialect = None
+    return Entry(
+        op_type,
+        name,
+        version,
+        None if function is not None or found is None else found.rule,
+        schema,
+        function,
+        control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
+        traits=traits,
+        custom=custom,
+        lineage=None if function is not None or found is None else lineage_of(name, op_type, traits),
+        builder=None if dialect is None else dialect.find(op_type, version),
+    )
 
 
 def _completed(own: Traits, known: Traits) -> Traits:

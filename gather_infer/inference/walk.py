@@ -93,17 +93,18 @@ class Walker(State):
         One that contradicts itself gets a diagnostic and is unknown; one whose data is missing has type and shape.
         Raises ModelReadError for bytes in the file itself that do not fit.
         """
-        if self.model.payload(tensor) is not None:
+        is_elsewhere = is_external(tensor)
+        if is_elsewhere and self.model.payload(tensor) is not None:
             self.model.region(tensor)
         fault = payload_fault(tensor, self.model)
-        if fault is None and self.is_missing(tensor, Location(graph=frame.label, value=name)):
-            frame.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
-        elif fault is None:
-            frame.constants[name] = tensor
-            frame.values[name] = from_tensor(tensor, self.model)
-        else:
+        if fault is not None:
             self.report("GI204", fault, Location(graph=frame.label, value=name))
             frame.values[name] = UNKNOWN
+        elif is_elsewhere and self.is_missing(tensor, Location(graph=frame.label, value=name)):
+            frame.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
+        else:
+            frame.constants[name] = tensor
+            frame.values[name] = from_tensor(tensor, self.model)
 
     def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame) -> None:
         """Visit nodes in an order in which every input comes before its use; theirs when that is one."""

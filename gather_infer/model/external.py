@@ -29,6 +29,7 @@ _BITS = {
     "COMPLEX128": 128,
 }
 _NAMES = {number: name for name, number in TensorProto.DataType.items()}
+_BITS_OF = {number: _BITS[name] for number, name in _NAMES.items() if name in _BITS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def type_name(tensor: TensorProto) -> str:
 
 def element_bits(data_type: int) -> int | None:
     """Bits of an element in raw form, where elements are packed; None for strings and what ONNX does not have."""
-    return _BITS.get(_NAMES.get(data_type, ""))
+    return _BITS_OF.get(data_type)
 
 
 def raw_nbytes(tensor: TensorProto) -> int:
@@ -64,9 +65,10 @@ def raw_nbytes(tensor: TensorProto) -> int:
     bits = element_bits(tensor.data_type)
     if bits is None:
         raise ModelReadError(f"{called(tensor)}: {type_name(tensor)} has no raw form")
-    if any(dim < 0 for dim in tensor.dims):
+    dims = tensor.dims[:]
+    if dims and min(dims) < 0:
         raise ModelReadError(f"{called(tensor)}: the dims of {type_name(tensor)} must be >= 0")
-    elements: int = prod(tensor.dims)
+    elements: int = prod(dims)
     return (elements * bits + 7) // 8
 
 

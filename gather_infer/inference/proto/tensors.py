@@ -33,9 +33,10 @@ def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
 
     Reads no payload; external data is looked at when its values are needed.
     """
-    if any(dim < 0 for dim in tensor.dims):
-        return f"dims must be >= 0, are {list(tensor.dims)}"
-    size = math.prod(tensor.dims)
+    dims = tensor.dims[:]
+    if dims and min(dims) < 0:
+        return f"dims must be >= 0, are {dims}"
+    size = math.prod(dims)
     dtype = _DTYPES.get(tensor.data_type)
     if dtype is None:
         return f"element type {tensor.data_type} is not one of ONNX"
