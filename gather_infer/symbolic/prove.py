@@ -5,11 +5,14 @@ A binding counts when it satisfies the scope and both sides are defined, i.e. no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd
 
 from gather_infer.symbolic.dim import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
+from gather_infer.symbolic.evaluate import evaluate
 from gather_infer.symbolic.rebuild import normalized, replace
-from gather_infer.symbolic.scope import DEFAULT, Effort, Scope, rises
+from gather_infer.symbolic.sample import Sample, fitted
+from gather_infer.symbolic.scope import DEFAULT, Effort, Scope
 
 __all__ = ["known_eq", "known_le", "known_lt"]
 
@@ -47,13 +50,6 @@ def _is_zero(difference: Expr, scope: Scope) -> bool | None:
     k = constant_term(difference)
     if k % gcd(*[coefficient for monomial, coefficient in difference.terms if monomial]):
         return False
-    if _is_endless(difference, -1, scope) and _is_endless(difference, 1, scope):
-        return None
-    bounds = scope.bounds(difference)
-    if (bounds.lo is not None and bounds.lo > 0) or (bounds.hi is not None and bounds.hi < 0):
-        return False
-    if bounds.lo == 0 == bounds.hi:
-        return True
     if _is_nonnegative(difference, scope):
         if _is_nonnegative(-difference, scope):
             return True
@@ -99,7 +95,8 @@ def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
 
 
 def _sign(dim: Expr, scope: Scope) -> bool:
-    if _is_endless(dim, -1, scope):
+    samples = scope.samples
+    if _is_refuted(dim, scope, samples[:2]):
         return False
     bounds = scope.bounds(dim)
     if bounds.lo is not None and bounds.lo >= 0:
@@ -108,26 +105,30 @@ def _sign(dim: Expr, scope: Scope) -> bool:
         return False
     if scope.is_exhausted or (dim.depth == 1 and all(fact.depth == 1 for fact in scope.relevant_facts(dim))):
         return False  # there are no cases, or no more is done
+    if _is_refuted(dim, scope, samples[2:]):
+        return False
     try:
         return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Effort(_MAX_ELIMINATIONS))
     except DimTooLarge:
         return False
 
 
-def _is_endless(dim: Expr, sign: int, scope: Scope) -> bool:
-    """Whether the dim has no least value (sign -1), or no greatest (1), for it falls, or rises, with some symbol that
-    may be as large as one likes.
-
-    False when that is not seen: a symbol counts where each term that has it is a product of symbols and of this sign.
-    """
-    for monomial, coefficient in dim.terms:
-        if (
-            coefficient * sign > 0
-            and all(atom.is_symbol and scope.may_grow(atom.name) for atom in monomial)
-            and any(rises(dim, atom.name, sign) for atom in monomial)
-        ):
-            return True
+def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[Sample]) -> bool:
+    """Whether the dim is < 0 for a sample, or one close to it, that is in scope."""
+    for sample in samples:
+        if _is_below(dim, sample):
+            found = fitted(sample, scope.relevant_facts(dim))
+            if found is sample or (found is not None and _is_below(dim, found)):
+                return True
     return False
+
+
+def _is_below(dim: Expr, sample: Sample) -> bool:
+    """Whether the dim is < 0 there; False where it is not defined."""
+    try:
+        return evaluate(dim, sample) < 0
+    except ZeroDivisionError:
+        return False
 
 
 def _by_cases(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from gather_infer.symbolic.dim import (
     Atom,
@@ -20,8 +20,9 @@ from gather_infer.symbolic.dim import (
 )
 from gather_infer.symbolic.interval import EVERYTHING, NONNEGATIVE, Interval
 from gather_infer.symbolic.relations import range_by_relations
+from gather_infer.symbolic.sample import SAMPLES, Sample
 
-__all__ = ["DEFAULT", "Effort", "Scope", "rises"]
+__all__ = ["DEFAULT", "Effort", "Scope"]
 
 _MEMO_CAPACITY = 1 << 16
 _RANGES_CAPACITY = 1 << 12
@@ -52,13 +53,13 @@ class Scope:
         "_contradictory",
         "_defined",
         "_facts",
-        "_held",
         "_inner",
         "_intervals",
         "_memo",
         "_memo_version",
         "_parent",
         "_results",
+        "_samples",
         "_snapshot",
         "_version",
         "divisors_are_nonzero",
@@ -72,7 +73,7 @@ class Scope:
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
         self._inner: dict[Dim, Interval] = {}
-        self._held: dict[str, bool] = {}
+        self._samples: list[Sample] = []
         self._memo_version = 0
         self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
@@ -212,20 +213,18 @@ class Scope:
     def _forget(self) -> None:
         self._memo = {}
         self._inner = {}
-        self._held = {}
+        self._samples = []
         self._results = {}
         self._memo_version = self.version
 
-    def may_grow(self, name: str) -> bool:
-        """Whether the symbol may be as large as one likes whatever the others are; False when that is not seen."""
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """Bindings to try: each symbol is in its interval; whether the facts hold is to be seen."""
         if self._memo_version != self.version:
             self._forget()
-        found = self._held.get(name)
-        if found is None:
-            found = self._held[name] = self.symbol_bounds(name).hi is None and all(
-                rises(fact, name, 1) for fact in self.facts if name in fact.symbols
-            )
-        return found
+        if not self._samples:
+            self._samples = [Sample(number, self.symbol_bounds) for number in range(len(SAMPLES))]
+        return self._samples
 
     def symbol_bounds(self, name: str) -> Interval:
         scope: Scope | None = self
@@ -431,17 +430,6 @@ def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> 
     for atom in dict.fromkeys(monomial):
         result = result * bounds(atom).power(monomial.count(atom))
     return result
-
-
-def rises(dim: Expr, name: str, sign: int) -> bool:
-    """Whether `sign * dim` never falls while the symbol grows: each term that has it is a product of symbols."""
-    for monomial, coefficient in dim.terms:
-        for atom in monomial:
-            if name in atom.symbols:
-                if coefficient * sign < 0 or not all(factor.is_symbol for factor in monomial):
-                    return False
-                break
-    return True
 
 
 def _has_independent_terms(dim: Expr) -> bool:

@@ -1,0 +1,67 @@
+"""Bindings to try: what is wrong for one of them need not be tried to prove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+from zlib import crc32
+
+from gather_infer.symbolic.dim import Expr
+from gather_infer.symbolic.evaluate import evaluate
+from gather_infer.symbolic.interval import Interval
+
+__all__ = ["SAMPLES", "Sample", "fitted"]
+
+SAMPLES: Final[tuple[tuple[int, int], ...]] = ((0, 1), (3, 11), (150, 1009), (0, 3))
+"""How far a symbol is above its least value: from the first number on, as many different ones as the second says."""
+
+
+class Sample(dict[str, int]):
+    """A value in its interval for each symbol, chosen when it is asked for; one of `SAMPLES`, by its number."""
+
+    def __init__(self, number: int, bounds: Callable[[str], Interval]) -> None:
+        super().__init__()
+        self._number = number
+        self._bounds = bounds
+
+    def __missing__(self, name: str) -> int:
+        first, count = SAMPLES[self._number]
+        interval = self._bounds(name)
+        value = (interval.lo or 0) + first + (crc32(name.encode()) % count if count > 1 else 0)
+        self[name] = value = value if interval.hi is None else min(value, interval.hi)
+        return value
+
+    def least(self, name: str) -> int:
+        return self._bounds(name).lo or 0
+
+
+def fitted(sample: Sample, facts: Iterable[Expr]) -> Sample | None:
+    """The sample, or another one close to it, for which every fact is >= 0; None when none is found."""
+    facts = list(facts)
+    wrong = _broken(sample, facts)
+    if wrong is None:
+        return sample
+    other = Sample(sample._number, sample._bounds)
+    other.update(sample)
+    for _ in facts:
+        for monomial, coefficient in wrong.terms:
+            if coefficient < 0 and len(monomial) == 1 and monomial[0].is_symbol:
+                other[monomial[0].name] = other.least(monomial[0].name)
+        repaired = _broken(other, facts)
+        if repaired is None:
+            return other
+        if repaired is wrong:
+            return None
+        wrong = repaired
+    return None
+
+
+def _broken(sample: Sample, facts: Iterable[Expr]) -> Expr | None:
+    """The first fact that does not hold for the sample, or is not defined there."""
+    for fact in facts:
+        try:
+            if evaluate(fact, sample) < 0:
+                return fact
+        except ZeroDivisionError:
+            return fact
+    return None
