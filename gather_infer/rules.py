@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, overload
 
 from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.places import MAIN, NodePath
+from gather_infer.places import MAIN, GraphPath, NodePath
 from gather_infer.record import Assumption, Cause, Constraint, Demand, Record
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 from gather_infer.tensor import SymbolicTensor, Value
@@ -33,6 +34,17 @@ class Finding(NamedTuple):
     message: str
     detail: tuple[str, ...] = ()
     severity: Severity | None = None
+
+
+class Standing(NamedTuple):
+    """Where a walk stands: at a node of a graph, in a scope that knows this much, with so many symbols generated."""
+
+    graph: GraphPath
+    position: int
+    scope: Scope
+    known: Scope
+    causes: int
+    derived: int
 
 
 class Context:
@@ -58,6 +70,7 @@ class Context:
         self.causes: dict[str, Cause] = {}
         self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
+        self.unassumed: Standing | None = None  # where the first assumption was made; until then nothing rests on one
         self.is_ambiguous = False  # a name that the model declares stands for a generated symbol too
         self.op_type = ""
         self.graph = MAIN
@@ -81,6 +94,22 @@ class Context:
             yield
         finally:
             self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position = kept
+
+    def rest_on_assumption(self) -> None:
+        """Note where the walk stands before the first of its facts that may not hold in every run."""
+        if self.unassumed is None:
+            known = self.scope.snapshot()
+            counts = len(self.causes), len(self._derived)
+            self.unassumed = Standing(self.graph, self.position, self.scope, known, *counts)
+
+    def resumed(self, standing: Standing, scope: Scope) -> Context:
+        """What the rules shared where a walk stood, for one that goes on from there and assumes nothing."""
+        found = Context(scope, reserved=self._reserved, may_assume=False, zero_dims=self.zero_dims)
+        found.causes = dict(islice(self.causes.items(), standing.causes))
+        found._numbers = dict(self._numbers)
+        found._derived = dict(islice(self._derived.items(), standing.derived))
+        found._derivations = {symbol.name: key for key, symbol in found._derived.items()}
+        return found
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -189,6 +218,7 @@ class Context:
             return False
         assert isinstance(dim, Expr), "what is said of a number is known"
         dim, least = least_of(dim, least)
+        self.rest_on_assumption()
         self.record.assume(Assumption(dim, least, self.node, reason))
         return True
 
@@ -202,6 +232,7 @@ class Context:
         below = -dim
         assert isinstance(below, Expr), "what is said of a number is known"
         below, least = least_of(below, -most)
+        self.rest_on_assumption()
         self.record.assume(Assumption(-below, None, self.node, reason, -least))
         return True
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.inference.cache import Key
 from gather_infer.inference.dispatch import Opsets
@@ -18,6 +18,8 @@ from gather_infer.inference.proto.types import DimReader
 from gather_infer.places import MAIN, GraphPath
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
+
+_T = TypeVar("_T")
 
 MAX_DEPTH: Final = 40
 """Subgraphs and function calls inside each other."""
@@ -72,6 +74,29 @@ class Frame:
     counts: dict[str, Dim] = field(default_factory=dict)
     sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     depth: int = 0
+
+    def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Frame:
+        """This frame as it was before these nodes of the main graph were visited."""
+        later = {name for node in nodes for name in node.output}
+
+        def earlier(facts: dict[str, _T]) -> dict[str, _T]:
+            return {name: fact for name, fact in facts.items() if name not in later}
+
+        return Frame(
+            opsets,
+            values=earlier(self.values),
+            declared=self.declared,
+            outputs=self.outputs,
+            constants=self.constants,
+            negative=earlier(self.negative),
+            traces=earlier(self.traces),
+            shifts=earlier(self.shifts),
+            tests=earlier(self.tests),
+            sums=earlier(self.sums),
+            floats=earlier(self.floats),
+            growth=earlier(self.growth),
+            bools=earlier(self.bools),
+        )
 
     def _home(self, name: str) -> Frame | None:
         """Where a name is defined: here or in a graph around this one, an inner name hides an outer one."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 from onnx import TypeProto, ValueInfoProto
 
@@ -28,6 +29,7 @@ from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.places import MAIN
 from gather_infer.progress import Progress, unseen
 from gather_infer.record import Assumption, Demand, Iterations
 from gather_infer.rules import Context, RuleSet
@@ -123,6 +125,15 @@ def _readable(model: object) -> ModelFile:
     return file
 
 
+class _Walk(NamedTuple):
+    """A pass over the model: the frame of the main graph, the scope, the facts of the outputs."""
+
+    walker: Walker
+    frame: Frame
+    scope: Scope
+    outputs: list[Value]
+
+
 class _Run:
     def __init__(
         self,
@@ -179,8 +190,10 @@ class _Run:
         demanded: dict[Demand, None] = {}
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
-            walker, outputs = self._walk(scope, assume=self.assume)
+            walk = self._walk(scope, assume=self.assume)
+            walker, outputs = walk.walker, walk.outputs
             if number == 0:
+                first = walk
                 evidence = {a.key: a.evidence for a in walker.record.all(Access)}
             context = walker.context
             if context.is_ambiguous:
@@ -209,10 +222,12 @@ class _Run:
         accesses = list(walker.record.all(Access))
         if number:
             accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
-        independent = self._independent(assumed, declared, scope)
+        independent = self._independent(assumed, declared, scope, first)
         return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands))
 
-    def _independent(self, assumed: Collection[Assumption], declared: Scope, learnt: Scope) -> tuple[Assumption, ...]:
+    def _independent(
+        self, assumed: Collection[Assumption], declared: Scope, learnt: Scope, first: _Walk
+    ) -> tuple[Assumption, ...]:
         """The assumptions that neither the nodes nor those before them prove.
 
         What a node implied after an assumption was made may itself rest on the assumption. So one that the run seems to
@@ -222,8 +237,13 @@ class _Run:
         known = declared.about(self.known)
         doubtful = [assumption for assumption in assumed if assumption.is_known(learnt)]
         if doubtful:
-            self._walk(known, assume=False, until=lambda: all(assumption.is_known(known) for assumption in doubtful))
-            known = known.about(self.known)
+            scope = self._unassumed(first) or known
+            until = partial(_are_known, doubtful, scope)
+            if scope is known:
+                self._walk(known, assume=False, until=until)
+            else:
+                self._go_on(first, scope, until)
+            known = scope.about(self.known)
         kept: list[Assumption] = []
         for assumption in assumed:
             if assumption.is_known(known):
@@ -235,14 +255,27 @@ class _Run:
                 known.require(assumption.most - assumption.dim)
         return tuple(kept)
 
-    def _walk(
-        self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None
-    ) -> tuple[Walker, list[Value]]:
+    def _unassumed(self, first: _Walk) -> Scope | None:
+        """What a walk knew at the node of the main graph that assumed first; None when it stood elsewhere."""
+        standing = first.walker.context.unassumed
+        if standing is None or standing.graph != MAIN or standing.scope is not first.scope:
+            return None
+        return standing.known.child() if first.walker.is_in_order else None
+
+    def _go_on(self, first: _Walk, scope: Scope, until: Callable[[], bool]) -> None:
+        """Walk on from where the first assumption was made, without any."""
+        standing = first.walker.context.unassumed
+        assert standing is not None, "that is where it goes on"
         scope.efforts = (effort_of(self.model.proto),)
-        zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
-        context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
-        reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
-        walker = Walker(
+        context = first.walker.context.resumed(standing, scope)
+        walker = self._walker(context, DimReader(self.known, self.dim_specs.bound, context.adopt), until)
+        nodes = self.graph.node
+        frame = first.frame.before(islice(nodes, standing.position, None), walker.opsets(imports_of(self.model.proto)))
+        walker.enter(frame)
+        walker.walk_nodes(nodes, frame, standing.position)
+
+    def _walker(self, context: Context, reader: DimReader, until: Callable[[], bool] | None) -> Walker:
+        return Walker(
             self.model,
             context,
             reader,
@@ -251,6 +284,13 @@ class _Run:
             check_types=self.check_types,
             until=until,
         )
+
+    def _walk(self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None) -> _Walk:
+        scope.efforts = (effort_of(self.model.proto),)
+        zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
+        context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
+        reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
+        walker = self._walker(context, reader, until)
         frame = Frame(walker.opsets(imports_of(self.model.proto)))
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:
@@ -263,8 +303,7 @@ class _Run:
                 self.early.append(fault)
         self.early += self._fixed_findings(walker)
         self.progress(partial(self._how_far, frame))
-        outputs = walker.walk_graph(self.graph, frame)
-        return walker, outputs
+        return _Walk(walker, frame, scope, walker.walk_graph(self.graph, frame))
 
     def _how_far(self, frame: Frame) -> str:
         """`inferring, 42 %`: how many values of the main graph a walk has come to."""
@@ -419,6 +458,10 @@ class _Run:
                     message = f"declared dim {declared} stands for {first} and for {dim}"
                     found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
         return found
+
+
+def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:
+    return all(assumption.is_known(scope) for assumption in assumptions)
 
 
 def _shown(hint: TypeProto, stated: Value) -> str:

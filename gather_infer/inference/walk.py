@@ -106,11 +106,11 @@ class Walker(State):
             frame.constants[name] = tensor
             frame.values[name] = from_tensor(tensor, self.model)
 
-    def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame) -> None:
-        """Visit nodes in an order in which every input comes before its use; theirs when that is one."""
+    def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame, start: int = 0) -> None:
+        """Visit nodes from one on in an order in which every input comes before its use; theirs when that is one."""
         labels = node_labels(nodes)
         frame.labels = [f"{frame.label}/{label}" for label in labels] if frame.label else labels
-        for index, node in enumerate(nodes):
+        for index, node in enumerate(islice(nodes, start, None), start):
             if not self.visit(node, index, frame, final=False):
                 rest = range(index, len(nodes))
                 break
@@ -118,6 +118,7 @@ class Walker(State):
                 return
         else:
             return
+        self.is_in_order = False
         order, blocked, cycle = topological([nodes[i] for i in rest])
         for position in order:
             self.visit(nodes[rest[position]], rest[position], frame, final=True)
@@ -434,8 +435,11 @@ class Walker(State):
                 declared = frame.outputs[name]
             if declared is not None:
                 value = compared(self, declared, value, node, index, frame)
-                if value != known and not self.context.may_assume:
-                    value = _typed(known, value)
+                if value is not known and value != known:
+                    if self.context.may_assume:
+                        self.context.rest_on_assumption()  # that the file is right
+                    else:
+                        value = _typed(known, value)
             if name in frame.values:
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
