@@ -1,19 +1,19 @@
-"""What the model declares inside about its values, held against what was inferred."""
+"""What the model declares about its values and outputs, held against what was inferred."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
-from onnx import NodeProto, ValueInfoProto
+from onnx import NodeProto, TypeProto, ValueInfoProto
 
-from gather_infer.diagnostic import Location, Severity, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction, never_equal
 from gather_infer.inference.proto.types import DimReader, from_type, shown
 from gather_infer.inference.state import State
 from gather_infer.places import MAIN
-from gather_infer.symbolic import Dim, Expr, Scope, symbol
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 
@@ -128,3 +128,64 @@ def severity(stated: Value, value: Value) -> Severity:
         isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
     )
     return Severity.WARNING if is_shape_alone else Severity.ERROR
+
+
+def contradicted_hints(state: State, reader: DimReader) -> Iterable[Diagnostic]:
+    """What the file says of values beside what it declares, and what is not so."""
+    hints = state.model.hints
+    for path, values in state.scopes.items() if hints else ():
+        for name, value in values.items():
+            hint = hints.get(name)
+            if hint is None or value == UNKNOWN:
+                continue
+            stated = from_type(hint, reader, lambda axis: symbol(f"{axis}"))
+            if stated is not None and contradiction(stated, value, state.context.scope):
+                message = f"the file says that {name} is {_shown(hint, stated)}, the inputs imply {value}"
+                yield diagnostic("GI201", message, Location(graph=state.labels[path], value=name))
+
+
+def _shown(hint: TypeProto, stated: Value) -> str:
+    """A type with `?` for the sizes that it leaves open."""
+    dtype = stated.dtype if isinstance(stated, SymbolicTensor) and stated.dtype is not None else "?"
+    sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
+    return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
+
+
+def declared_outputs(
+    state: State, declared: Iterable[ValueInfoProto], outputs: Iterable[Value], reader: DimReader
+) -> list[Diagnostic]:
+    """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
+    found: list[Diagnostic] = []
+    aliases: dict[str, Dim] = {}
+    scope = state.context.scope
+    for proto, value in zip(declared, outputs, strict=True):
+        where = Location(value=proto.name)
+        stated = from_type(proto.type, reader, lambda _: state.context.fresh("the output states no size"))
+        if stated is None or value == UNKNOWN:
+            continue
+        if contradiction(stated, value, scope):
+            message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
+            found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
+            continue
+        if not isinstance(stated, SymbolicTensor):
+            continue
+        assert isinstance(value, SymbolicTensor), "else it would contradict what is declared"
+        for axis, (written, dim) in enumerate(zip(stated.shape or (), value.shape or (), strict=False)):
+            if isinstance(written, int) and isinstance(dim, Expr) and free_symbols(dim) <= reader.known:
+                message = f"dim {axis} is declared {written}, the inputs imply {dim}"
+                found.append(diagnostic("GI203", message, where))
+            if not isinstance(written, Expr) or not written.is_symbol or written.name in state.context.causes:
+                continue
+            if written.name in reader.known:
+                continue  # a symbol of the inputs stands for itself
+            if written == dim or not free_symbols(dim) <= reader.known:
+                continue
+            first = aliases.setdefault(written.name, dim)
+            if first is dim:
+                message = f"{written} = {dim}"
+                if all(d.message != message for d in found):
+                    found.append(diagnostic("GI203", message, where))
+            elif known_eq(first, dim, scope) is False:
+                message = f"declared dim {written} stands for {first} and for {dim}"
+                found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
+    return found

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from onnx import TypeProto, ValueInfoProto
+from onnx import ValueInfoProto
 
-from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.inference.declared import severity
+from gather_infer.inference.declared import contradicted_hints, declared_outputs
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import effort_of, spent_on_proofs
@@ -39,7 +39,6 @@ from gather_infer.symbolic import (
     Expr,
     Scope,
     free_symbols,
-    known_eq,
     simplify,
     substitute,
     symbol,
@@ -374,8 +373,8 @@ class _Run:
             for name, value in values.items():
                 values[name] = settled.value(value)
         reader = DimReader(self.known, self.dim_specs.bound)
-        notes = self._declared_outputs(walker, reader, [settled.value(v) for v in outputs], context.scope)
-        notes += self._contradicted_hints(walker, reader)
+        notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
+        notes += contradicted_hints(walker, reader)
         constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
@@ -408,67 +407,9 @@ class _Run:
             iterations=iterations,
         )
 
-    def _contradicted_hints(self, walker: Walker, reader: DimReader) -> Iterable[Diagnostic]:
-        """What the file says of values beside what it declares, and what is not so."""
-        hints = self.model.hints
-        for path, values in walker.scopes.items() if hints else ():
-            for name, value in values.items():
-                hint = hints.get(name)
-                if hint is None or value == UNKNOWN:
-                    continue
-                stated = from_type(hint, reader, lambda axis: symbol(f"{axis}"))
-                if stated is not None and contradiction(stated, value, walker.context.scope):
-                    message = f"the file says that {name} is {_shown(hint, stated)}, the inputs imply {value}"
-                    yield diagnostic("GI201", message, Location(graph=walker.labels[path], value=name))
-
-    def _declared_outputs(
-        self, walker: Walker, reader: DimReader, outputs: list[Value], scope: Scope
-    ) -> list[Diagnostic]:
-        """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
-        found: list[Diagnostic] = []
-        aliases: dict[str, Dim] = {}
-        for proto, value in zip(self.graph.output, outputs, strict=True):
-            where = Location(value=proto.name)
-            stated = from_type(proto.type, reader, lambda _: walker.context.fresh("the output states no size"))
-            if stated is None or value == UNKNOWN:
-                continue
-            if contradiction(stated, value, scope):
-                message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-                found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
-                continue
-            if not isinstance(stated, SymbolicTensor):
-                continue
-            assert isinstance(value, SymbolicTensor), "else it would contradict what is declared"
-            for axis, (declared, dim) in enumerate(zip(stated.shape or (), value.shape or (), strict=False)):
-                if isinstance(declared, int) and isinstance(dim, Expr) and free_symbols(dim) <= self.known:
-                    message = f"dim {axis} is declared {declared}, the inputs imply {dim}"
-                    found.append(diagnostic("GI203", message, where))
-                if not isinstance(declared, Expr) or not declared.is_symbol or declared.name in walker.context.causes:
-                    continue
-                if declared.name in self.known:
-                    continue  # a symbol of the inputs stands for itself
-                if declared == dim or not free_symbols(dim) <= self.known:
-                    continue
-                first = aliases.setdefault(declared.name, dim)
-                if first is dim:
-                    message = f"{declared} = {dim}"
-                    if all(d.message != message for d in found):
-                        found.append(diagnostic("GI203", message, where))
-                elif known_eq(first, dim, scope) is False:
-                    message = f"declared dim {declared} stands for {first} and for {dim}"
-                    found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
-        return found
-
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:
     return all(assumption.is_known(scope) for assumption in assumptions)
-
-
-def _shown(hint: TypeProto, stated: Value) -> str:
-    """A type with `?` for the sizes that it leaves open."""
-    dtype = stated.dtype if isinstance(stated, SymbolicTensor) and stated.dtype is not None else "?"
-    sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
-    return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
 
 
 def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:
