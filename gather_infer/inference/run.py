@@ -14,7 +14,7 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
 from gather_infer.inference.frame import Frame
-from gather_infer.inference.join import contradiction
+from gather_infer.inference.join import contradiction, symbols_of
 from gather_infer.inference.limits import effort_of, spent_on_proofs
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
@@ -22,7 +22,7 @@ from gather_infer.inference.options import InputSpec, bound_dim, scope_of
 from gather_infer.inference.proto.types import DimReader, from_type
 from gather_infer.inference.result import Access, Belief, Inference
 from gather_infer.inference.said import Given, read_given, shaped_dims
-from gather_infer.inference.settle import Settling, causes_of
+from gather_infer.inference.settle import Settling, causes_of, is_open, is_proved_since
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
@@ -39,7 +39,6 @@ from gather_infer.symbolic import (
     Expr,
     Scope,
     free_symbols,
-    simplify,
     substitute,
     symbol,
 )
@@ -193,7 +192,7 @@ class _Run:
             walker, outputs = walk.walker, walk.outputs
             if number == 0:
                 first = walk
-                evidence = {a.key: a.evidence for a in walker.record.all(Access)}
+                met = {a.key: a for a in walker.record.all(Access)}
             context = walker.context
             if context.is_ambiguous:
                 return None
@@ -202,9 +201,9 @@ class _Run:
             demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
             # what a node assumed it would not know better later: `_independent` asks whether it had to
             open_questions = (
-                any(not c.data_dependent for c in context.causes.values())
-                or scope.is_contradictory
-                or any(simplify(d, scope) != d for c in context.constraints for d in (c.left, c.right))
+                scope.is_contradictory
+                or any(is_open(constraint, scope) for constraint in context.constraints)
+                or _has_open_sizes(walker)
             )
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
             # may be taken along that rests on an assumption about one.
@@ -212,15 +211,14 @@ class _Run:
                 break
             # what a pass demands the next one knows, and does not demand again
             demanded |= dict.fromkeys(d for d in demands if d.symbols <= self.known)
-            start, before = scope.about(self.known), start
-            if start.says_the_same_as(before) or not open_questions or number == MAX_PASSES - 1:
+            start, previous = scope.about(self.known), start
+            if start.says_the_same_as(previous) or not open_questions or number == MAX_PASSES - 1:
                 break
             if scope.is_exhausted or walker.budget.is_spent:
                 break  # another walk would spend as much again
-        # A later pass knows from the start what the nodes imply, each access that it is in bounds.
         accesses = list(walker.record.all(Access))
         if number:
-            accesses = [replace(a, evidence=evidence.get(a.key)) for a in accesses]
+            accesses = [_as_met(access, met.get(access.key)) for access in accesses]
         independent = self._independent(assumed, declared, scope, first)
         return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands))
 
@@ -375,7 +373,8 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
         notes += contradicted_hints(walker, reader)
-        constraints = tuple(dict.fromkeys(map(settled.constraint, context.constraints)))
+        unproved = (c for c in context.constraints if not is_proved_since(c, context.scope))
+        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved)))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
@@ -406,6 +405,28 @@ class _Run:
             rules=self.rules,
             iterations=iterations,
         )
+
+
+def _as_met(access: Access, first: Access | None) -> Access:
+    """An access with the index and the size that the first pass met.
+
+    A later pass knows from the start what the nodes imply, each access that it is in bounds: `min(N, 5)` is 5 where an
+    index of 4 needs it to be.
+    """
+    if first is None:
+        return replace(access, evidence=None)
+    return replace(access, evidence=first.evidence, addressing=first.addressing or access.addressing)
+
+
+def _has_open_sizes(walker: Walker) -> bool:
+    """Whether a fact has a symbol for a size that more knowledge may tell: a trial that was taken back leaves some."""
+    better = {name for name, cause in walker.context.causes.items() if not cause.data_dependent}
+    if not better:
+        return False
+    facts = (value for values in walker.scopes.values() for value in values.values())
+    return any(not better.isdisjoint(symbols_of(value)) for value in facts) or any(
+        not better.isdisjoint(free_symbols(dim)) for c in walker.context.constraints for dim in (c.left, c.right)
+    )
 
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:

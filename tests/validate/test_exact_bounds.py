@@ -12,6 +12,15 @@ from tests.validate.access_models import by_node
 from tests.validate.bound_runs import ONE, ROWS, ZERO, Case, check, passes, session, x
 
 CASES: dict[str, Case] = {
+    "rows that the access itself makes five, in a model that is walked again": (
+        "float[N] x, float[Q, 1] w",
+        "a = Slice (x, v0, v5) b = Unsqueeze (a, v1) c = Concat <axis = 1> (b, w) y = Gather (a, four)",
+        "int64[1] v0 = {0}, int64[1] v1 = {1}, int64[1] v5 = {5}, int64 four = {4}",
+        Kind.CONDITIONAL,
+        "N >= 5",
+        [x(5) | {"w": np.zeros((5, 1), np.float32)}, x(7) | {"w": np.zeros((5, 1), np.float32)}],
+        [x(4) | {"w": np.zeros((4, 1), np.float32)}],
+    ),
     # id: (inputs, body, constants, kind, conditions, runs in bounds, runs out of bounds)
     "a limit past the end, where it is chosen": (
         "float[9] x, int64[N] i, bool[N] p",
