@@ -172,16 +172,13 @@ def _threshold(dim: Expr, scope: Scope) -> Condition | None:
     tried = [least + step for step in (*range(4), *(2**power for power in range(2, 24)))]
     tried = [x for x in tried if bounds.hi is None or x <= bounds.hi]
     holds = [_holds(dim, name, x) for x in tried]
-    if None in holds or holds[0] == holds[-1]:
+    if holds[0] == holds[-1]:
         return None
     at = holds.index(holds[-1])
     before, after = tried[at - 1], tried[at]
     while after - before > 1:
         middle = (before + after) // 2
-        answer = _holds(dim, name, middle)
-        if answer is None:
-            return None
-        before, after = (middle, after) if answer == holds[0] else (before, middle)
+        before, after = (middle, after) if _holds(dim, name, middle) == holds[0] else (before, middle)
     below, above = scope.child(), scope.child()
     below.require(before - symbol(name))
     above.require(symbol(name) - after)

@@ -285,3 +285,37 @@ def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, k
     else:
         with pytest.raises(InvalidArgument):
             runtime.run(feeds)
+
+
+SCANNED = """v0 = Constant<value_ints = [0]>() v1 = Constant<value_ints = [1]>() far = Constant<value_ints = [99]>() half = Constant<value_float = 0.5>()
+    y, z = Scan<num_scan_inputs = 1, body = b (float[p, 3] t, float[3] r) => (float[q, 3] t2, float[u] o) {
+        n = Shape<start = 0, end = 1>(t) m = Neg(n) o = Slice(row, m, far, v0) h = ReduceSum<keepdims = 0>(t, v1) c = Greater(h, half)
+        t2 = Compress<axis = 0>(t, c) }>(a, x)"""
+
+
+def test_what_the_first_iteration_assumes_is_listed_with_what_it_tells() -> None:
+    """Of `row[-n:]` there are n elements where n >= 1, and all where it is 0; the state has n rows at first only."""
+    proto = untyped(model(f"(float[N, 3] a, float[T, 3] x, float[5] row) => (y, z) {{ {SCANNED} }}", opset=18))
+    inference, runtime = infer(proto), Runtime(proto)
+    assert str(inference["z"]) == "float32[T, min(5, N)]"
+    assert ("N", 1) in [(str(a.dim), a.least) for a in inference.assumptions]
+    for n, length in ((0, 5), (1, 1), (3, 3), (7, 5)):
+        feeds = {"a": np.ones((n, 3), np.float32), "x": np.ones((2, 3), np.float32), "row": np.ones(5, np.float32)}
+        actual = runtime.run(feeds)
+        assert actual["z"].shape == (2, length)
+        found = compare(inference, actual, {"N": n, "T": 2})
+        assert found.assumption_fails if n == 0 else found.wrong == []
+
+
+def test_a_state_that_becomes_another_size_where_both_are_equal() -> None:
+    proto = untyped(
+        model(f"""(float[N, 3] x, float[M] w, int64 k) => (y) {{ {HEAD} l = Shape(w) m = Squeeze(l) alike = Equal(n, m)
+            y = If(alike) <then_branch = t () => (y1) {{
+                y1 = Loop(k, go, n) <body = b (int64 i, bool c, int64 a) => (bool c2, int64 a2) {{ c2 = Identity(c) a2 = Identity(m) }}> }},
+                else_branch = e () => (y2) {{ y2 = Identity(n) }}> }}""")
+    )
+    inference, runtime = infer(proto), Runtime(proto)
+    assert str(inference["y"]) == "int64[] = N"
+    for n, m, k in ((2, 2, 3), (5, 5, 1), (0, 0, 2), (3, 5, 2), (4, 4, 0)):
+        feeds = {"x": np.ones((n, 3), np.float32), "w": np.ones(m, np.float32), "k": np.array(k)}
+        assert compare(inference, runtime.run(feeds), {"N": n, "M": m}).wrong == [], (n, m, k)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import onnx
 import pytest
 
 from gather_infer import infer
@@ -60,3 +63,50 @@ def test_onnx_is_asked_about_static_shapes(name: str, monkeypatch: pytest.Monkey
         assert fact.shape == shape
     else:
         assert len(fact.shape) == rank and all(map(found.is_generated, fact.shape))
+
+
+def made_by_onnx(op_type: str, version: int, node: onnx.NodeProto, kinds: list[onnx.TypeProto]) -> dict[str, str]:
+    """What the nodes of the body make that onnx has for an operator at a version of ai.onnx, each with its operator."""
+    schema: Any = onnx.defs.get_schema(op_type, version)
+    if schema.has_function:
+        body = schema.get_function_with_opset_version(version)
+    else:
+        types = [kind.SerializeToString() for kind in kinds]
+        body = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+    return {name: made.op_type for made in onnx.FunctionProto.FromString(body).node for name in made.output}
+
+
+@pytest.mark.parametrize(("opset", "version"), [(17, 13), (18, 18), (20, 18)])
+def test_the_newest_body_that_the_opset_has_is_walked(
+    opset: int, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proto = model("(float[N, 3] x) => (y) { y = MeanVarianceNormalization<axes = [0]>(x) }", opset=opset)
+    hide(monkeypatch, "MeanVarianceNormalization")
+    found = infer(proto)
+    schema: Any = onnx.defs.get_schema("MeanVarianceNormalization", opset)
+    assert max(v for v in schema.function_opset_versions if v <= opset) == version
+    made = made_by_onnx("MeanVarianceNormalization", version, proto.graph.node[0], [])
+    (path,) = (path for path in found.scopes if path.steps)
+    assert found.scopes[path].keys() - {"X"} == made.keys()
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_a_body_that_depends_on_an_attribute_of_the_function_around_it(
+    reduction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tensor of the body has the node that makes it, which is found again from what the call gives."""
+    function = """<domain: "local", opset_import: ["" : 18]> loss <kind> (x, t) => (y) {
+        y = NegativeLogLikelihoodLoss<reduction: string = @kind>(x, t) }"""
+    text = f'(float[N, 5] x, int64[N] t) => (y) {{ y = local.loss<kind = "{reduction}">(x, t) }}'
+    proto = model(text, opset=18, domains=', "local": 1', functions=function)
+    hide(monkeypatch, "NegativeLogLikelihoodLoss")
+    found = infer(proto)
+    assert found.diagnostics == ()
+    node = onnx.helper.make_node("NegativeLogLikelihoodLoss", ["x", "t"], ["y"], reduction=reduction)
+    kinds = [
+        onnx.helper.make_tensor_type_proto(kind, None) for kind in (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64)
+    ]
+    made = made_by_onnx("NegativeLogLikelihoodLoss", 13, node, kinds)
+    (deepest,) = (label for path, label in found.labels.items() if len(path.steps) == 2)
+    rows = [row for row in found.tensors() if row.scope == deepest]
+    assert {row.name: row.op_type for row in rows if row.origin == "node"} == made

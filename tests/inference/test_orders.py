@@ -11,6 +11,7 @@ from gather_infer.inference.bodies import induction
 from gather_infer.inference.lineage import visit
 from gather_infer.inference.resume import Resumed
 from gather_infer.inference.topology import captures
+from gather_infer.symbolic import evaluate
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model
@@ -267,3 +268,16 @@ def test_an_initializer_may_be_overridden_since_version_4(version: int, inputs: 
     proto.ir_version = version
     proto.graph.initializer.add(name="k", data_type=onnx.TensorProto.FLOAT, dims=[1], float_data=[1.0])
     assert infer(proto).inputs == inputs
+
+
+def test_a_node_that_a_pass_adds_may_hold_a_body_that_reads_what_it_reads() -> None:
+    text = """(float[N] x) => (y) { m = Constant<value_int = 3>() c = Constant<value = bool {1}>()
+        y = Loop(m, c, x) <body = b (int64 i, bool k, float[p] a) => (bool k2, float[q] a2) { k2 = Identity(k) a2 = Concat<axis = 0>(a, x) }> }"""
+    proto = model(text, opset=18)
+    inference, runtime = infer(proto), Runtime(proto)
+    (found,) = Resumed(inference).facts(proto.graph.node[2], [inference[name] for name in "mcx"], {"": 18})
+    assert isinstance(found, SymbolicTensor) and found.shape is not None
+    for n in (0, 1, 5):
+        assert runtime.run({"x": np.ones(n, np.float32)})["y"].shape == tuple(
+            evaluate(d, {"N": n}) for d in found.shape
+        )

@@ -14,104 +14,63 @@ from tests.openvino.movement import TYPES, Layers, given, ramp
 CASES = Layers()
 add = CASES.add
 
-for _mode in ("blocks_first", "depth_first"):
-    for _name, (_shape, _block) in table(
-        {
-            "images": ((2, 8, 2, 3), 2),
-            "volumes": ((1, 16, 2, 1, 3), 2),
-            "rows": ((2, 6, 5), 3),
-            "one": ((2, 3, 4, 5), 1),
-            "none": ((0, 4, 2, 2), 2),
-        }
-    ):
-        add(
-            f"DepthToSpace-1 {_mode} {_name}", 1, lambda b, s=_shape: [b.param(ramp(*s))], mode=_mode, block_size=_block
-        )
-    for _name, (_shape, _block) in table(
-        {
-            "images": ((2, 3, 4, 6), 2),
-            "volumes": ((1, 2, 2, 4, 2), 2),
-            "rows": ((2, 2, 9), 3),
-            "one": ((2, 3, 4, 5), 1),
-            "none": ((0, 4, 2, 2), 2),
-        }
-    ):
-        add(
-            f"SpaceToDepth-1 {_mode} {_name}", 1, lambda b, s=_shape: [b.param(ramp(*s))], mode=_mode, block_size=_block
-        )
-    for _dtype in TYPES:
-        add(
-            f"DepthToSpace-1 {_mode} {_dtype}",
-            1,
-            lambda b, d=_dtype: [b.param(ramp(1, 4, 2, 3, dtype=d))],
-            mode=_mode,
-            block_size=2,
-        )
-        add(
-            f"SpaceToDepth-1 {_mode} {_dtype}",
-            1,
-            lambda b, d=_dtype: [b.param(ramp(1, 2, 4, 2, dtype=d))],
-            mode=_mode,
-            block_size=2,
-        )
-for _name, (_shape, _block, _low, _high) in table(
-    {
+IMAGES = {
+    "DepthToSpace-1": {
+        "images": ((2, 8, 2, 3), 2),
+        "volumes": ((1, 16, 2, 1, 3), 2),
+        "rows": ((2, 6, 5), 3),
+        "one": ((2, 3, 4, 5), 1),
+        "none": ((0, 4, 2, 2), 2),
+    },
+    "SpaceToDepth-1": {
+        "images": ((2, 3, 4, 6), 2),
+        "volumes": ((1, 2, 2, 4, 2), 2),
+        "rows": ((2, 2, 9), 3),
+        "one": ((2, 3, 4, 5), 1),
+        "none": ((0, 4, 2, 2), 2),
+    },
+}
+"""by layer and id: (shape, block_size)"""
+BATCHES = {
+    "BatchToSpace-2": {
         "images": ((8, 2, 3, 3), (1, 1, 2, 2), (0, 0, 0, 0), (0, 0, 0, 0)),
         "cropped": ((8, 2, 3, 3), (1, 1, 2, 2), (0, 0, 1, 0), (0, 0, 0, 2)),
         "channels": ((12, 2, 1, 4), (1, 3, 2, 2), (0, 1, 0, 1), (0, 0, 1, 0)),
         "volumes": ((4, 1, 2, 3, 2), (1, 1, 2, 1, 2), (0, 0, 0, 0, 0), (0, 0, 1, 1, 0)),
-    }
-):
-    for _dtype in ("f4", "i4", "u1"):
-        add(
-            f"BatchToSpace-2 {_name} {_dtype}",
-            2,
-            lambda b, s=_shape, k=_block, f=_low, t=_high, d=_dtype: [
-                b.param(ramp(*s, dtype=d)),
-                given(b, "const", *k),
-                given(b, "const", *f),
-                given(b, "const", *t),
-            ],
-        )
-    add(
-        f"BatchToSpace-2 {_name} computed",
-        2,
-        lambda b, s=_shape, k=_block, f=_low, t=_high: [
-            b.param(ramp(*s)),
-            given(b, "param", *k),
-            given(b, "param", *f),
-            given(b, "param", *t),
-        ],
-    )
-for _name, (_shape, _block, _low, _high) in table(
-    {
+    },
+    "SpaceToBatch-2": {
         "images": ((2, 2, 4, 6), (1, 1, 2, 3), (0, 0, 0, 0), (0, 0, 0, 0)),
         "padded": ((2, 2, 3, 5), (1, 1, 2, 2), (0, 0, 1, 0), (0, 0, 0, 1)),
         "channels": ((1, 3, 2, 2), (1, 2, 1, 2), (0, 1, 0, 0), (0, 0, 0, 2)),
         "volumes": ((1, 1, 4, 3, 2), (1, 1, 2, 1, 2), (0, 0, 0, 0, 0), (0, 0, 0, 0, 0)),
-    }
-):
-    for _dtype in ("f4", "i4", "u1"):
-        add(
-            f"SpaceToBatch-2 {_name} {_dtype}",
-            2,
-            lambda b, s=_shape, k=_block, f=_low, t=_high, d=_dtype: [
-                b.param(ramp(*s, dtype=d)),
-                given(b, "const", *k),
-                given(b, "const", *f),
-                given(b, "const", *t),
-            ],
-        )
-    add(
-        f"SpaceToBatch-2 {_name} computed",
-        2,
-        lambda b, s=_shape, k=_block, f=_low, t=_high: [
-            b.param(ramp(*s)),
-            given(b, "param", *k),
-            given(b, "param", *f),
-            given(b, "param", *t),
-        ],
-    )
+    },
+}
+"""by layer and id: (shape, block, cropped or padded before, and behind)"""
+
+for _mode in ("blocks_first", "depth_first"):
+    for _layer, _rows in IMAGES.items():
+        for _name, (_shape, _block) in table(_rows):
+            add(f"{_layer} {_mode} {_name}", 1, lambda b, s=_shape: [b.param(ramp(*s))], mode=_mode, block_size=_block)
+        _shape = (1, 4, 2, 3) if _layer == "DepthToSpace-1" else (1, 2, 4, 2)
+        for _dtype in TYPES:
+            add(
+                f"{_layer} {_mode} {_dtype}",
+                1,
+                lambda b, s=_shape, d=_dtype: [b.param(ramp(*s, dtype=d))],
+                mode=_mode,
+                block_size=2,
+            )
+for _layer, _cut in BATCHES.items():
+    for _name, (_shape, *_sizes) in table(_cut):
+        for _dtype, _kind in (("f4", "const"), ("i4", "const"), ("u1", "const"), ("f4", "param")):
+            add(
+                f"{_layer} {_name} {_dtype if _kind == 'const' else 'computed'}",
+                2,
+                lambda b, s=_shape, n=_sizes, d=_dtype, k=_kind: [
+                    b.param(ramp(*s, dtype=d)),
+                    *(given(b, k, *one) for one in n),
+                ],
+            )
 for _axis, _group, _dims in ((1, 3, (2, 6, 2, 2)), (-1, 2, (2, 3, 4, 6)), (0, 2, (4, 3, 2, 1)), (1, 1, (1, 5, 2, 2))):
     for _dtype in ("f4", "i4", "u1"):
         add(

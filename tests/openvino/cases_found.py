@@ -187,38 +187,20 @@ for _opset in (3, 11):
             index_element_type=_type,
         )
 for _opset in (1, 3, 11):
-    add(
-        f"TopK-{_opset} computed",
-        _opset,
-        lambda b: [b.param(shuffled(b, "f4", 4, 5)), b.param(np.int64(2))],
-        mode="max",
-        sort="value",
-        axis=0,
-    )
-    add(
-        f"TopK-{_opset} whole",
-        _opset,
-        lambda b: [b.param(shuffled(b, "f4", 4, 5)), b.const(np.int32(5))],
-        mode="max",
-        sort="value",
-        axis=1,
-    )
-    add(
-        f"TopK-{_opset} one",
-        _opset,
-        lambda b: [b.param(shuffled(b, "f4", 4, 5)), b.const(np.int64(1))],
-        mode="max",
-        sort="none",
-        axis=1,
-    )
-    add(
-        f"TopK-{_opset} nothing",
-        _opset,
-        lambda b: [b.param(np.zeros((0, 5), "f4")), b.const(np.int64(2))],
-        mode="max",
-        sort="value",
-        axis=1,
-    )
+    for _name, _dims, _count, _kind, _sort, _axis in (
+        ("computed", (4, 5), np.int64(2), "param", "value", 0),
+        ("whole", (4, 5), np.int32(5), "const", "value", 1),
+        ("one", (4, 5), np.int64(1), "const", "none", 1),
+        ("nothing", (0, 5), np.int64(2), "const", "value", 1),
+    ):
+        add(
+            f"TopK-{_opset} {_name}",
+            _opset,
+            lambda b, s=_dims, n=_count, k=_kind: [b.param(shuffled(b, "f4", *s)), getattr(b, k)(n)],
+            mode="max",
+            sort=_sort,
+            axis=_axis,
+        )
 
 # those that are not zero, those that differ
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from tests.openvino.decoders_worker import EXACT
 from tests.openvino.judge_worker import tensor_of
-from tests.openvino.whole_models import MODELS, Maker
+from tests.openvino.whole_maker import Maker
+from tests.openvino.whole_models import MODELS
 
 
 def main() -> None:

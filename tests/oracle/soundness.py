@@ -144,31 +144,32 @@ def _sequence_contradictions(
 def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[str, int]) -> dict[str, int]:
     """The bindings, and what the generated symbols stand for that dims and elements are made of.
 
-    First those that are a dim by themselves; then, as long as there are more, those that alone are not bound in a dim
-    or an element that grows with them evenly.
+    A symbol takes what the first tensor of the walk tells of it: a later one may rest on an assumption of the same
+    symbol. It is told by a dim or an element in which it alone is not bound, and that grows with it evenly; more is
+    bound so as long as there is more.
     """
     sizes = dict(bindings)
-    dims: list[tuple[Dim, int]] = []
-    elements: list[tuple[Any, Any]] = []
-    for name, value in actual.items():
-        fact = inference.get(name)
-        if not isinstance(fact, SymbolicTensor) or isinstance(value, list):
-            continue
-        array = np.asarray(value)
-        if fact.shape is not None and len(fact.shape) == array.ndim:
-            dims += zip(fact.shape, array.shape, strict=True)
-            if fact.values is not None and fact.values.shape == array.shape and array.dtype.kind in "iu":
-                elements += zip(fact.values.flat, array.flat, strict=True)
-    for dim, size in dims:
-        if isinstance(dim, Expr) and dim.is_symbol:
-            sizes.setdefault(dim.name, size)
-    seen = [(d, int(number)) for d, number in (*dims, *elements) if isinstance(d, Expr)]
+    seen = [(told, number) for told, number in _told(inference, actual) if isinstance(told, Expr)]
     known = -1
     while known < len(sizes):
         known = len(sizes)
-        for dim, size in seen:
-            sizes |= _solved(dim, size, sizes)
+        for told, number in seen:
+            sizes |= _solved(told, number, sizes)
     return sizes
+
+
+def _told(inference: Inference, actual: Mapping[str, Any]) -> Iterator[tuple[Any, int]]:
+    """Each dim and each element of integers with what it is, in the order of the walk, whatever that of `actual` is."""
+    for name, fact in inference.items():
+        value = actual.get(name)
+        if not isinstance(fact, SymbolicTensor) or value is None or isinstance(value, list):
+            continue
+        array = np.asarray(value)
+        if fact.shape is None or len(fact.shape) != array.ndim:
+            continue
+        yield from zip(fact.shape, array.shape, strict=True)
+        if fact.values is not None and fact.values.shape == array.shape and array.dtype.kind in "iu":
+            yield from ((told, int(number)) for told, number in zip(fact.values.flat, array.flat, strict=True))
 
 
 def _solved(dim: Expr, size: int, sizes: Mapping[str, int]) -> dict[str, int]:

@@ -6,9 +6,11 @@ from collections import Counter
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import onnx
 import pytest
 
+from gather_infer import infer
 from gather_infer.ops.onnx import reshape
 from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
@@ -17,6 +19,7 @@ from tests.oracle.fuzz import examined
 from tests.oracle.generated_graphs import Graph, check
 from tests.oracle.graph_builder import Input
 from tests.oracle.shrink import shrunk
+from tests.oracle.soundness import Runtime, compare
 
 
 def _examine(seeds: range, runs: int) -> Counter[str]:
@@ -122,6 +125,31 @@ def test_a_wrong_dim_is_seen_beside_an_assumption_that_holds() -> None:
     with mock.patch.object(reshape, "reshaped", _in_the_wrong_order):
         found = check(_tiled(TILED), 40, Counter())
     assert found is not None and any("u: dim 0 inferred M" in text for text in found.texts), found
+
+
+JOINED = """(float[N] x, bool flag) => (int64[k] w, float[p] u) {
+    u = If(flag) <
+        then_branch = t () => (float[a] o) { o = Identity(x) },
+        else_branch = e () => (float[b] p) { p = Concat<axis = 0>(x, x, x) }
+    >
+    v = Shape(u) w = Reshape(v, v)
+}"""
+
+
+def test_a_symbol_is_what_the_first_tensor_tells_in_whatever_order_a_run_lists_them() -> None:
+    """A target entry `if_0` of 0 keeps the one element: `w` has the size `if_0` only where that is assumed to be 1."""
+    proto = model(JOINED, opset=18)
+    inference = infer(proto)
+    assert [(str(a.dim), a.least) for a in inference.assumptions] == [("if_0", 1)]
+    runtime = Runtime(proto)
+    outside = runtime.run({"x": np.zeros(0, np.float32), "flag": np.array(True)})
+    assert (outside["u"].shape, outside["w"].shape) == ((0,), (1,))
+    for names in (("w", "u", "v"), ("v", "w", "u")):
+        found = compare(inference, {name: outside[name] for name in names}, {"N": 0})
+        assert found.assumption_fails, names
+    inside = runtime.run({"x": np.zeros(1, np.float32), "flag": np.array(True)})
+    found = compare(inference, {name: inside[name] for name in ("w", "u", "v")}, {"N": 1})
+    assert not found.assumption_fails and found.wrong == []
 
 
 def test_batch_dims_that_differ_are_a_fault_of_the_runtime() -> None:

@@ -173,3 +173,29 @@ def test_the_difference_of_columns_that_nothing_is_known_of_is_open() -> None:
     nodes = "a = Gather<axis = 1>(x, zero) b = Gather<axis = 1>(x, one) d = Sub(b, a) y = Gather(t, d)"
     proto = model(f"(float[9] t, int64[N, 2] x) => (y) {{ {head} {nodes} }}")
     assert verdicts(infer(proto))[-1].kind is Kind.UNDECIDED
+
+
+ASSUMED = {
+    # id: (what rests on an assumption where i < 9, the assumption, a size at which it does not hold)
+    "no less": ("b = Neg(w) z = Slice(x, b, v1)", "N >= 1", 0),
+    "no more": ("z = Cast<to = 1>(w)", "N <= 16777216", 16777217),
+}
+
+
+@pytest.mark.parametrize("name", ASSUMED)
+def test_what_is_assumed_under_the_ranges_is_a_condition_that_is_enough(name: str) -> None:
+    """The index is in bounds without it too."""
+    last, assumed, size = ASSUMED[name]
+    nodes = f"""{HEAD} m = Mul(i, seven) k = Add(m, j) y = Gather(t, k)
+        nine = Constant<value_int = 9>() s = Shape(x) is_low = Less(i, nine) w = Where(is_low, s, o) {last}"""
+    inputs = "float[63] t, int64[1] i, int64[1] j, int64[1] o, float[N] x"
+    proto = model(f"({inputs}) => (y, z) {{ {nodes} }}")
+    assert infer(proto).assumptions == ()
+    assert [str(a).split(" (")[0] for a in infer(proto, ranges=["i=0..8"]).assumptions] == [assumed]
+    found = verdicts(infer(proto))[-1]
+    assert found.kind is Kind.CONDITIONAL
+    assert {str(c): c.tight for c in found.conditions} == dict.fromkeys(
+        (assumed, "i >= 0", "i < 9", "j >= 0", "j < 7"), False
+    )
+    one, x = np.array([8]), np.zeros(size, np.float32)
+    Runtime(proto).run({"t": np.zeros(63, np.float32), "i": one, "j": one - 2, "o": one, "x": x})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto
 
-from gather_infer.errors import SpecViolation
 from gather_infer.inference.frame import Frame
 from gather_infer.model.paths import below_label
 from gather_infer.places import GraphPath, NodePath, Step
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
 
 def body_of(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
-    body = attributes.get(name)
-    if not isinstance(body, GraphProto):
-        raise SpecViolation(f"attribute {name} is missing", "GI106")
+    body = attributes[name]
+    assert isinstance(body, GraphProto), "the schema requires it"
     return body
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.inference.lineage_runs import Row, check, said
+from tests.inference.lineage_runs import Row
 
 TABLE: dict[str, Row] = {
     "wrapped, limited above before": ("c = Min(x, eight) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "..., 8", "x >= -18"),
@@ -84,13 +82,3 @@ TABLE: dict[str, Row] = {
     "test with a size": ("e = Shape(x) s = Squeeze(e) t = Less(x, s) y = Where(t, x, s)", "..., N", "enough: -9 <= x < 9 and N <= 8"),
     "test from above with a size": ("e = Shape(x) s = Squeeze(e) m = Max(x, zero) t = GreaterOrEqual(m, s) y = Where(t, zero, m)", "0, max(0, N - 1)", "x < 9"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said(name: str) -> None:
-    said(TABLE[name])
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said_holds(name: str) -> None:
-    check(name, TABLE[name])

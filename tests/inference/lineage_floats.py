@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.inference.lineage_runs import Row, check, said
+from tests.inference.lineage_runs import Row
 
 TABLE: dict[str, Row] = {
     "grows, to a base of int32": ("o = Cast<to = 6>(zero) b = Cast<to = 6>(big) m = Max(w, o) t = LessOrEqual(m, b) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 6>(q) y = Where(t, j, o)", "0, 8", "proved"),
@@ -102,13 +100,3 @@ TABLE: dict[str, Row] = {
     "quotient of negative sizes": ("e = Shape(x) s = Squeeze(e) n = Neg(s) r = Range(n, zero, one) f = Cast<to = 1>(r) q = Div(f, five) y = Cast<to = 7>(q)", "", "undecided"),
     "floor of a quotient by sizes": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) f = Cast<to = 1>(r) o = Constant<value_float = 1.0>() q = Div(f, o) g = Floor(q) y = Cast<to = 6>(g)", "0, max(0, N - 1)", "enough: N <= 9"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said(name: str) -> None:
-    said(TABLE[name])
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said_holds(name: str) -> None:
-    check(name, TABLE[name])

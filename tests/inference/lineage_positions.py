@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.inference.lineage_runs import Row, check, said
+from tests.inference.lineage_runs import Row
 
 TABLE: dict[str, Row] = {
     "other positions in rows": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, 12", "undecided"),
@@ -107,13 +105,3 @@ TABLE: dict[str, Row] = {
     "a range of sizes from below to past": ("e = Shape(x) s = Squeeze(e) n = Neg(s) y = Range(n, ten, one)", "-N, 9", "violated"),
     "nonzero of eight axes": ("sh = Constant<value_ints = [1, 1, 1, 1, 1, 1, 9, 4]>() m = Reshape(mask, sh) n = NonZero(m) y = Gather(n, neg)", "0, 3", "proved"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said(name: str) -> None:
-    said(TABLE[name])
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_what_is_said_holds(name: str) -> None:
-    check(name, TABLE[name])
