@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
-    from gather_infer.report.summary import ModelSummary
+    from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
@@ -228,7 +228,7 @@ INFERRED: ResultKind[InferenceReport] = ResultKind(
 INFERENCES: ResultKind[InferencesReport] = ResultKind(
     {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
 )
-SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
+SUMMARIES: ResultKind[Sequence[ModelSummary | Unreadable]] = ResultKind(
     {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
 )
 TENSORS: ResultKind[TensorsReport] = ResultKind(
