@@ -229,7 +229,7 @@ INFERENCES: ResultKind[InferencesReport] = ResultKind(
     {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
 )
 SUMMARIES: ResultKind[Sequence[ModelSummary | Unreadable]] = ResultKind(
-    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
+    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json", Form.JSONL: "json:summaries_jsonl"},
 )
 TENSORS: ResultKind[TensorsReport] = ResultKind(
     {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
@@ -265,13 +265,18 @@ CONVERSION: ResultKind[ConversionReport] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
 )
 CHECK: ResultKind[FileReport] = ResultKind(
-    {Form.TEXT: "checks.text:check_text", Form.GITHUB: "checks.github:check_github"},
+    {
+        Form.TEXT: "checks.text:check_text",
+        Form.JSONL: "checks.json:check_jsonl",
+        Form.GITHUB: "checks.github:check_github",
+    },
 )
 """Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
         Form.TEXT: "checks.text:checks_text",
         Form.JSON: "checks.json:checks_json",
+        Form.JSONL: "checks.json:checks_jsonl",
         Form.SARIF: "checks.sarif:checks_sarif",
         Form.JUNIT: "checks.junit:checks_junit",
         Form.GITHUB: "checks.github:checks_github",

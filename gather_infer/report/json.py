@@ -153,6 +153,11 @@ def summaries_json(summaries: Sequence[ModelSummary | Unreadable]) -> dict[str, 
     return {"schema": SCHEMA, "models": [_told(summary) for summary in summaries]}
 
 
+def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]:
+    """The same, a line for each file."""
+    return [json.dumps({"schema": SCHEMA, **_told(summary)}, allow_nan=False) for summary in summaries]
+
+
 def _told(summary: ModelSummary | Unreadable) -> dict[str, Json]:
     if isinstance(summary, Unreadable):
         return {"name": summary.name, "error": summary.error}

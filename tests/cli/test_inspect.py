@@ -62,5 +62,7 @@ def test_a_file_that_cannot_be_read_has_an_entry(run: Run) -> None:
     models = json.loads(result.stdout)["models"]
     assert models[0] == {"name": "missing.onnx", "error": error}
     assert models[1] == json.loads(run("inspect", "embedding.onnx", "--format", "json").stdout)["models"][0]
+    lines = run("inspect", "missing.onnx", "embedding.onnx", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [{"schema": 1, **each} for each in models]
     empty = json.loads(run("inspect", "-", "--format", "json", input=b"").stdout)["models"]
     assert [each["name"] for each in empty] == ["<stdin>"]
