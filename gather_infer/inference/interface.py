@@ -90,7 +90,8 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
 
     A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
     branches of an If where it was inferred. An output without a shape gets the one that is known. What `--input` calls
-    a dim is its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
+    a dim is its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is
+    `proto` itself when nothing was given.
 
     rests   whether something else that is written rests on what was given
 

@@ -81,7 +81,10 @@ def freeze(
         proto.CopyFrom(source.proto)
     return FreezeResult(
         model=as_given(model, proto),
-        diagnostics=inference.diagnostics,
+        diagnostics=(
+            *inference.diagnostics,
+            *(error for error in inference.errors if error not in inference.diagnostics),
+        ),
         journal=Journal(),
         source=source,
         proto=proto,

@@ -27,9 +27,11 @@ def inference_html(inference: Inference) -> Iterator[str]:
     yield from _table(("", "name", "type"), rows, "<code>.tensors()</code> lists all")
     unknown = [(name, cause.reason, str(cause.node)) for name, cause in inference.causes.items()]
     yield from _table(("symbol", "why it is not known", "node"), unknown, "<code>.causes</code> has all")
-    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in inference.diagnostics]
-    yield from _table(("finding", "what is wrong", "where"), findings, "<code>.diagnostics</code> has all")
-    if total := findings_count(inference.diagnostics):
+    told = list(dict.fromkeys((*inference.errors, *inference.diagnostics)))
+    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in told]
+    more = "<code>.errors</code> and <code>.diagnostics</code> have all"
+    yield from _table(("finding", "what is wrong", "where"), findings, more)
+    if total := findings_count(told):
         yield f"<p>{total}</p>"
 
 

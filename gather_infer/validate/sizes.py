@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.inference import Inference
 from gather_infer.symbolic import Dim, substitute
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.claims import is_always_reached
 from gather_infer.validate.condition import Condition, Elements, difference
-from gather_infer.validate.verdict import Verdict
+from gather_infer.validate.verdict import Verdict, judged_findings
+
+
+def violations(inference: Inference) -> Iterator[Diagnostic]:
+    """Errors that the walk has not told: accesses that are out of bounds in every run that comes to them."""
+    for finding in judged_findings(map(verdict, inference.accesses), inference.diagnostics):
+        if finding.severity is Severity.ERROR:
+            yield finding
 
 
 def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Verdict, Condition]]:
