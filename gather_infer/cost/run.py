@@ -82,6 +82,7 @@ class _Counting:
             self.facts.causes,
             self.facts.constraints,
             self.facts.assumptions,
+            facts=self.facts,
         )
 
     def whole(self, tally: Tally, what: str) -> Dim:
