@@ -74,7 +74,8 @@ def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
     for entry in (entry for text in texts for entry in text.split(",") if entry.strip()):
         name, equals, size = (part.strip() for part in entry.partition("="))
         if not equals or not name or not size.isdecimal():
-            raise click.UsageError(f"--at must read NAME=SIZE, numbers >= 0 joined by commas, found '{entry.strip()}'")
+            form = "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas"
+            raise click.UsageError(f"{form}, found '{entry.strip()}'")
         if name in found:
             raise click.UsageError(f"--at has '{name}' twice")
         found[name] = int(size)

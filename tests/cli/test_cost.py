@@ -136,9 +136,9 @@ def test_all_rows(run: Run) -> None:
 
 
 WRONG_SIZES = {
-    "seq": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq'",
-    "seq=1..4": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=1..4'",
-    "seq=-1": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=-1'",
+    "seq": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq'",
+    "seq=1..4": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq=1..4'",
+    "seq=-1": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq=-1'",
     "seq=1,seq=2": "--at has 'seq' twice",
     "sequ=1": "no dim 'sequ'; did you mean 'seq'?",
     "seq=4096": "no run has seq = 4096: seq <= 64 (node /bert/embeddings/Add_1)",

@@ -91,6 +91,15 @@ USAGE = {
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
     "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
     "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
+    "infer embedding.onnx --dim seq=4K": (
+        "dim 'seq' counts elements, not bytes, and has no unit, found '4K'; "
+        r"it is a size \(seq=4096\), bounds \(seq=1..4096\) or an expression in other dims"
+    ),
+    "infer embedding.onnx --dim seq=1M": "not bytes, and has no unit, found '1M'",
+    "infer embedding.onnx --dim seq=1..4k": "not bytes, and has no unit, found '1..4k'",
+    "infer embedding.onnx --dim 'seq=2 GiB'": "not bytes, and has no unit, found '2 GiB'",
+    "infer embedding.onnx --dim seq=4x": "expected .* '4x'",
+    "cost embedding.onnx --at seq=4K": "numbers >= 0 without a unit, joined by commas, found 'seq=4K'",
     "infer embedding.onnx --dim seq=bach": "no input dim 'bach'; did you mean 'batch'",
     "infer embedding.onnx --dim seq=1 --dim seq=2": "dim 'seq' is given twice",
     "infer embedding.onnx --input ids": r"an input must read NAME=TYPE\[DIM, ...\], found 'ids'",
@@ -113,9 +122,9 @@ USAGE = {
     "infer embedding.onnx many.onnx --in-place": "--in-place writes one model, there are 2",
     "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no size: 4096, 64K or 1M",
-    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no size: 4096, 64K or 1M",
-    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no size",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no number of bytes: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no number of bytes: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no number of bytes",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
