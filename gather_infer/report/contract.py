@@ -23,7 +23,8 @@ _LEAST = 24
 def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer contract` prints; a verbose one names every node, with the reasons."""
     contract = report.contract
-    lines = [f"contract of {printable(contract.model)}"]
+    name = report.file or contract.model
+    lines = [f"contract of {printable(name)}"]
     if contract.lines:
         lines += _table(contract.lines, view)
     elif any(finding.severity is Severity.ERROR for finding in report.diagnostics):
@@ -43,7 +44,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     tight = sum(line.tight for line in contract.lines)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
     lines += ["", f"{count(len(contract.lines), 'line')}, {tight} tight{tail}"]
-    return [*lines, *findings_text(report.diagnostics, contract.model, view)]
+    return [*lines, *findings_text(report.diagnostics, name, view)]
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:

@@ -169,10 +169,14 @@ class ConversionReport:
 
 @dataclass(frozen=True, slots=True)
 class ContractReport:
-    """A contract, and what came up while it was made."""
+    """A contract, and what came up while it was made.
+
+    file   what the model is called where it was read; the contract has its name without the folder, because it travels
+    """
 
     contract: Contract
     diagnostics: Sequence[Diagnostic]
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

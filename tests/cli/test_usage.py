@@ -18,6 +18,7 @@ from gather_infer_cli import start
 from gather_infer_cli.main import COMMANDS, main
 from gather_infer_cli.options import Bytes
 
+from gather_infer.report.rewriting import SHOWN_EDITS
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
 
@@ -277,3 +278,9 @@ def test_the_package_is_this_program() -> None:
     failed = subprocess.run([*command, "infer", "missing.onnx"], capture_output=True, text=True)
     assert (failed.returncode, failed.stdout) == (3, "")
     assert failed.stderr == "error: missing.onnx: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["fold", "optimize", "convert"])
+def test_help_tells_how_many_edits_a_dry_run_prints(command: str, run: Run) -> None:
+    text = " ".join(run(command, "--help").stdout.split())
+    assert f"Write nothing; print the edits, more than {SHOWN_EDITS} with -v." in text
