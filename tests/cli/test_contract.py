@@ -135,6 +135,6 @@ def test_the_title_names_the_file_and_the_contract_the_model_alone(run: Run) -> 
     Path("embedding.onnx").rename("folder/mine.onnx")
     lines = run("contract", "folder/mine.onnx").stdout.splitlines()
     assert lines[0] == "contract of folder/mine.onnx"
-    assert json.loads(run("contract", "folder/mine.onnx", "--format", "json").stdout)["model"] == "mine.onnx"
+    assert json.loads(run("contract", "folder/mine.onnx", "--format", "json").stdout)["model"]["name"] == "mine.onnx"
     failing = run("contract", "folder/mine.onnx", "--range", "ids=0..500")
     assert "--> folder/mine.onnx: " in failing.stdout
