@@ -17,8 +17,8 @@ HEAD = """\
 # How multiply-adds are counted
 
 What `gather-infer cost` counts for each operator, in the letters of its page; [the command](cost.md) says what a
-multiply-add is. An operator that stands in neither list, as those that are not known, is counted as a node without a number, and
-named; [your own](custom-rules.md#what-it-costs) can have formulas.
+multiply-add is. An operator that stands in neither list, as those that are not known, is counted as a node without a
+number, and named; [your own](custom-rules.md#what-it-costs) can have formulas.
 """
 
 
