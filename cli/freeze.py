@@ -14,7 +14,7 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 
 
 @click.command(
-    "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o frozen.onnx"
+    "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o out.onnx"
 )
 @model_argument()
 @facts_options
