@@ -170,7 +170,7 @@ def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
         columns.append(Column("counted as"))
     cells = [
         (*operator_cells(row), *([row.formula] if view.verbose else []))
-        for row in counted[: None if everything else SHOWN]
+        for row in counted[: None if everything or len(counted) == SHOWN + 1 else SHOWN]
     ]
     if cells:
         yield from table(columns, cells, width=view.width)
@@ -201,7 +201,7 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
             _bytes(node.live),
             *([node.formula] if view.verbose else []),
         )
-        for node in counted[: None if everything else SHOWN]
+        for node in counted[: None if everything or len(counted) == SHOWN + 1 else SHOWN]
     ]
     if cells:
         yield from table(columns, cells, width=view.width)

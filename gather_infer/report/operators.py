@@ -10,7 +10,7 @@ from itertools import groupby
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
-from gather_infer.report.layout import Column, count, table
+from gather_infer.report.layout import Column, count, fitted, table
 
 ROOMS = "gather_infer"
 
@@ -23,7 +23,7 @@ def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[st
     for domain, found in groupby(operators, lambda operator: operator.domain):
         columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
         lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=view.width), ""]
-    return [*lines, _total(operators)]
+    return [*lines, *fitted(_total(operators), view.width, "  ")]
 
 
 def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
@@ -40,7 +40,11 @@ def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    return [text] if width is None else textwrap.wrap(text, max(width - 12, 40), break_long_words=False)
+    return (
+        [text]
+        if width is None
+        else textwrap.wrap(text, max(width - 12, 40), break_long_words=False, break_on_hyphens=False)
+    )
 
 
 def _inferred(behaviour: Behaviour) -> str:

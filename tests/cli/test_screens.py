@@ -9,7 +9,10 @@ import onnx
 import pytest
 from gather_infer_cli.main import COMMANDS
 
-from tests.cli.cli_models import cache
+from gather_infer.diagnostic import CODES
+from gather_infer.report.explain import code_text
+from gather_infer.report.forms import View
+from tests.cli.cli_models import MODELS, cache
 from tests.cli.conftest import Run
 from tests.cli.test_first_screen import WIDTHS, plain
 from tests.cli.test_streams import on_a_terminal
@@ -63,8 +66,17 @@ QUESTIONS = {
         for name in COMMANDS
     },
     "--help": (0, ["Commands:"]),
-    "ops Gather": (0, ["Gather"]),
-    "explain GI302": (0, ["GI302"]),
+    "ops Gather": (0, ["Gather ai.onnx", "Indices are in [-s, s-1].", "are known where those of the inputs are."]),
+    "ops": (0, ["facts from", "operators:"]),
+    # what else is printed in a first hour
+    f"explain {DETECTOR} *": (0, ["more tensors: --all", "images float32[batch, 3, height, width]"]),
+    f"explain {GPT2} --op Softmax": (0, ["Softmax"]),
+    f"tensors {GPT2} */wpe/*": (0, ["Gather", "of 583 tensors"]),
+    "infer nodata.onnx": (0, ["warning[GI112]", "nodata.data"]),
+    f"freeze {BERT} --dim seq=99 -o out.onnx": (1, ["refused: the sizes contradict the model", "nothing written"]),
+    f"freeze {GPT2} --dim past=4096 -o out.onnx": (1, ["error[GI301]", "outside [-48, 47]", "nothing written"]),
+    f"cost {GPT2} --by node": (0, ["/gpt2/lm_head/MatMul", "334 nodes take no multiply-adds: --all"]),
+    f"infer {GPT2} {DETECTOR} broken.onnx": (3, ["583 tensors, all known", "2 of 3 files: no errors, no warnings"]),
 }  # fmt: skip
 
 
@@ -73,11 +85,16 @@ QUESTIONS = {
 def test_a_screen(command: str, columns: int, run: Run) -> None:
     Path("broken.onnx").write_bytes(Path(DETECTOR).read_bytes()[:5000])
     onnx.save(cache(), "cache.onnx")
+    onnx.save(
+        MODELS["embedding.onnx"](), "nodata.onnx", save_as_external_data=True, location="nodata.data",
+        size_threshold=0, convert_attribute=False,
+    )  # fmt: skip
+    Path("nodata.data").unlink()
     expected, texts = QUESTIONS[command]
     code, text = on_a_terminal(columns, *shlex.split(command))
     lines = plain(text)
     assert code == expected, text
-    assert [line for line in lines if len(line) > columns] == []
+    assert [line for line in lines if len(line) > columns and len(line.split()) > 1] == []
     words = " ".join(text_of(lines).split())
     assert [said for said in texts if said not in words] == []
 
@@ -85,3 +102,11 @@ def test_a_screen(command: str, columns: int, run: Run) -> None:
 def text_of(lines: list[str]) -> str:
     """The lines as they were before they were fitted, but for spaces."""
     return " ".join(line.strip() for line in lines)
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("code", CODES)
+def test_what_a_code_means_keeps_to_the_width(code: str, columns: int) -> None:
+    lines = code_text(code, View(width=columns))
+    assert max(map(len, lines)) <= columns
+    assert " ".join(text_of(lines).split()) == " ".join(text_of(code_text(code)).split())
