@@ -95,9 +95,11 @@ def command(
     accepted = _Accepted(None if write_baseline else file)
 
     results: list[CheckResult] = []
+    names = ["<stdin>" if model == "-" else model for model in models]
     with console.progress() as progress:
-        progress(lambda: f"checking, {len(results)} of {count(len(models), 'file')} done")
-        for result in _results(models, facts, ranges, project, jobs or project.number("jobs")):
+        arrived = _Arriving(_results(models, facts, ranges, project, jobs or project.number("jobs")))
+        progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
+        for result in arrived.in_order(dict.fromkeys(names)):
             result = accepted.out_of(selection.of(result))
             results.append(result)
             if console.form in CHECK.forms:
@@ -105,8 +107,6 @@ def command(
                 with progress.aside():
                     console.print(lines)
     _require_used(results, facts, ranges)
-    order = {"<stdin>" if model == "-" else model: position for position, model in enumerate(models)}
-    results.sort(key=lambda result: order[result.model])
 
     code = max(result.exit_code(least) for result in results)
     if code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
@@ -116,6 +116,24 @@ def command(
     if write_baseline and file is not None:
         _write_baseline(file, results, least, console)
     return code
+
+
+class _Arriving:
+    """Results as they arrive, given in the order in which the files were named."""
+
+    def __init__(self, results: Iterator[CheckResult]) -> None:
+        self._results = results
+        self.number = 0
+
+    def in_order(self, names: Iterable[str]) -> Iterator[CheckResult]:
+        """The result of each name, as soon as those before it are there."""
+        waiting: dict[str, CheckResult] = {}
+        for name in names:
+            while name not in waiting:
+                result = next(self._results)
+                waiting[result.model] = result
+                self.number += 1
+            yield waiting.pop(name)
 
 
 class _Accepted:

@@ -77,7 +77,7 @@ def command(
             model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules(), progress=progress
         )
         findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
-        lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings))
+        lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings, result.source.name))
     refused = any(finding.severity is Severity.ERROR for finding in findings)
     texts: dict[Path, str] = {}
     if guard is not None:

@@ -13,7 +13,7 @@ from gather_infer.report.forms import CONVERSION, ConversionReport
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument, option
-from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
 from .verification import verify_option
 
 TOLERANCE: Final = 1e-4
@@ -24,7 +24,7 @@ TOLERANCE: Final = 1e-4
 @model_argument()
 @facts_options
 @output_options("Where to write the ONNX model.")
-@dry_run_option
+@dry_run_option(DRY_RUN_OF_EDITS)
 @verify_option
 @option("--in-place-weights", section="Output", is_flag=True,
         help="Leave the weights of an IR in its .bin, which is in the folder of OUT or below it.")  # fmt: skip

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 import click
 
 from gather_infer.report.forms import COST, CostReport
@@ -12,9 +9,6 @@ from gather_infer.report.forms import COST, CostReport
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option
-
-if TYPE_CHECKING:
-    from gather_infer.inference import Inference
 
 
 @click.command("cost", cls=Command, example="gather-infer cost fixtures/bert-torchscript.onnx --at batch=1,seq=64")
@@ -68,21 +62,10 @@ def command(
             cost = cost.at(sizes)
         lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
     console.print(lines)
-    if sizes:
-        _tell_failures(inference, sizes, console)
     if inference.errors:
         said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
         console.message(f"the model has {said}; {facts.infer_command(model)}")
     return 0
-
-
-def _tell_failures(inference: Inference, sizes: Mapping[str, int], console: Console) -> None:
-    """What of the model fails at these sizes, on the side: what a run would cost is told all the same."""
-    from gather_infer.report.layout import printable
-    from gather_infer.validate import failing
-
-    for verdict, condition in failing(inference, sizes):
-        console.message(printable(f"at these sizes the model fails: {condition} (node {verdict.access.node})"))
 
 
 def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
@@ -91,7 +74,8 @@ def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
     for entry in (entry for text in texts for entry in text.split(",") if entry.strip()):
         name, equals, size = (part.strip() for part in entry.partition("="))
         if not equals or not name or not size.isdecimal():
-            raise click.UsageError(f"--at must read NAME=SIZE, numbers >= 0 joined by commas, found '{entry.strip()}'")
+            form = "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas"
+            raise click.UsageError(f"{form}, found '{entry.strip()}'")
         if name in found:
             raise click.UsageError(f"--at has '{name}' twice")
         found[name] = int(size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -93,6 +94,9 @@ def _code(text: str) -> str:
     if not _CODE.fullmatch(text) and (os.path.exists(text) or text == "-" or "." in text):
         raise click.UsageError(f"missing argument 'TENSOR': which tensor of {'<stdin>' if text == '-' else text}?")
     near = difflib.get_close_matches(code, CODES, 1)
+    if not near and not _CODE.fullmatch(text):
+        command = shlex.join(["gather-infer", "explain", "MODEL", text])
+        raise click.UsageError(f"missing argument 'MODEL': {text!r} is no code; of a tensor or a symbol: {command}")
     raise UsageError(
         f"no code {text!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CODES)}")
     )

@@ -14,12 +14,12 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 
 
 @click.command(
-    "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o frozen.onnx"
+    "freeze", cls=Command, example="gather-infer freeze fixtures/bert-torchscript.onnx --dim batch=1 -o out.onnx"
 )
 @model_argument()
 @facts_options
 @output_options("Where to write the frozen model.")
-@dry_run_option
+@dry_run_option("Write nothing.")
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
 def command(model: str, facts: Facts, target: Target | None, dry_run: bool, strict: bool, console: Console) -> int:

@@ -103,6 +103,7 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
             except ModelReadError as error:
                 with progress.aside():
                     console.error(error)
+                    _tell_unreadable(model, error, console, objects)
                 code = max(code, error.exit_code)
                 continue
             read += 1
@@ -127,6 +128,18 @@ def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> 
     told, unused = applicable(file, said)
     report, _ = inferred(file, told, told.rules, wanted, progress)
     return report, set(unused)
+
+
+def _tell_unreadable(model: str, error: ModelReadError, console: Console, objects: list[dict[str, Any]]) -> None:
+    """What stands in JSON in the place of a model."""
+    from gather_infer.report.json import unreadable_json
+    from gather_infer.report.summary import Unreadable
+
+    found = unreadable_json(Unreadable("<stdin>" if model == "-" else model, str(error)))
+    if console.form is Form.JSONL:
+        console.print([json.dumps(found)])
+    elif console.form is Form.JSON:
+        objects.append(found)
 
 
 def _tell(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:

@@ -17,11 +17,14 @@ from .options import Command, common_options, model_argument
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
     from gather_infer.report import ExternalFile, ModelSummary
+    from gather_infer.report.summary import Unreadable
 
 
 @click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
 @model_argument("models", nargs=-1, required=True)
-@common_options(SUMMARIES, verbose="Print every initializer and the values of the metadata.")
+@common_options(
+    SUMMARIES, verbose="Print every initializer, what repeats line by line, and the values of the metadata."
+)
 def command(models: tuple[str, ...], console: Console) -> int:
     """Print what is in model files, several side by side.
 
@@ -30,18 +33,21 @@ def command(models: tuple[str, ...], console: Console) -> int:
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
 
-    summaries = []
+    from gather_infer.report.summary import Unreadable
+
+    found: list[ModelSummary | Unreadable] = []
     unreadable = 0
     with console.progress() as progress:
         for position, model in enumerate(models):
             progress(partial("reading, file {} of {}".format, position + 1, len(models)))
             try:
-                summaries.append(_summary(model))
+                found.append(_summary(model))
             except ModelReadError as error:
                 with progress.aside():
                     console.error(error)
+                found.append(Unreadable("<stdin>" if model == "-" else model, str(error)))
                 unreadable = error.exit_code
-    console.result(SUMMARIES, summaries)
+    console.result(SUMMARIES, found)
     return unreadable
 
 

@@ -15,7 +15,7 @@ from gather_infer.report.forms import REWRITING, RewriteReport
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
-from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
 from .verification import verified, verify_option
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def rewriting_options(
             model_argument(),
             facts_options,
             output_options(f"Where to write the {becomes} model."),
-            dry_run_option,
+            dry_run_option(DRY_RUN_OF_EDITS),
             verify_option,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
                    help="Ask this rule; repeat it for more."),

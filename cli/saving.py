@@ -59,9 +59,12 @@ def output_options(help: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def dry_run_option(function: Function) -> Function:
+DRY_RUN_OF_EDITS = "Write nothing; print the edits, more than 10 with -v."
+
+
+def dry_run_option(help: str) -> Callable[[Function], Function]:
     """--dry-run, as `dry_run`."""
-    return option("--dry-run", section="Output", is_flag=True, help="Write nothing; with -v print each edit.")(function)
+    return option("--dry-run", section="Output", is_flag=True, help=help)
 
 
 def strict_option(help: str) -> Callable[[Function], Function]:

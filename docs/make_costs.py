@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gather_infer.cost.formulas import tables
+from gather_infer.openvino.lowerings import LOWERINGS
+from gather_infer.ops import standard_rules
 
 PAGE = Path(__file__).with_name("cost-formulas.md")
 
@@ -15,7 +17,8 @@ HEAD = """\
 # How multiply-adds are counted
 
 What `gather-infer cost` counts for each operator, in the letters of its page; [the command](cost.md) says what a
-multiply-add is. An operator that stands in neither list is counted as a node whose cost is not known, and named.
+multiply-add is. An operator that stands in neither list, as those that are not known, is counted as a node without a
+number, and named; [your own](custom-rules.md#what-it-costs) can have formulas.
 """
 
 
@@ -35,6 +38,16 @@ def _tables() -> Iterator[str]:
             yield ""
         if table.nothing:
             yield f"None: {', '.join(sorted(table.nothing))}.\n"
+        left_out = _known(domain) - {*table.op_types} - table.nothing
+        if left_out:
+            yield f"Not known: {', '.join(sorted(left_out))}.\n"
+
+
+def _known(domain: str) -> set[str]:
+    """The operators of a domain that have a rule or a lowering."""
+    rules = standard_rules().get(domain)
+    found = set() if rules is None else {op_type for op_type, _, _ in rules.entries()}
+    return found | set(LOWERINGS.types) if domain == "openvino" else found
 
 
 if __name__ == "__main__":

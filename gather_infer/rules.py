@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
 from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
@@ -361,6 +361,8 @@ class OpCall:
         self.context.report(code, message, detail, severity)
 
 
+_Macs = TypeVar("_Macs", bound=Callable[[Any], Dim])
+
 Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[Value | None]"]
 
 
@@ -407,12 +409,27 @@ class Registered:
     traits: Traits = NO_TRAITS
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many multiply-adds an operator takes.
+
+    text     for people, in the letters of the operator's page
+    source   where that is, or empty
+    macs     the same as a function of a `gather_infer.cost.Work`
+    """
+
+    text: str
+    source: str
+    macs: Callable[[Any], Dim]
+
+
 class RuleSet:
     """The rules of one domain; one rule per behaviour change, found by the newest `since <= version`."""
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
         self._rules: dict[str, list[Registered]] = {}
+        self._counted: dict[str, Counted] = {}
 
     def rule(
         self,
@@ -435,6 +452,27 @@ class RuleSet:
             return function
 
         return add
+
+    def macs(self, op_type: str, *, text: str, source: str = "") -> Callable[[_Macs], _Macs]:
+        """Decorator: the function counts the multiply-adds of `op_type`; `text` says the same to people.
+
+        It is given a `gather_infer.cost.Work` and returns a number or an expression.
+        """
+
+        def add(function: _Macs) -> _Macs:
+            self._count(op_type, Counted(text, source, function))
+            return function
+
+        return add
+
+    def _count(self, op_type: str, counted: Counted) -> None:
+        if op_type in self._counted:
+            raise ValueError(f"the multiply-adds of {self.domain or 'ai.onnx'} {op_type} are counted twice")
+        self._counted[op_type] = counted
+
+    def counted(self, op_type: str) -> Counted | None:
+        """How the multiply-adds of an operator are counted; None where this set does not say it."""
+        return self._counted.get(op_type)
 
     def _add(self, op_type: str, entry: Registered) -> None:
         versions = self._rules.setdefault(op_type, [])
@@ -468,3 +506,5 @@ class RuleSet:
         for op_type, versions in other._rules.items():
             for entry in versions:
                 self._add(op_type, entry)
+        for op_type, counted in other._counted.items():
+            self._count(op_type, counted)

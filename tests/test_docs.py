@@ -84,3 +84,31 @@ def test_dots_stand_for_any_lines() -> None:
     assert not matches(["a   0.99 s", "..."], ["x", *output])
     assert not matches(["a   0.99 s", "b"], output)
     assert not matches(["...", "d", "..."], output)
+
+
+def questions() -> list[tuple[str, str]]:
+    """The table of the tutorial: a question, and the command that answers it."""
+    rows = re.findall(r"^\| (What|Why|Is|Which|How)(.*?\?) \| `(gather-infer [^`]*)` \| `", TUTORIAL.read_text(), re.M)
+    return [(f"{first}{rest}", command) for first, rest, command in rows]
+
+
+TUTORIAL = REPO / "docs" / "tutorial.md"
+FIXTURE = REPO / "fixtures" / "moe-nonzero-dynamo.onnx"
+
+
+@pytest.mark.parametrize(("question", "command"), questions())
+def test_each_question_is_answered_by_one_command(question: str, command: str, tmp_path: Path) -> None:
+    values = {"MODEL": str(FIXTURE), "TENSOR": "val_23", "OUT": str(tmp_path / "out.onnx")}
+    arguments = [values.get(word, word) for word in command.split()[1:]]
+    done = subprocess.run([sys.executable, "-m", "gather_infer", *arguments], capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout
+
+
+def test_there_are_ten_questions() -> None:
+    assert len(questions()) == 10
+
+
+@pytest.mark.parametrize("word", ["legal run", "opset", "span", "verdict", "witness", "tight"])
+def test_the_glossary_has_a_word(word: str) -> None:
+    assert re.search(rf"^\W*{word}\W", (REPO / "docs" / "glossary.md").read_text(), re.M | re.I), word

@@ -10,10 +10,16 @@ if TYPE_CHECKING:
     from gather_infer.cost.front import Moment
     from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
     from gather_infer.cost.run import cost_of
+    from gather_infer.cost.work import Untold, Work
 
-__all__ = ["Cost", "Gap", "Moment", "NodeCost", "OperatorCost", "cost_of"]
+__all__ = ["Cost", "Gap", "Moment", "NodeCost", "OperatorCost", "Untold", "Work", "cost_of"]
 
 __getattr__ = lazy(
     __name__,
-    {"front": ("Moment",), "result": ("Cost", "Gap", "NodeCost", "OperatorCost"), "run": ("cost_of",)},
+    {
+        "front": ("Moment",),
+        "result": ("Cost", "Gap", "NodeCost", "OperatorCost"),
+        "run": ("cost_of",),
+        "work": ("Untold", "Work"),
+    },
 )

@@ -15,6 +15,7 @@ from gather_infer.model.index import GraphScope
 from gather_infer.model.paths import Body
 from gather_infer.places import GraphPath
 from gather_infer.record import Assumption, Cause, Constraint, Iterations
+from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Scope, total
 from gather_infer.tensor import Value
 
@@ -47,6 +48,8 @@ class Facts(Protocol):
     def believed(self) -> Sequence[Believed]: ...
     @property
     def known(self) -> Scope: ...
+    @property
+    def rules(self) -> Sequence[RuleSet]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gather_infer.cost.front import Front, Moment
 from gather_infer.errors import UnknownName, UsageError
+from gather_infer.lazy import resolved
 from gather_infer.places import NodePath
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.symbolic import (
@@ -22,6 +25,10 @@ from gather_infer.symbolic import (
     total,
 )
 from gather_infer.tensor import DType
+
+if TYPE_CHECKING:
+    from gather_infer.cost.place import Facts
+    from gather_infer.diagnostic import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,7 @@ class Cost:
     constraints  that hold of them in every run that does not fail
     assumptions  under which the sizes hold
     sizes        that were given in the place of symbols
+    facts        what it is read off
     """
 
     model: str
@@ -112,6 +120,15 @@ class Cost:
     constraints: tuple[Constraint, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    facts: Facts | None = field(default=None, repr=False)
+
+    @cached_property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the model, and what fails in every run with the `sizes`: an index out of bounds.
+
+        All is counted as if it ran. The first are those of `Inference.errors`.
+        """
+        return () if self.facts is None else tuple(resolved("validate:failures")(self.facts, self.sizes))
 
     @property
     def peak(self) -> Dim:
@@ -151,8 +168,8 @@ class Cost:
     def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Cost:
         """The same with sizes in place of symbols: `cost.at(batch=1, seq=128)`, or a mapping for other names.
 
-        One that is not given stays a symbol. Raises UnknownName, and UsageError for what is no size and for sizes that
-        no run can have.
+        One that is not given stays a symbol. What fails at these sizes is among the `errors`. Raises UnknownName, and
+        UsageError for what is no size and for sizes that no run can have.
         """
         sizes = {**(sizes or {}), **named}
         for name, size in sizes.items():
@@ -231,6 +248,9 @@ class Cost:
 
     def __repr__(self) -> str:
         return f"<Cost of {self}>"
+
+    def _repr_html_(self) -> str:
+        return "\n".join(resolved("report.html:cost_html")(self))
 
     def __str__(self) -> str:
         try:

@@ -12,6 +12,7 @@ from gather_infer.cost.control import branches, rounds
 from gather_infer.cost.formulas import tables
 from gather_infer.cost.front import Front
 from gather_infer.cost.liveness import Liveness
+from gather_infer.cost.own import macs_by_caller, own_formula, own_rule
 from gather_infer.cost.parameters import parameters
 from gather_infer.cost.place import Facts, Place, constants_of, is_constant, versions_of
 from gather_infer.cost.result import Cost, NodeCost
@@ -37,7 +38,7 @@ MAX_DEPTH: Final = 40
 def cost_of(facts: Facts) -> Cost:
     """What one run of a model costs, by what is known of its tensors; `Inference.cost`.
 
-    What is not known is in `Cost.gaps`, with its node. Nothing raises.
+    What is not known is in `Cost.gaps`, with its node. Raises UsageError for what a formula of the caller raises.
     """
     return _Counting(facts).cost()
 
@@ -82,6 +83,7 @@ class _Counting:
             self.facts.causes,
             self.facts.constraints,
             self.facts.assumptions,
+            facts=self.facts,
         )
 
     def whole(self, tally: Tally, what: str) -> Dim:
@@ -131,6 +133,12 @@ class _Counting:
         """The function of the model that a node calls."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
+    def own(self, node: NodeProto) -> Formula | None:
+        """What the caller says of an operator; nothing of one that the model has a function for."""
+        if not self.facts.rules or self.function(node) is not None:
+            return None
+        return own_formula(self.facts.rules, node.domain, node.op_type)
+
     def formula(self, domain: str, op_type: str) -> Formula | None:
         table = tables().get(domain)
         return None if table is None else table.find(op_type)
@@ -156,12 +164,15 @@ class _Counting:
             {},
             place.version(node.domain),
         )
-        formula = self.formula(domain, node.op_type)
+        own = self.own(node)
+        formula = own or self.formula(domain, node.op_type)
         cost = NodeCost(
             path,
             node.op_type,
             domain,
-            self.macs(place, node, work, path, tally),
+            self.macs(place, node, work, path, tally)
+            if own is None
+            else self.told(own, place, node, work, path, tally),
             tally.told(path, node, "reads", read_bytes, place, node, work, self.traits(node, place)),
             tally.told(path, node, "writes", written_bytes, place, node, work),
             live,
@@ -182,7 +193,17 @@ class _Counting:
         seen = replace(work, attributes=place.attributes_of(node))
         return tally.told(path, node, "macs", formula.macs, seen)
 
+    def told(
+        self, formula: Formula, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally
+    ) -> Dim | None:
+        """As `macs`, by a formula of the caller. Raises UsageError for what that must not do."""
+        seen = replace(work, attributes=place.attributes_of(node))
+        return tally.told(path, node, "macs", macs_by_caller, formula, seen, node.domain, path)
+
     def traits(self, node: NodeProto, place: Place) -> Traits:
+        own = own_rule(self.facts.rules, node.domain, node.op_type, place.version(node.domain))
+        if own is not None:
+            return own.traits
         rules = standard_rules().get(canonical_domain(node.domain))
         found = None if rules is None else rules.lookup(node.op_type, place.version(node.domain))
         return NO_TRAITS if found is None else found.traits

@@ -61,6 +61,15 @@ class Work:
         found: Dim = element
         return found
 
+    def integers(self, index: int) -> tuple[int, ...]:
+        """The elements of an integer input. Raises Untold when one is not known as a number."""
+        fact = self.inputs[index] if self.has(index) else None
+        elements = fact.values if isinstance(fact, SymbolicTensor) else None
+        found = () if elements is None else tuple(elements.reshape(-1))
+        if elements is None or any(type(element) is not int for element in found):
+            raise Untold(f"the numbers in input {index} are not known")
+        return found
+
 
 def _shape(values: Sequence[Value | None], index: int, rank: int | None, what: str) -> Shape:
     fact = values[index] if index < len(values) else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from gather_infer.diagnostic import Severity
 from gather_infer.explanation.provenance import names_in
 from gather_infer.inference.result import Inference
 from gather_infer.places import GraphPath
@@ -90,7 +91,7 @@ class Tries:
                 return None
             self.left -= 1
             run = self.again(bounds)
-            if run is not None and len(run.errors) > len(self.inference.errors):
+            if run is not None and _errors(run) > _errors(self.inference):
                 run = None
             self._runs[key] = run
         return self._runs[key]
@@ -105,6 +106,11 @@ class Tries:
             if ask(c.left, c.right, scope) is False:
                 return False
         return True
+
+
+def _errors(run: Inference) -> int:
+    """How many errors the walk has found; verdicts change no fact."""
+    return sum(finding.severity is Severity.ERROR for finding in run.diagnostics)
 
 
 def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:

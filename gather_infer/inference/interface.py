@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -18,7 +18,7 @@ from gather_infer.model.paths import bodies, graph_at
 from gather_infer.places import MAIN, GraphPath, Root
 from gather_infer.record import Cause
 from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, substitute, symbol
-from gather_infer.tensor import MapType, OptionalType, SequenceType, Shape, SparseTensor, SymbolicTensor, Value
+from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 MAX_SIZE: Final = 2**63 - 1
 
@@ -89,8 +89,9 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
 
     A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
-    branches of an If where it was inferred. What `--input` calls a dim is its name. Bounds and relations are recorded
-    in `metadata_props`. Everything else stays as it is; it is `proto` itself when nothing was given.
+    branches of an If where it was inferred. An output without a shape gets the one that is known. What `--input` calls
+    a dim is its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is
+    `proto` itself when nothing was given.
 
     rests   whether something else that is written rests on what was given
 
@@ -125,9 +126,10 @@ class _Declaring:
         for value in main.input:
             if value.name in inputs:
                 yield from self._change(value, "input", "", lambda v: self._input(v, facts[v.name]))
-        for kind, values in (("output", main.output), ("value_info", main.value_info)):
-            for value in values:
-                yield from self._change(value, kind, "", lambda v: self._refine(v.type, facts.get(v.name)))
+        for value in main.output:
+            yield from self._change(value, "output", "", lambda v: self._output(v.type, facts.get(v.name)))
+        for value in main.value_info:
+            yield from self._change(value, "value_info", "", lambda v: self._refine(v.type, facts.get(v.name)))
         for path, body in bodies(self.proto):
             known = self.run.scopes.get(path)
             if isinstance(body, GraphProto) and path.steps and known is not None and self._is_of_branches(path):
@@ -155,7 +157,7 @@ class _Declaring:
     def _input(self, value: ValueInfoProto, fact: Value) -> None:
         given = self.given
         if value.name in given.inputs and isinstance(fact, SymbolicTensor) and fact.shape is not None:
-            _state_shape(value.type, fact)
+            _state_shape(value.type, fact.dtype, fact.shape)
             return
         for axis, dim in enumerate(dims_of(value.type)):
             if dim.dim_param:
@@ -173,6 +175,15 @@ class _Declaring:
                 _set(dim, substitute(declared, self.given.changed))
             except ZeroDivisionError:  # no size is declared there
                 return
+
+    def _output(self, declared: TypeProto, fact: Value | None) -> None:
+        """What is known of an output without a shape; of one that has one what follows from what is given."""
+        if said_dims(declared) is not None:
+            self._refine(declared, fact)
+        elif isinstance(fact, SymbolicTensor) and fact.shape is not None and _may_state(declared, fact):
+            said = self.kept.difference(self.given.unnamed.values())
+            names = [dim if free_symbols(dim) <= said else None for dim in fact.shape]
+            _state_shape(declared, fact.dtype, names)
 
     def _refine(self, declared: TypeProto, fact: Value | None) -> None:
         """Numbers, as far as they are known, and where a changed name stood the dim that is known instead."""
@@ -215,20 +226,27 @@ def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]
         yield from zip(tensor.shape.dim, fact.shape, strict=True)
 
 
-def _state_shape(declared: TypeProto, fact: SymbolicTensor) -> None:
-    """The shape that `--input` gives."""
-    if declared.WhichOneof("value") is None and fact.dtype is None:
+def _may_state(declared: TypeProto, fact: SymbolicTensor) -> bool:
+    """Whether a type without a shape does not contradict what is known of its value."""
+    if declared.WhichOneof("value") not in (None, "tensor_type"):
+        return False
+    return not declared.tensor_type.elem_type or fact.dtype in (None, declared.tensor_type.elem_type)
+
+
+def _state_shape(declared: TypeProto, dtype: DType | None, shape: Sequence[Dim | None]) -> None:
+    """Let a type have a shape; nothing is said of a dim that is None."""
+    if declared.WhichOneof("value") is None and dtype is None:
         return  # a type cannot be said without its element type
     tensor = declared.tensor_type
-    if not tensor.elem_type and fact.dtype is not None:
-        tensor.elem_type = int(fact.dtype)
-    shape: Shape = fact.shape or ()
+    if not tensor.elem_type and dtype is not None:
+        tensor.elem_type = int(dtype)
     if not tensor.HasField("shape"):
         tensor.shape.SetInParent()
         for _ in shape:
             tensor.shape.dim.add()
     for dim, known in zip(tensor.shape.dim, shape, strict=True):
-        _set(dim, known)
+        if known is not None:
+            _set(dim, known)
 
 
 def _set(dim: Any, known: Dim) -> None:

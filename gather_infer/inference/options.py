@@ -28,6 +28,7 @@ MAX_SIZE: Final = 2**63 - 1
 
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
 _BOUNDS_OF_OTHERS = re.compile(r"\s*([0-9]{1,40})\s*(?:-|:|,|\.\.\.|–|to)\s*([0-9]{1,40})\s*")
+_UNITS = re.compile(r"(?:.*\.\.)?\s*[0-9]+\s*[KMGT](?:i?B)?", re.IGNORECASE | re.DOTALL)
 _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
 
@@ -105,6 +106,7 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
         return None
     match = BOUNDS.fullmatch(text)
     if match is None:
+        _require_no_unit(name, text)
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
             + _meant(text)
@@ -123,6 +125,7 @@ def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], s
     except DimSyntaxError as error:
         if meant:
             raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}") from error
+        _require_no_unit(name, text)
         raise UsageError(
             f"dim {name!r} must be a size, bounds LOW..HIGH or an expression in other dims: {error}"
         ) from error
@@ -134,6 +137,15 @@ def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], s
     if isinstance(dim, int) and dim < 0 and meant:
         raise UsageError(f"dim {name!r}: bounds must read LOW..HIGH, found {text!r}{meant}")
     return dim_size(name, dim) if isinstance(dim, int) else dim
+
+
+def _require_no_unit(name: str, text: str) -> None:
+    """Raise UsageError for `4K`, which is a number of bytes to the options that take one."""
+    if _UNITS.fullmatch(text):
+        raise UsageError(
+            f"dim {name!r} counts elements, not bytes, and has no unit, found {text!r}; it is a size ({name}=4096), "
+            f"bounds ({name}=1..4096) or an expression in other dims"
+        )
 
 
 def _meant(text: str) -> str:

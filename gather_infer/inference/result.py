@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity
@@ -352,9 +353,16 @@ class Inference(Mapping[str, Value]):
         """What the file records of its dims: it is taken for declared, as what the caller says."""
         return () if self.given is None else self.given.recorded
 
-    @property
+    @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
-        return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
+        """What is wrong with the model: the errors among the `diagnostics`, and accesses that always are out of bounds.
+
+        With one of these `infer` exits with 1. Accesses are judged when somebody asks, of what has been found alone.
+        """
+        found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
+        if not self.accesses:
+            return found
+        return *found, *resolved("validate:violations")(self)
 
     def is_generated(self, dim: Dim) -> bool:
         """True when the dim contains a symbol that the run made up because it could not know better."""

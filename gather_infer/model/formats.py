@@ -53,7 +53,7 @@ def _markup(head: bytes) -> str:
     if head.startswith((b"<!doctype html", b"<html")):
         return "an HTML page, not a model: was it downloaded from the right address?"
     if b"<net " in head:
-        return "an OpenVINO IR; it is read when its name ends in .xml"
+        return "an OpenVINO IR, not ONNX; infer, convert and the like read it by a path that ends in .xml"
     return "XML, not a model" if head.startswith(b"<?xml") else ""
 
 

@@ -53,8 +53,9 @@ def freeze(
 ) -> FreezeResult:
     """The model with dims of its inputs as numbers, and those of outputs that follow; `gather_infer.freeze`.
 
-    Inputs, outputs and the `value_info` that is there say the numbers, in subgraphs too where they are proved. Bounds
-    and relations among `dims` are recorded in the metadata. Nodes, weights and all else stay as they are.
+    Inputs, outputs and the `value_info` that is there say the numbers, in subgraphs too where they are proved; an
+    output without a shape gets the one that is known. Bounds and relations among `dims` are recorded in the metadata.
+    Nodes, weights and all else stay as they are.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, rules, progress   as for `infer`
@@ -80,7 +81,10 @@ def freeze(
         proto.CopyFrom(source.proto)
     return FreezeResult(
         model=as_given(model, proto),
-        diagnostics=inference.diagnostics,
+        diagnostics=(
+            *inference.diagnostics,
+            *(error for error in inference.errors if error not in inference.diagnostics),
+        ),
         journal=Journal(),
         source=source,
         proto=proto,

@@ -10,7 +10,7 @@ from gather_infer.diagnostic import Severity
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
-from gather_infer.report.layout import count, printable, shorten
+from gather_infer.report.layout import count, fitted, printable, shorten
 
 if TYPE_CHECKING:
     from gather_infer.symbolic import Dim
@@ -23,27 +23,30 @@ _LEAST = 24
 def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer contract` prints; a verbose one names every node, with the reasons."""
     contract = report.contract
-    lines = [f"contract of {printable(contract.model)}"]
+    name = report.file or contract.model
+    lines = [f"contract of {printable(name)}"]
     if contract.lines:
         lines += _table(contract.lines, view)
     elif any(finding.severity is Severity.ERROR for finding in report.diagnostics):
-        lines.append("  no line: it fails whatever the inputs hold, or is not known behind what is wrong")
+        text = "  no line: it fails whatever the inputs hold, or is not known behind what is wrong"
+        lines += fitted(text, view.width, "    ")
     elif not contract.open:
         held = "what is declared is enough" if contract.declared else "whatever the inputs hold"
-        lines.append(f"  no line: {held}, no index is out of bounds and no shapes clash")
+        lines += fitted(f"  no line: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
     if contract.nonempty:
-        lines += [f"  not empty: {', '.join(_emptiness(contract.nonempty))}"]
+        lines += fitted(f"  not empty: {', '.join(_emptiness(contract.nonempty))}", view.width, "    ")
         if view.verbose:
             lines += _table(contract.nonempty, view)
     if contract.declared:
-        lines.append(f"  declared: {', '.join(printable(line.text) for line in contract.declared)}")
+        said = ", ".join(printable(line.text) for line in contract.declared)
+        lines += fitted(f"  declared: {said}", view.width, "    ")
     if contract.open:
         lines.append("  not in it, a run may fail there all the same:")
-        lines += [f"    {printable(str(o))}" for o in contract.open]
+        lines += [part for o in contract.open for part in fitted(f"    {printable(str(o))}", view.width, "      ")]
     tight = sum(line.tight for line in contract.lines)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
     lines += ["", f"{count(len(contract.lines), 'line')}, {tight} tight{tail}"]
-    return [*lines, *findings_text(report.diagnostics, contract.model, view)]
+    return [*lines, *findings_text(report.diagnostics, name, view)]
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.domains import qualified
+from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, CostReport, View
-from gather_infer.report.json import SCHEMA, Json
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 from gather_infer.report.layout import Column, count, printable, size, table
 from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
 
@@ -35,11 +36,8 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
     cost = report.cost
     everything = report.everything or view.verbose
     lines = [
-        _headline(cost),
-        _entry("macs", _at_least(cost, "macs") + _number(cost.macs)),
-        _entry("parameters", _at_least(cost, "parameters") + _parameters(cost)),
-        _entry("read", _at_least(cost, "reads") + _bytes(cost.reads)),
-        _entry("written", _at_least(cost, "writes") + _bytes(cost.writes)),
+        headline(cost),
+        *(_entry(label, text) for label, text in sums_of(cost)),
         *_peak(cost, everything),
     ]
     rows = list((_nodes if report.by_node else _operators)(cost, everything, view))
@@ -47,10 +45,37 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
     lines += _notes(cost, everything)
     if view.seconds is not None:
         lines += ["", f"{count(len(cost.nodes), 'node')}   {view.seconds:.2f} s"]
-    return list(_fitted(lines, view.width))
+    return [*_fitted(lines, view.width), *findings_text(cost.errors, cost.model, view)]
 
 
-def _headline(cost: Cost) -> str:
+def sums_of(cost: Cost) -> list[tuple[str, str]]:
+    """`("macs", "128*batch*seq*(seq + 96)")`: the sums with their names, but for the peak."""
+    return [
+        ("macs", _at_least(cost, "macs") + _number(cost.macs)),
+        ("parameters", _at_least(cost, "parameters") + _parameters(cost)),
+        ("read", _at_least(cost, "reads") + _bytes(cost.reads)),
+        ("written", _at_least(cost, "writes") + _bytes(cost.writes)),
+    ]
+
+
+def peak_texts(cost: Cost) -> list[str]:
+    """The most live activations, or the sums of which they are the largest."""
+    least = _at_least(cost, "peak")
+    return [f"{least}{_bytes(moment.live)}" for moment in cost.peaks] or [f"{least}0 B"]
+
+
+def operator_cells(row: OperatorCost) -> tuple[str, ...]:
+    """The operator, how many nodes, what they multiply and add, read and write."""
+    name = printable(qualified(row.domain, row.op_type))
+    return name, str(row.nodes), _uncounted(row), _bytes(row.reads), _bytes(row.writes)
+
+
+def gap_texts(cost: Cost) -> list[str]:
+    """What the sums leave out, a line for each operator and reason."""
+    return list(_gaps(cost.gaps))
+
+
+def headline(cost: Cost) -> str:
     names = [name for name in cost.symbols if name in _used(cost)]
     at = ", ".join(f"{name} = {value}" for name, value in cost.sizes.items())
     parts = [f"in {', '.join(map(printable, names))}" if names else "", f"at {printable(at)}" if at else ""]
@@ -144,15 +169,8 @@ def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
     if view.verbose:
         columns.append(Column("counted as"))
     cells = [
-        (
-            printable(qualified(row.domain, row.op_type)),
-            str(row.nodes),
-            _uncounted(row),
-            _bytes(row.reads),
-            _bytes(row.writes),
-            *([row.formula] if view.verbose else []),
-        )
-        for row in counted[: None if everything else SHOWN]
+        (*operator_cells(row), *([row.formula] if view.verbose else []))
+        for row in counted[: None if everything or len(counted) == SHOWN + 1 else SHOWN]
     ]
     if cells:
         yield from table(columns, cells, width=view.width)
@@ -183,7 +201,7 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
             _bytes(node.live),
             *([node.formula] if view.verbose else []),
         )
-        for node in counted[: None if everything else SHOWN]
+        for node in counted[: None if everything or len(counted) == SHOWN + 1 else SHOWN]
     ]
     if cells:
         yield from table(columns, cells, width=view.width)
@@ -212,7 +230,7 @@ def _notes(cost: Cost, everything: bool) -> Iterator[str]:
     """What the sums leave out, where their symbols come from, what they rest on."""
     if cost.gaps:
         yield from ["", "  left out, because it is not known:"]
-        yield from _limited(list(_gaps(cost.gaps)), everything)
+        yield from _limited(gap_texts(cost), everything)
     if cost.branches:
         whose = "an If" if cost.branches == 1 else f"{cost.branches} Ifs"
         yield from ["", f"  of {whose} the branch is not known: the sums have the larger one, the rows both"]
@@ -276,6 +294,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
             for gap in cost.gaps
         ],
         "assumptions": [str(assumption) for assumption in cost.assumptions],
+        "errors": [diagnostic_json(error) for error in cost.errors],
     }
 
 

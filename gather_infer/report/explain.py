@@ -335,7 +335,8 @@ def _step_json(step: Link) -> Json:
 def code_text(code: str, view: View = PLAIN) -> list[str]:
     """What `gather-infer explain GI301` prints."""
     severity, meaning = CODES[code]
-    return [f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}"]
+    said = (f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}")
+    return [line for text in said for line in fitted(text, view.width, "    ")]
 
 
 def code_json(code: str) -> dict[str, Json]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
-    from gather_infer.report.summary import ModelSummary
+    from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
@@ -169,10 +169,14 @@ class ConversionReport:
 
 @dataclass(frozen=True, slots=True)
 class ContractReport:
-    """A contract, and what came up while it was made."""
+    """A contract, and what came up while it was made.
+
+    file   what the model is called where it was read; the contract has its name without the folder, because it travels
+    """
 
     contract: Contract
     diagnostics: Sequence[Diagnostic]
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +232,8 @@ INFERRED: ResultKind[InferenceReport] = ResultKind(
 INFERENCES: ResultKind[InferencesReport] = ResultKind(
     {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
 )
-SUMMARIES: ResultKind[Sequence[ModelSummary]] = ResultKind(
-    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json"},
+SUMMARIES: ResultKind[Sequence[ModelSummary | Unreadable]] = ResultKind(
+    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json", Form.JSONL: "json:summaries_jsonl"},
 )
 TENSORS: ResultKind[TensorsReport] = ResultKind(
     {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
@@ -265,13 +269,18 @@ CONVERSION: ResultKind[ConversionReport] = ResultKind(
     {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
 )
 CHECK: ResultKind[FileReport] = ResultKind(
-    {Form.TEXT: "checks.text:check_text", Form.GITHUB: "checks.github:check_github"},
+    {
+        Form.TEXT: "checks.text:check_text",
+        Form.JSONL: "checks.json:check_jsonl",
+        Form.GITHUB: "checks.github:check_github",
+    },
 )
 """Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
         Form.TEXT: "checks.text:checks_text",
         Form.JSON: "checks.json:checks_json",
+        Form.JSONL: "checks.json:checks_jsonl",
         Form.SARIF: "checks.sarif:checks_sarif",
         Form.JUNIT: "checks.junit:checks_junit",
         Form.GITHUB: "checks.github:checks_github",

@@ -1,4 +1,4 @@
-"""An inference as a notebook shows it: its interface, how much is known, what is unknown, and what is wrong."""
+"""What a notebook shows: an inference with its interface, what is unknown, and what is wrong; a cost with its sums."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from gather_infer.report.cost import gap_texts, headline, operator_cells, peak_texts, sums_of
 from gather_infer.report.findings import findings_count
 from gather_infer.report.layout import count, printable
 
 if TYPE_CHECKING:
+    from gather_infer.cost.result import Cost
     from gather_infer.inference.result import Inference
 
 SHOWN = 20
@@ -27,10 +29,29 @@ def inference_html(inference: Inference) -> Iterator[str]:
     yield from _table(("", "name", "type"), rows, "<code>.tensors()</code> lists all")
     unknown = [(name, cause.reason, str(cause.node)) for name, cause in inference.causes.items()]
     yield from _table(("symbol", "why it is not known", "node"), unknown, "<code>.causes</code> has all")
-    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in inference.diagnostics]
-    yield from _table(("finding", "what is wrong", "where"), findings, "<code>.diagnostics</code> has all")
-    if total := findings_count(inference.diagnostics):
+    told = list(dict.fromkeys((*inference.errors, *inference.diagnostics)))
+    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in told]
+    more = "<code>.errors</code> and <code>.diagnostics</code> have all"
+    yield from _table(("finding", "what is wrong", "where"), findings, more)
+    if total := findings_count(told):
         yield f"<p>{total}</p>"
+
+
+def cost_html(cost: Cost) -> Iterator[str]:
+    """What `Cost._repr_html_` gives: the sums, the operators that multiply and add, what is left out or fails."""
+    yield f"<p><b>{_text(headline(cost))}</b></p>"
+    peaks = peak_texts(cost)
+    told = [*sums_of(cost), *(("peak" if at == 0 else "or", text) for at, text in enumerate(peaks))]
+    yield from _table(
+        ("", "the largest of the peaks counts" if len(peaks) > 1 else ""), told, "<code>.peaks</code> has all"
+    )
+    rows = [operator_cells(row) for row in cost.by_operator() if row.macs != 0 or row.uncounted]
+    headings = ("operator", "nodes", "macs", "read", "written")
+    yield from _table(headings, rows, "<code>.by_operator()</code> lists all")
+    gaps = [(text,) for text in gap_texts(cost)]
+    yield from _table(("left out, because it is not known",), gaps, "<code>.gaps</code> has all")
+    errors = [(f"{e.severity}[{e.code}]", e.message, str(e.location)) for e in cost.errors]
+    yield from _table(("finding", "what is wrong", "where"), errors, "<code>.errors</code> has all")
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], more: str) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gather_infer.report.forms import PLAIN, View
-from gather_infer.report.layout import printable
+from gather_infer.report.layout import fitted, printable
+from gather_infer.report.repeats import Repeat, repeats
 
 if TYPE_CHECKING:
-    from gather_infer.inference.interface import Interface
+    from gather_infer.inference.interface import Interface, Redeclared
     from gather_infer.inference.stated import Statement
 
 SHOWN = 3
@@ -23,20 +25,37 @@ def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
     lines: list[str] = []
     shown = [c for c in interface.changed if view.verbose or c.kind != "value_info"]
     if interface.changed:
-        lines.append("  declared anew:")
-        addresses = [f"{c.graph}/{c.name}" if c.graph else c.name for c in shown]
-        room = max((len(printable(a)) for a in addresses), default=0)
-        for change, address in zip(shown, addresses, strict=True):
-            before, after = ("[...]" if dims is None else _dims(dims) for dims in (change.before, change.after))
-            label = change.kind if change.graph else _LABELS[change.kind]
-            lines.append(f"    {label:<5}{printable(address):<{room}}   {printable(f'{before} -> {after}')}")
+        lines += ["  declared anew:", *_changes(shown, view)]
         if len(shown) < len(interface.changed):
             lines.append(f"    and {len(interface.changed) - len(shown)} value_info: --verbose lists them")
     if interface.open and (interface.changed or view.verbose):
-        lines += ["  still symbolic:", *_open(interface, view.verbose)]
+        lines += ["  still symbolic:", *_open(interface, view)]
     if interface.recorded:
-        lines.append(f"  recorded in the metadata: {recorded_text(interface.recorded)}")
+        lines += fitted(f"  recorded in the metadata: {recorded_text(interface.recorded)}", view.width, "    ")
     return lines
+
+
+def _changes(shown: Sequence[Redeclared], view: View) -> Iterator[str]:
+    """A line for each value; those that repeat with a number are one, unless a verbose text is wanted."""
+    rows: list[tuple[str, Repeat]] = []
+    for label, group in groupby(shown, lambda c: c.kind if c.graph else _LABELS[c.kind]):
+        cells = [(printable(f"{c.graph}/{c.name}" if c.graph else c.name), _change(c)) for c in group]
+        rows += [(label, r) for r in (map(Repeat, cells) if view.verbose else repeats(cells))]
+    room = max((len(repeat.cells[0]) for _, repeat in rows), default=0)
+    for label, repeat in rows:
+        name, text = repeat.cells[0], repeat.cells[1] + (f"  ({repeat.count})" if repeat.numbers else "")
+        forms = [f"    {label:<5}{name:<{room}}   {text}", f"    {label:<5}{name}   {text}"]
+        line = next((form for form in forms if view.width is None or len(form) <= view.width), None)
+        if line is not None:
+            yield line
+        else:
+            yield f"    {label:<5}{name}"
+            yield from fitted(f"           {text}", view.width, " " * 13)
+
+
+def _change(change: Redeclared) -> str:
+    before, after = ("[...]" if dims is None else _dims(dims) for dims in (change.before, change.after))
+    return printable(f"{before} -> {after}")
 
 
 def recorded_text(statements: Sequence[Statement]) -> str:
@@ -48,7 +67,7 @@ def _dims(dims: Sequence[int | str | None]) -> str:
     return "[" + ", ".join("?" if dim is None else str(dim) for dim in dims) + "]"
 
 
-def _open(interface: Interface, everything: bool) -> list[str]:
+def _open(interface: Interface, view: View) -> list[str]:
     """A line for all dims of inputs, or of outputs, that are called the same and open for the same reason."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for o in interface.open:
@@ -56,8 +75,9 @@ def _open(interface: Interface, everything: bool) -> list[str]:
         rows.setdefault((o.kind, o.dim or "?", o.reason), []).append(where)
     lines = []
     for (kind, dim, reason), places in rows.items():
-        shown = places if everything or len(places) <= SHOWN + 1 else places[:SHOWN]
+        shown = places if view.verbose or len(places) <= SHOWN + 1 else places[:SHOWN]
         more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
         said = reason if reason.startswith(f"{dim} is ") else f"{dim}: {reason}"
-        lines.append(printable(f"    {_LABELS[kind]:<5}{said}   {', '.join(shown)}{more}"))
+        line = printable(f"    {_LABELS[kind]:<5}{said}   {', '.join(shown)}{more}")
+        lines += fitted(line, view.width, " " * 11)
     return lines

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gather_infer.diagnostic import Diagnostic, Location
 from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report.forms import InferenceReport
-from gather_infer.report.summary import ModelSummary
+from gather_infer.report.summary import ModelSummary, Unreadable
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
@@ -47,7 +47,8 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "model": {
             "name": summary.name,
             "bytes": summary.nbytes or None,
-            "ir_version": summary.ir_version,
+            "form": summary.form or "ONNX",
+            "ir_version": None if summary.form else summary.ir_version,
             "producer": summary.producer,
             "opsets": dict(summary.opsets),
             "nodes": summary.nodes,
@@ -109,6 +110,11 @@ def inferences_jsonl(report: InferencesReport) -> list[str]:
     return []
 
 
+def unreadable_json(file: Unreadable) -> dict[str, Json]:
+    """What stands in the place of a run where a file cannot be read."""
+    return {"schema": SCHEMA, "model": {"name": file.name}, "error": file.error}
+
+
 def node_json(node: WalkedNode, scope: str) -> dict[str, Json]:
     return {
         "node": str(node.path),
@@ -142,8 +148,20 @@ def aftermath_json(after: Aftermath) -> dict[str, Json]:
     }
 
 
-def summaries_json(summaries: Sequence[ModelSummary]) -> dict[str, Json]:
-    return {"schema": SCHEMA, "models": [summary_json(summary) for summary in summaries]}
+def summaries_json(summaries: Sequence[ModelSummary | Unreadable]) -> dict[str, Json]:
+    """What is in several files; of one that cannot be read, why."""
+    return {"schema": SCHEMA, "models": [_told(summary) for summary in summaries]}
+
+
+def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]:
+    """The same, a line for each file."""
+    return [json.dumps({"schema": SCHEMA, **_told(summary)}, allow_nan=False) for summary in summaries]
+
+
+def _told(summary: ModelSummary | Unreadable) -> dict[str, Json]:
+    if isinstance(summary, Unreadable):
+        return {"name": summary.name, "error": summary.error}
+    return summary_json(summary)
 
 
 def belief_json(belief: Belief) -> dict[str, Json]:
@@ -155,7 +173,8 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
     return {
         "name": summary.name,
         "bytes": summary.nbytes or None,
-        "ir_version": summary.ir_version,
+        "form": summary.form or "ONNX",
+        "ir_version": None if summary.form else summary.ir_version,
         "producer": summary.producer,
         "opsets": dict(summary.opsets),
         "inputs": [{"name": name, "declared": text} for name, text in summary.inputs],

@@ -64,10 +64,12 @@ def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: 
 
 
 def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
-    """As `table`, but cells that do not fit, headings too, go on in further lines."""
+    """As `table`, but cells that do not fit, headings too, go on in further lines; labels if there is no other way."""
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
-        widths = _fit(widths, width - 3 * (len(columns) - 1))
+        first = widths[0] if widths[0] <= width * 2 // 5 else 0
+        rest = _fit(widths[bool(first) :], width - 3 * (len(columns) - 1) - first)
+        widths = [first, *rest] if first else rest
     lines: list[str] = []
     for row in ([c.heading for c in columns], *rows):
         cells = [_wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
@@ -80,7 +82,10 @@ def _wrap(text: str, room: int) -> list[str]:
     """`text` in lines of at most `room` characters; a label keeps its indent."""
     indent = text[: len(text) - len(text.lstrip())]
     further = f"{indent}  " if room > len(indent) + 2 else ""
-    return textwrap.wrap(text, room, subsequent_indent=further, break_on_hyphens=False) or [""]
+    found = textwrap.wrap(
+        text.strip(), room, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False
+    )  # fmt: skip
+    return found or [""]
 
 
 def _fit(widths: list[int], total: int) -> list[int]:

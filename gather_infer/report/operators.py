@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from itertools import groupby
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
-from gather_infer.report.layout import Column, count, table
+from gather_infer.report.layout import Column, count, fitted, table
 
 ROOMS = "gather_infer"
 
@@ -23,7 +24,7 @@ def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[st
     for domain, found in groupby(operators, lambda operator: operator.domain):
         columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
         lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=view.width), ""]
-    return [*lines, _total(operators)]
+    return [*lines, *fitted(_total(operators), view.width, "  ")]
 
 
 def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
@@ -33,14 +34,26 @@ def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str
         deprecated = ", deprecated" if operator.deprecated else ""
         lines.append(f"{operator.op_type}   {operator.domain or 'ai.onnx'}{deprecated}")
         for behaviour in operator.behaviours:
-            texts = (_inferred(behaviour), behaviour.summary, _told(behaviour), behaviour.spec)
+            texts = (_inferred(behaviour), _summary(behaviour), _told(behaviour), behaviour.spec)
             shown = [line for text in texts if text for line in _wrapped(text, view.width)]
             lines += [f"  {f'since {behaviour.since}' if i == 0 else '':<10}{line}" for i, line in enumerate(shown)]
     return lines
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    return [text] if width is None else textwrap.wrap(text, max(width - 12, 40), break_long_words=False)
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, max(width - 12, 40), break_long_words=False, break_on_hyphens=False)
+
+
+def _summary(behaviour: Behaviour) -> str:
+    """What the rule says of itself, as a sentence; of a lowering without the pages, of which the address is told."""
+    if behaviour.source is not Source.LOWERING or not behaviour.summary:
+        return behaviour.summary
+    rest = _PAGES.sub("", behaviour.summary, count=1)
+    if not rest.strip(". "):
+        return ""
+    return f"It is converted so: {rest if _BEGINS.match(rest) else behaviour.summary}"
 
 
 def _inferred(behaviour: Behaviour) -> str:
@@ -119,6 +132,10 @@ def _total(operators: Sequence[Operator]) -> str:
     return f"{count(len(operators), 'operator')}: {', '.join(parts)}"
 
 
+_PAGE = r"(?:[a-z]+/)?(?:\{[a-z0-9,-]+\}|[a-z0-9]+(?:-[a-z0-9]+)*)-\d+(?=[\s.:;,]|$)"
+_PAGES = re.compile(rf"^{_PAGE}(?:(?:, | and |, and ){_PAGE})*(?: and the like)?[\s,:;]*")
+"""The pages of OpenVINO's operators at the head of what a lowering says of itself: `arithmetic/cos-1 and the like; `"""
+_BEGINS = re.compile(r"[`\[\w](?!nd |here )")
 _WORDS = {
     Source.WALK: "by the walk",
     Source.RULE: "by a rule of ours",

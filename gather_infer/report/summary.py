@@ -74,6 +74,18 @@ class ModelSummary:
         return self.opsets.get("")
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of several that cannot be read as a model.
+
+    name    what the report calls it
+    error   why, in one line
+    """
+
+    name: str
+    error: str
+
+
 @dataclass(slots=True)
 class _Count:
     operators: Counter[tuple[str, str]]
@@ -112,7 +124,7 @@ def summarize(
         ir_version=proto.ir_version,
         form=form,
         producer=producer,
-        opsets={plain_domain(o.domain): o.version for o in proto.opset_import},
+        opsets={d: o.version for o in proto.opset_import if (d := plain_domain(o.domain)) or not form},
         inputs=tuple((v.name, type_text(v.type)) for v in proto.graph.input),
         outputs=tuple((v.name, type_text(v.type)) for v in proto.graph.output),
         nodes=main.nodes,

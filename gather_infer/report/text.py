@@ -12,8 +12,9 @@ from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, InferenceReport, View
 from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.layout import Column, count, fitted, printable, size, wrapped
+from gather_infer.report.repeats import repeats
 from gather_infer.report.signature import signature_text
-from gather_infer.report.summary import ExternalFile, ModelSummary
+from gather_infer.report.summary import ExternalFile, ModelSummary, Unreadable
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import Value
 
@@ -146,11 +147,12 @@ def _limited(rows: Sequence[str], limit: int | None, width: int | None, option: 
     return lines
 
 
-def summaries_text(summaries: Sequence[ModelSummary], view: View = PLAIN) -> list[str]:
-    """What `gather-infer inspect` prints: a property per row, a model per column.
+def summaries_text(files: Sequence[ModelSummary | Unreadable], view: View = PLAIN) -> list[str]:
+    """What `gather-infer inspect` prints: a property per row, a model per column; nothing of what cannot be read.
 
-    A verbose one has also each initializer, and the values of the metadata.
+    A verbose one has also each initializer, a line for every input and output, and the values of the metadata.
     """
+    summaries = [file for file in files if isinstance(file, ModelSummary)]
     if not summaries:
         return []
     columns = (Column(""), *(Column(printable(s.name)) for s in summaries))
@@ -165,11 +167,12 @@ def summaries_text(summaries: Sequence[ModelSummary], view: View = PLAIN) -> lis
             row(label if i == 0 else "", [entries[i] if i < len(entries) else "" for entries in lists])
 
     row("size", [size(s.nbytes) if s.nbytes else "" for s in summaries])
-    row("ir_version", [str(s.ir_version) for s in summaries])
+    row("format", [s.form for s in summaries])
+    row("ir_version", ["" if s.form else str(s.ir_version) for s in summaries])
     row("producer", [s.producer for s in summaries])
     row("opsets", [", ".join(f"{d or 'ai.onnx'} {v}" for d, v in s.opsets.items()) for s in summaries])
-    block("inputs", [[f"{name} {text}" for name, text in s.inputs] for s in summaries])
-    block("outputs", [[f"{name} {text}" for name, text in s.outputs] for s in summaries])
+    block("inputs", [_declared(s.inputs, view.verbose) for s in summaries])
+    block("outputs", [_declared(s.outputs, view.verbose) for s in summaries])
     row("nodes", [str(s.nodes) for s in summaries])
     row("subgraphs", [_with_nodes(s.subgraphs, s.subgraph_nodes) for s in summaries])
     row("functions", [_with_nodes(s.functions, s.function_nodes) for s in summaries])
@@ -196,8 +199,18 @@ def summaries_text(summaries: Sequence[ModelSummary], view: View = PLAIN) -> lis
 def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
     if len(columns) == 2:  # one model: nothing to line up, nothing to shorten
         room = max(len(label) for label, _ in rows)
-        return [columns[1].heading] + [f"  {label:<{room}}   {cell}".rstrip() for label, cell in rows]
+        lines = [f"  {label:<{room}}   {cell}".rstrip() for label, cell in rows]
+        return [columns[1].heading, *(part for line in lines for part in fitted(line, width, " " * (room + 7)))]
     return wrapped(columns, rows, width=width)
+
+
+def _declared(values: Sequence[tuple[str, str]], every: bool) -> list[str]:
+    """Inputs or outputs as the file declares them; unless `every` is wanted, those that repeat are one line."""
+    rows = [(printable(name), text) for name, text in values]
+    if every:
+        return [f"{name} {text}" for name, text in rows]
+    found = repeats(rows)
+    return [f"{r.cells[0]} {r.cells[1]}" + (f"  ({r.count})" if r.numbers else "") for r in found]
 
 
 def _with_nodes(number: int, nodes: int) -> str:

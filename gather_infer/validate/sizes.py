@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Inference
-from gather_infer.symbolic import Dim, substitute
+from gather_infer.symbolic import Dim, free_symbols, substitute
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.claims import is_always_reached
 from gather_infer.validate.condition import Condition, Elements, difference
-from gather_infer.validate.verdict import Verdict
+from gather_infer.validate.verdict import Verdict, judged_findings
+
+
+def violations(inference: Inference) -> Iterator[Diagnostic]:
+    """Errors that the walk has not told: accesses that are out of bounds in every run that comes to them."""
+    for finding in judged_findings(map(verdict, inference.accesses), inference.diagnostics):
+        if finding.severity is Severity.ERROR:
+            yield finding
 
 
 def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Verdict, Condition]]:
@@ -26,6 +34,18 @@ def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Ve
         broken = next((c for c in found.conditions if _is_broken(c, sizes)), None)
         if broken is not None and all(_has_elements(v, sizes) for v in (access.indices_type, access.result_type)):
             yield found, broken
+
+
+def failures(inference: Inference, sizes: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """The errors of the model, then those that it has at these sizes: `failing`, each as an error with its reason."""
+    yield from inference.errors
+    for found, broken in failing(inference, sizes):
+        access = found.access
+        assert not isinstance(broken.left, Elements), "sizes say nothing of elements"
+        names = sorted((free_symbols(broken.left) | free_symbols(broken.right)) & sizes.keys())
+        said = ", ".join(f"{name} = {sizes[name]}" for name in names)
+        where = Location(access.node, access.op_type, access.domain, access.version)
+        yield diagnostic("GI301", f"every run with {said} fails: {broken}", where)
 
 
 def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
+from gather_infer_cli.check import _Arriving
 
+from gather_infer.checks.result import CheckResult
 from tests.checks.small_models import called, lookup
 from tests.cli.cli_models import embedding
 from tests.cli.conftest import PROGRAM, Run
@@ -184,3 +188,66 @@ def test_nothing_is_written_when_a_process_is_asked(tmp_path: Path) -> None:
     )
     assert (told.returncode, told.stderr) == (1, "")
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["bad.onnx", "good.onnx", "models"]
+
+
+SLOW = """
+import time
+from gather_infer import OpCall, RuleSet, SymbolicTensor
+
+rules = RuleSet("com.example")
+
+
+@rules.rule("Wait")
+def wait(op: OpCall) -> list[SymbolicTensor]:
+    time.sleep(1.0)
+    return [op.tensor(0)]
+"""
+
+
+@pytest.fixture
+def slow(run: Run) -> list[str]:
+    """Arguments that check a slow file, a quick one and one that is none, two at a time."""
+    Path("slow.py").write_text(SLOW)
+    made = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18, "com.example": 1]> g (float[N] x) => (float[N] y)'
+        " { y = com.example.Wait (x) }"
+    )
+    onnx.save(made, "slow.onnx")
+    return ["slow.onnx", "embedding.onnx", "missing.onnx", "--jobs", "2", "--rules", "slow.py"]
+
+
+def test_files_are_told_in_the_order_of_the_arguments(slow: list[str], run: Run) -> None:
+    """Whichever is done first."""
+    names = slow[:3]
+    lines = run("check", *slow).stdout.splitlines()
+    told = [name for line in lines[:-1] for name in names if line.startswith(f"{name}:") or f"> {name}" in line]
+    assert list(dict.fromkeys(told)) == names
+    github = run("check", *slow, "--format", "github", "--fail-on", "note").stdout
+    assert [name for name in names if f"file={name}" in github][-1] == "missing.onnx"
+
+
+def test_lines_of_json_are_those_of_json(slow: list[str], run: Run) -> None:
+    def untimed(result: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in result.items() if key != "seconds"}
+
+    whole = run("check", *slow, "--format", "json")
+    lines = run("check", *slow, "--format", "jsonl")
+    assert whole.exit_code == lines.exit_code == 3
+    found = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert [each["name"] for each in found] == slow[:3]
+    assert [untimed(each) for each in found] == [
+        {"schema": 1, **untimed(each)} for each in json.loads(whole.stdout)["models"]
+    ]
+
+
+def test_a_file_is_told_as_soon_as_those_before_it_are() -> None:
+    """Of c, a, d, b as they arrive: a with the second, b, c and d with the last."""
+    seen: list[str] = []
+
+    def arriving() -> Iterator[CheckResult]:
+        for name in "cadb":
+            seen.append(name)
+            yield CheckResult(name)
+
+    told = [(result.model, "".join(seen)) for result in _Arriving(arriving()).in_order("abcd")]
+    assert told == [("a", "ca"), ("b", "cadb"), ("c", "cadb"), ("d", "cadb")]

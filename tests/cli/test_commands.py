@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+import gather_infer
 from tests.cli.cli_models import in_bounds, unlike_gathers
 from tests.cli.conftest import Run
 from tests.passes.folding_models import i64, model
@@ -165,3 +166,20 @@ def test_ops(run: Run) -> None:
     found = json.loads(run("ops", "GatherND", "--format", "json").stdout)
     first = found["operators"][0]
     assert (first["domain"], [b["since"] for b in first["behaviours"]]) == ("", [11, 12, 13])
+
+
+@pytest.mark.parametrize("dims", [["past=4096"], ["past=4096", "seq=1"], ["past=4"]])
+def test_errors_are_the_same_in_every_form(dims: list[str], run: Run) -> None:
+    """Of an access that only its verdict tells to be out of bounds, of one that the walk finds, and of none."""
+    model = "fixtures/gpt2-kv-torchscript.onnx"
+    said = [part for dim in dims for part in ("--dim", dim)]
+    text, printed = (run("infer", model, *said, *form) for form in ([], ["--format", "json"]))
+    told = [d for d in json.loads(printed.stdout)["diagnostics"] if d["severity"] == "error"]
+    errors = gather_infer.infer(model, dims=dims).errors
+    assert [(d["code"], d["message"]) for d in told] == [(error.code, error.message) for error in errors]
+    assert [line.removeprefix("error[GI301]: ") for line in text.stdout.splitlines() if line.startswith("error")] == [
+        error.message for error in errors
+    ]
+    assert text.exit_code == printed.exit_code == bool(errors) == (dims != ["past=4"])
+    tensors = run("tensors", model, *said)
+    assert ("the model has an error" in tensors.stderr) == bool(errors)

@@ -127,3 +127,14 @@ def test_an_index_out_of_bounds_is_told_once(run: Run) -> None:
     result = run("contract", "bad.onnx")
     assert (result.exit_code, result.stdout.count("error[GI301]")) == (1, 1)
     assert result.stdout.endswith("\n1 error\n")
+
+
+def test_the_title_names_the_file_and_the_contract_the_model_alone(run: Run) -> None:
+    """A contract travels; what is printed is about a file here."""
+    Path("folder").mkdir()
+    Path("embedding.onnx").rename("folder/mine.onnx")
+    lines = run("contract", "folder/mine.onnx").stdout.splitlines()
+    assert lines[0] == "contract of folder/mine.onnx"
+    assert json.loads(run("contract", "folder/mine.onnx", "--format", "json").stdout)["model"]["name"] == "mine.onnx"
+    failing = run("contract", "folder/mine.onnx", "--range", "ids=0..500")
+    assert "--> folder/mine.onnx: " in failing.stdout

@@ -11,6 +11,8 @@ import gather_infer
 from gather_infer.report import CostReport, View, cost_text
 from gather_infer.symbolic import parse_dim
 from tests.cli.conftest import Run
+from tests.cli.test_first_screen import WIDTHS, plain
+from tests.cli.test_streams import on_a_terminal
 
 BERT = "fixtures/bert-torchscript.onnx"
 FIXTURES = ["bert-torchscript", "clip-dynamo", "detr-torchscript", "moe-nonzero-dynamo", "embedding-bag-dynamo"]
@@ -76,13 +78,31 @@ def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
 GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
 
 
-def test_sizes_with_which_an_index_is_out_of_bounds_are_told_on_the_side(run: Run) -> None:
-    model = GPT2
-    result = run("cost", model, "--at", "batch=1,seq=1,past=48")
-    told = "at these sizes the model fails: past + seq <= 48 (node /gpt2/transformer/wpe/Gather)\n"
-    assert (result.exit_code, result.stderr) == (0, told)
-    assert run("cost", model, "--at", "batch=1,seq=1,past=47").stderr == ""
-    assert run("cost", model, "--at", "batch=1,seq=1,past=48", "-q").stderr == ""
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_sizes_with_which_an_index_is_out_of_bounds_are_told(columns: int, run: Run) -> None:
+    """The table of positions has 48 rows; what a run would cost is told all the same."""
+    code, text = on_a_terminal(columns, "cost", GPT2, "--at", "batch=1,seq=1,past=48")
+    lines = plain(text)
+    assert (code, max(map(len, lines)) <= columns) == (0, True)
+    assert "error[GI301]: every run with past = 48, seq = 1 fails: past + seq <= 48" in lines
+    assert any(line.startswith("  macs   ") for line in lines)
+    fine = run("cost", GPT2, "--at", "batch=1,seq=1,past=47")
+    assert ("error" in fine.stdout, fine.stderr) == (False, "")
+
+
+def test_what_fails_at_sizes_is_the_same_in_every_form(run: Run) -> None:
+    cost = gather_infer.infer(GPT2).cost()
+    for past, number in ((47, 0), (48, 1)):
+        at = f"batch=1,seq=1,past={past}"
+        found = json.loads(run("cost", GPT2, "--at", at, "--format", "json").stdout)
+        errors = cost.at(batch=1, seq=1, past=past).errors
+        assert [(e["code"], e["message"]) for e in found["errors"]] == [(e.code, e.message) for e in errors]
+        assert len(errors) == number
+        assert run("cost", GPT2, "--at", at).stdout.count("error[GI301]") == number
+    assert cost.errors == ()
+    assert cost.at(past=48).at(batch=1, seq=1).errors == cost.at(batch=1, seq=1, past=48).errors != ()
+    given = gather_infer.infer(GPT2, dims=["past=4096"])
+    assert given.cost().errors == given.errors != ()
 
 
 def test_given_sizes_with_which_an_index_is_out_of_bounds_are_an_error(run: Run) -> None:
@@ -116,9 +136,9 @@ def test_all_rows(run: Run) -> None:
 
 
 WRONG_SIZES = {
-    "seq": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq'",
-    "seq=1..4": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=1..4'",
-    "seq=-1": "--at must read NAME=SIZE, numbers >= 0 joined by commas, found 'seq=-1'",
+    "seq": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq'",
+    "seq=1..4": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq=1..4'",
+    "seq=-1": "--at must read NAME=SIZE, numbers >= 0 without a unit, joined by commas, found 'seq=-1'",
     "seq=1,seq=2": "--at has 'seq' twice",
     "sequ=1": "no dim 'sequ'; did you mean 'seq'?",
     "seq=4096": "no run has seq = 4096: seq <= 64 (node /bert/embeddings/Add_1)",

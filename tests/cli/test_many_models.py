@@ -40,6 +40,18 @@ def test_files_that_cannot_be_read(run: Run) -> None:
     assert result.stdout.startswith(f"{LINES[0]}\n1 of 2 files: no errors, no warnings in ")
 
 
+def test_files_that_cannot_be_read_have_an_entry(run: Run) -> None:
+    """Where it was named, in both forms; the others are what they are alone."""
+    alone = json.loads(run("infer", "embedding.onnx", "--format", "json").stdout)
+    missing = {"schema": 1, "model": {"name": "missing.onnx"}, "error": "missing.onnx: No such file or directory"}
+    for order in (["missing.onnx", "embedding.onnx"], ["embedding.onnx", "missing.onnx"]):
+        expected = [missing if name == "missing.onnx" else alone for name in order]
+        result = run("infer", *order, "--format", "json")
+        assert (result.exit_code, json.loads(result.stdout)) == (3, {"schema": 1, "models": expected})
+        lines = run("infer", *order, "--format", "jsonl").stdout.splitlines()
+        assert [json.loads(line) for line in lines] == expected
+
+
 def test_exit_codes_of_many(run: Run) -> None:
     assert run("infer", "embedding.onnx", "many.onnx").exit_code == 0
     assert run("infer", *THREE, "--exit-zero").exit_code == 0

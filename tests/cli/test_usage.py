@@ -18,6 +18,7 @@ from gather_infer_cli import start
 from gather_infer_cli.main import COMMANDS, main
 from gather_infer_cli.options import Bytes
 
+from gather_infer.report.rewriting import SHOWN_EDITS
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
 
@@ -91,6 +92,15 @@ USAGE = {
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
     "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
     "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
+    "infer embedding.onnx --dim seq=4K": (
+        "dim 'seq' counts elements, not bytes, and has no unit, found '4K'; "
+        r"it is a size \(seq=4096\), bounds \(seq=1..4096\) or an expression in other dims"
+    ),
+    "infer embedding.onnx --dim seq=1M": "not bytes, and has no unit, found '1M'",
+    "infer embedding.onnx --dim seq=1..4k": "not bytes, and has no unit, found '1..4k'",
+    "infer embedding.onnx --dim 'seq=2 GiB'": "not bytes, and has no unit, found '2 GiB'",
+    "infer embedding.onnx --dim seq=4x": "expected .* '4x'",
+    "cost embedding.onnx --at seq=4K": "numbers >= 0 without a unit, joined by commas, found 'seq=4K'",
     "infer embedding.onnx --dim seq=bach": "no input dim 'bach'; did you mean 'batch'",
     "infer embedding.onnx --dim seq=1 --dim seq=2": "dim 'seq' is given twice",
     "infer embedding.onnx --input ids": r"an input must read NAME=TYPE\[DIM, ...\], found 'ids'",
@@ -113,9 +123,9 @@ USAGE = {
     "infer embedding.onnx many.onnx --in-place": "--in-place writes one model, there are 2",
     "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",
-    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no size: 4096, 64K or 1M",
-    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no size: 4096, 64K or 1M",
-    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no size",
+    "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is no number of bytes: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is no number of bytes: 4096, 64K or 1M",
+    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no number of bytes",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",
@@ -150,7 +160,11 @@ USAGE = {
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; did you mean 'GI303'",
-    "explain Gather": "no code 'Gather'; there are GI001",
+    "explain GI": "no code 'GI'; there are GI001",
+    "explain give_me": "missing argument 'MODEL': 'give_me' is no code",
+    "explain logits": "missing argument 'MODEL': 'logits' is no code; .*: gather-infer explain MODEL logits\n",
+    "explain 'a b'": "missing argument 'MODEL': .*: gather-infer explain MODEL 'a b'\n",
+    "explain Gather": "missing argument 'MODEL': 'Gather' is no code; .*: gather-infer explain MODEL Gather\n",
     "ops Gahter": "no operator 'Gahter'; did you mean 'Gather'",
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
@@ -264,3 +278,9 @@ def test_the_package_is_this_program() -> None:
     failed = subprocess.run([*command, "infer", "missing.onnx"], capture_output=True, text=True)
     assert (failed.returncode, failed.stdout) == (3, "")
     assert failed.stderr == "error: missing.onnx: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["fold", "optimize", "convert"])
+def test_help_tells_how_many_edits_a_dry_run_prints(command: str, run: Run) -> None:
+    text = " ".join(run(command, "--help").stdout.split())
+    assert f"Write nothing; print the edits, more than {SHOWN_EDITS} with -v." in text

@@ -264,6 +264,25 @@ def test_a_notebook_shows_the_interface_and_the_unknowns() -> None:
     assert "error[GI301]" in broken and "<p>1 error</p>" in broken
 
 
+def test_a_notebook_shows_a_cost() -> None:
+    """Its sums, what they leave out, what fails; names of the model are escaped."""
+    model = onnx.load(FIXTURES / "gpt2-kv-torchscript.onnx")
+    lookup = next(node for node in model.graph.node if node.name.endswith("/wpe/Gather"))
+    lookup.name = "<i>&wpe"
+    cost = gather_infer.infer(model).cost()
+    tags = Tags()
+    tags.feed(cost._repr_html_())
+    assert tags.open == []
+    assert {"macs", "32*batch*seq*(4*past + 4*seq + 579)", "MatMul", "14336*batch*seq"} <= set(tags.cells)
+    failing = cost.at(batch=1, seq=1, past=48)._repr_html_()
+    assert "error[GI301]" in failing and "node &lt;i&gt;&amp;wpe" in failing and "<i>" not in failing
+    custom = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18, "mine": 1]> g (float[N] x) => (float[N] y) { y = mine.Blur (x) }'
+    )
+    custom.graph.node[0].op_type = "<b>Blur"
+    assert "&lt;b&gt;Blur has no formula" in gather_infer.infer(custom).cost()._repr_html_()
+
+
 @pytest.mark.parametrize("dtype", DType, ids=str)
 def test_numpy_has_each_element_type_as_onnx_does(dtype: DType) -> None:
     assert np.dtype(dtype) == dtype.dtype == helper.tensor_dtype_to_np_dtype(int(dtype))

@@ -45,7 +45,7 @@ FORMATS = {
     "model.onnx.xz": (lzma.compress(MODEL), "compressed with xz"),
     "page.onnx": (b"\n<!DOCTYPE html>\n<html><body>404</body></html>", "an HTML page"),
     "page.html": (b"<HTML lang='en'>" + b" " * 2000, "an HTML page"),
-    "ir.onnx": (b'<?xml version="1.0"?>\n<net name="x" version="11">', "an OpenVINO IR; it is read when .* .xml"),
+    "ir.onnx": (b'<?xml version="1.0"?>\n<net name="x" version="11">', "an OpenVINO IR, not ONNX; .* in .xml"),
     "other.onnx": (b'<?xml version="1.0"?>\n<svg/>', "XML, not a model"),
     "weights.npz": (arrays(), "arrays of numpy"),
     "array.npy": (b"\x93NUMPY\x01\0" + b"\0" * 100, "an array of numpy"),

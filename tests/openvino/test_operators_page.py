@@ -7,11 +7,14 @@ import runpy
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from gather_infer.catalog.coverage import Source
 from gather_infer.catalog.operators import operators
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
 from gather_infer.openvino.lowerings.dialect import NEWEST_PAGE, OURS
 from gather_infer.openvino.lowerings.unsupported import REASONS
+from gather_infer.report.operators import operator_text
 from tests.documents import REPO
 
 READ = {"Parameter", "Result", "If", "Loop", "TensorIterator", "ReadValue", "Assign"}
@@ -69,3 +72,29 @@ def test_ops_knows_what_is_lowered() -> None:
     assert {b.source for b in table["Gather"].behaviours} == {Source.RULE}
     refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is Source.NONE}
     assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}
+
+
+SENTENCE = re.compile(r"(It is converted so: .+|[A-Z`(].*|\w+ = .+|\w+_\w+, .+)\.")
+"""A sentence; one about an attribute or an output begins with its name."""
+
+
+def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
+    """Each text of every behaviour but the address of its page."""
+    for operator in operators():
+        for line in operator_text([operator])[1:]:
+            text = line[12:]
+            assert text.startswith("https://") or SENTENCE.fullmatch(text), (operator.name, text)
+
+
+SAID = {
+    "MVN": "It is converted so: data, axes [k].",
+    "Abs": "",
+    "AdaptiveMaxPool": "It is converted so: data [N, C, d1, ..., dk], output_shape [k].",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_lowering_says_begins_behind_its_page(name: str) -> None:
+    (operator,) = (each for each in operators() if each.name == f"openvino.{name}")
+    told = [line[12:] for line in operator_text([operator]) if "It is converted so" in line]
+    assert told[-1:] == ([SAID[name]] if SAID[name] else [])

@@ -169,6 +169,65 @@ def test_value_info_is_refined_and_none_is_added() -> None:
     ]
 
 
+UNSHAPED = {
+    # id: (output y of x [N, M] and i [K] with N = 2, what is declared of it then)
+    "numbers and names": ("y = Transpose (x)", ["M", 2]),
+    "numbers alone": ("n = Shape (x) y = Gather <axis = 0> (n, zero)", [1]),
+    "a scalar": ("y = ReduceSum <keepdims = 0> (x)", []),
+    "an expression": ("y = Concat <axis = 1> (x, x)", [2, "2*M"]),
+    "a size that a run decides": ("y = NonZero (x)", [2, None]),
+    "a size of 0": ("y = Slice (x, zero, zero)", [0, "M"]),
+}
+
+
+@pytest.mark.parametrize("name", UNSHAPED)
+def test_an_output_without_a_shape_gets_what_is_known(name: str) -> None:
+    """Its rank is that of runs, and its numbers are their sizes."""
+    nodes, expected = UNSHAPED[name]
+    made = text_model(f"(float[N, M] x) => (y) <int64[1] zero = {{0}}> {{ {nodes} }}")
+    dtype = infer(made).tensor("y").dtype
+    assert dtype is not None
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", dtype, None))
+    result = freeze(made, dims=["N=2"])
+    assert said(result.proto.graph.output[0]) == expected
+    assert result.proto.graph.output[0].type.tensor_type.HasField("shape")
+    onnx.checker.check_model(result.proto, full_check=True)
+    assert without_types(result.proto) == without_types(made)
+    assert result.interface.changed[-1].before is None
+    for columns in (0, 1, 2, 5):
+        feeds = {"x": np.ones((2, columns), np.float32)}
+        (found,) = run(result.proto, feeds)
+        assert found.tobytes() == run(made, feeds)[0].tobytes()
+        sizes = [{"M": columns, "2*M": 2 * columns}.get(d, d) if isinstance(d, str) else d for d in expected]
+        assert all(size in (None, real) for size, real in zip(sizes, found.shape, strict=True))
+
+
+def test_an_output_without_a_shape_stays_where_nothing_is_given_or_known() -> None:
+    made = text_model("(float[N, M] x, int64[K] t) => (float[N, M] y, float[N] z) { y = Abs (x) z = Reshape (x, t) }")
+    for output in made.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    bounds = freeze(made, dims=["N=1..4"])
+    assert not bounds.proto.graph.output[0].type.tensor_type.HasField("shape")
+    result = freeze(made, dims=["N=2"])
+    assert said(result.proto.graph.output[0]) == [2, "M"]
+    assert not result.proto.graph.output[1].type.tensor_type.HasField("shape")
+    told = [(o.name, o.axis, o.reason) for o in result.interface.open if o.kind == "output"]
+    assert told == [("y", 1, "M is not given"), ("z", None, "its rank is not declared")]
+
+
+def test_an_output_does_not_name_what_the_inputs_do_not() -> None:
+    made = text_model("(float[N, ?] x) => (float[N, ?] y) { y = Abs (x) }")
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    assert said(freeze(made, dims=["N=2"]).proto.graph.output[0]) == [2, None]
+
+
+def test_an_output_of_another_type_gets_no_shape() -> None:
+    made = text_model("(float[N, M] x) => (int64[N, M] y) { y = Abs (x) }")
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    result = freeze(made, dims=["N=2"])
+    assert not result.proto.graph.output[0].type.tensor_type.HasField("shape")
+
+
 def test_what_stays_symbolic_is_told_with_the_reason() -> None:
     made = text_model(
         """(float[N, M] x, int64[K] i) => (float[N, M] y, float[N, P] g, int64[2, Z] z) {

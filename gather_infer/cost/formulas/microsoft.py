@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from gather_infer.cost.formulas.nothing import NOTHING
-from gather_infer.cost.formulas.onnx import conv, conv_transpose, inner, matmul, qlinear_conv, transposed_inner
+from gather_infer.cost.formulas.onnx import (
+    ELIMINATED,
+    conv,
+    conv_transpose,
+    inner,
+    inverse,
+    matmul,
+    qlinear_conv,
+    transposed_inner,
+)
 from gather_infer.cost.work import Formulas, Untold, Work, last
-from gather_infer.symbolic import Dim, product
+from gather_infer.symbolic import Dim, floordiv, product, total
+from gather_infer.tensor import Shape
 
 formulas = Formulas("com.microsoft", NOTHING["com.microsoft"])
 
@@ -28,7 +38,9 @@ def gated_add(work: Work) -> Dim:
     return product(work.shape(2)) if work.has(3) else 0
 
 
-@formulas.counts("CausalConvWithState", text="elements of the output * the elements of the kernel")
+@formulas.counts(
+    "CausalConvWithState", "VarlenCausalConvWithState", text="elements of the output * the elements of the kernel"
+)
 def causal_conv(work: Work) -> Dim:
     return work.written() * last(work.shape(1, 3))
 
@@ -91,6 +103,36 @@ def merged_quantized_attention(work: Work) -> Dim:
     return _merged(work, 8)
 
 
+@formulas.counts("QOrderedAttention", text="B * S * I * (2 * D + Dv) + B * S * (P + S) * (D + Dv)")
+def ordered_attention(work: Work) -> Dim:
+    """input [B, S, I], weights [I, D], [I, D] and [I, Dv], past [2, B, N, P, E]"""
+    b, s, i = work.shape(0, 3)
+    query, key, value = (last(work.shape(index, 2)) for index in (5, 6, 7))
+    length = s + (work.shape(18, 5)[3] if work.has(18) else 0)
+    return b * s * i * (query + key + value) + b * s * length * (query + value)
+
+
+@formulas.counts("DecoderMaskedSelfAttention", text="B * I * (2 * D + Dv) + B * (P + 1) * (D + Dv), P the past length")
+def masked_self_attention(work: Work) -> Dim:
+    """One step: input [B, 1, I], weights [I, D + D + Dv]; how much of the past there is is an input."""
+    (b, _, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
+    return b * i * columns + b * (work.scalar(6) + 1) * (floordiv(columns - value, 2) + value)
+
+
+@formulas.counts("DecoderMaskedMultiHeadAttention", text="B * T * (D + Dv), T the past length + 1, or that of key")
+def masked_multi_head_attention(work: Work) -> Dim:
+    """One step: query [B, 1, D], or [B, 1, 3 * D] with key and value in it; key [B, N, L, E] where it is another's."""
+    b, _, value = work.result(0, 3)
+    query = last(work.shape(0, 3))
+    if work.has(1) and len(work.shape(1)) == 4:
+        return b * last(work.shape(1), 2) * (query + value)
+    if not work.has(1):
+        query = value  # the three are as wide
+    held = work.shape(5, 4)[2] if work.has(5) else 0
+    past = work.scalar(7) if work.integer("past_present_share_buffer") else held
+    return b * (past + 1) * (query + value)
+
+
 def _merged(work: Work, past: int) -> Dim:
     """Projections by weights [I, D + D + Dv], scores, and their product with the values.
 
@@ -132,3 +174,59 @@ def mixture_of_experts(work: Work) -> Dim:
     for matrix in matrices:
         each = each + matrix[1] * matrix[2]
     return product(x[:-1]) * work.integer("k", 1) * each
+
+
+@formulas.counts("QMoE", text="rows * k * the elements of the matrices of one expert, which share bytes")
+def quantized_mixture_of_experts(work: Work) -> Dim:
+    """As MoE: 8 // expert_weight_bits of the elements are in a byte."""
+    names = ("fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits")
+    bits = work.integer("expert_weight_bits", 4)
+    if work.attr("quant_type", "int") != "int" or bits not in (2, 4, 8) or any(work.integer(name) for name in names):
+        raise Untold("how many elements share a byte is not known")
+    matrices = [work.shape(index, 3) for index in (2, 5, 8) if work.has(index)]
+    each = total(matrix[1] * matrix[2] for matrix in matrices) * (8 // bits)
+    return product(work.shape(0)[:-1]) * work.integer("k", 1) * each
+
+
+formulas.counts("Inverse", text=ELIMINATED)(inverse)
+
+
+@formulas.counts("Rfft", text="by definition: elements of Y * points; an FFT takes less")
+def rfft(work: Work) -> Dim:
+    """X [..., n] -> Y [..., n // 2 + 1, 2]"""
+    return work.written() * last(_transformed(work))
+
+
+@formulas.counts("Irfft", text="by definition: elements of Y * 2 * bins; an FFT takes less")
+def irfft(work: Work) -> Dim:
+    """X [..., bins, 2] -> Y [..., n]: each number is a sum over both parts of the bins."""
+    return work.written() * 2 * last(_transformed(work), -2)
+
+
+def _transformed(work: Work) -> Shape:
+    """The shape of X. Raises Untold where more than one axis is transformed."""
+    if work.integer("signal_ndim", 1) != 1:
+        raise Untold("more than one axis is transformed")
+    return work.shape(0)
+
+
+@formulas.counts(
+    "LinearAttention",
+    text="B * S * E * Ev * (max(Hq, Hk) + Hk), with a delta rule B * S * E * Ev * (max(Hq, Hk) + 2 * Hk)",
+)
+def linear_attention(work: Work) -> Dim:
+    """As that of ai.onnx; there may be fewer heads of the query than of key and value."""
+    k, v = work.shape(1, 3), work.shape(2, 3)
+    heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
+    if not heads or not kept:
+        raise Untold("the heads are not known")
+    state = floordiv(k[2], kept) * floordiv(v[2], kept)
+    uses = max(heads, kept) + kept * (2 if "delta" in work.attr("update_rule", "gated_delta") else 1)
+    return k[0] * k[1] * state * uses
+
+
+@formulas.counts("GatedRelativePositionBias", text="B * S * N * E * D, D the columns of weight")
+def gated_relative_position_bias(work: Work) -> Dim:
+    """The heads of the query [B, S, N * E] by weight [E, D]; without padding as if it stood there."""
+    b, n, s, _ = work.result(0, 4)
+    return b * n * s * product(work.shape(3, 2))

@@ -52,7 +52,7 @@ NOTHING: Final[Mapping[str, frozenset[str]]] = {
         BitmaskDropout BranchwiseRMSNorm ComplexMul ComplexMulConj CropAndResize DequantizeBFP
         DequantizeLinear DequantizeWithOrder DynamicTimeWarping EmbedLayerNormalization ExpandDims FastGelu
         GatedRMSNorm GatherBlockQuantized GatherND GatherPacked Gelu GemmaRotaryEmbedding GridSample GroupNorm
-        IsAllFinite MRotaryEmbedding MaxpoolWithMask MulInteger MurmurHash3 NGramHashMapping
+        IsAllFinite LinearAttentionGate MRotaryEmbedding MaxpoolWithMask MulInteger MurmurHash3 NGramHashMapping
         NGramRepeatBlock NhwcMaxPool Pad QEmbedLayerNormalization QLinearAdd QLinearAveragePool
         QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid
         QLinearSoftmax QLinearWhere QOrderedGelu QOrderedLayerNormalization QuantizeBFP QuantizeLinear

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gather_infer.cost.formulas.einsum import points
 from gather_infer.cost.formulas.nothing import NOTHING
 from gather_infer.cost.work import Formulas, Untold, Work, last
@@ -149,6 +151,16 @@ def stft(work: Work) -> Dim:
     x = work.shape(0)
     length = work.scalar(3) if work.has(3) else last(work.shape(2, 1), 0)
     return work.written() * length * (last(x) if len(x) == 3 else 1)
+
+
+ELIMINATED: Final = "matrices * n * (n - 1) * (n - 1), by elimination in place"
+
+
+def inverse(work: Work) -> Dim:
+    """With each of the n pivots the other rows lose what they have in its column, in each of the other columns."""
+    shape = work.shape(0)
+    n = last(shape)
+    return product(shape[:-2]) * n * (n - 1) * (n - 1)
 
 
 @formulas.counts("Det", text="elements of Y * (n - 1) * n * (2*n - 1) / 6, by elimination")

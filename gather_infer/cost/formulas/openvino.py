@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gather_infer.cost.formulas.einsum import points
 from gather_infer.cost.formulas.nothing import NOTHING
-from gather_infer.cost.formulas.onnx import either
-from gather_infer.cost.work import Formulas, Work, last
-from gather_infer.symbolic import Dim, product
+from gather_infer.cost.formulas.onnx import ELIMINATED, either, inverse
+from gather_infer.cost.work import Formulas, Untold, Work, last
+from gather_infer.symbolic import Dim, floordiv, product, total
 
 formulas = Formulas("openvino", NOTHING["openvino"])
 
@@ -62,3 +62,71 @@ def einsum(work: Work) -> Dim:
 def scaled_dot_product_attention(work: Work) -> Dim:
     """query [..., L, E], key [..., S, E], value [..., S, Ev]"""
     return (product(work.shape(0)) + work.written()) * last(work.shape(1), -2)
+
+
+formulas.counts("Inverse", text=ELIMINATED)(inverse)
+
+
+@formulas.counts("GroupedMatMul", text="elements of the result * K")
+def grouped_matmul(work: Work) -> Dim:
+    """Rows [rows, K], each by the matrix of its group, or [groups, M, K]."""
+    return work.written() * last(work.shape(0))
+
+
+@formulas.counts(
+    "DFT", "IDFT",
+    text="by definition: elements of the result * 2 * the sum of the sizes that are transformed; an FFT takes less",
+)  # fmt: skip
+def dft(work: Work) -> Dim:
+    """Axis by axis, each of the complex numbers a sum of as many complex products as the axis has numbers."""
+    result = work.result()
+    return work.written() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
+
+
+@formulas.counts(
+    "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
+)
+def rdft(work: Work) -> Dim:
+    """The last of the axes first, whose numbers are real."""
+    result = work.result()
+    *others, along = _axes(work, len(result) - 1)
+    points = _points(work, last(work.shape(0), along))
+    return work.written() * (points + 2 * total(result[axis] for axis in others))
+
+
+@formulas.counts(
+    "IRDFT",
+    text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
+)
+def irdft(work: Work) -> Dim:
+    """The last of the axes at the end, where a real number is a sum over both parts of n // 2 + 1 bins."""
+    result = work.result()
+    *others, along = _axes(work, len(result))
+    bins = floordiv(result[along], 2) + 1
+    half = product(dim for axis, dim in enumerate(result) if axis != along) * bins
+    return work.written() * 2 * bins + half * 4 * total(result[axis] for axis in others)
+
+
+@formulas.counts("STFT", text="by definition: elements of the result * frame_size")
+def stft(work: Work) -> Dim:
+    return work.written() * work.scalar(2)
+
+
+@formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
+def istft(work: Work) -> Dim:
+    """data [batch, bins, frames, 2]: each number of a frame is a sum over both parts of the bins."""
+    return product(work.shape(0)) * work.scalar(2)
+
+
+def _axes(work: Work, rank: int) -> list[int]:
+    """The axes that are transformed, from the front. Raises Untold."""
+    axes = work.integers(1)
+    if not axes or not all(-rank <= axis < rank for axis in axes):
+        raise Untold(f"the axes {list(axes)} do not fit the rank")
+    return [axis % rank for axis in axes]
+
+
+def _points(work: Work, size: Dim) -> Dim:
+    """How many numbers are transformed along the last of the axes."""
+    sizes = work.integers(2) if work.has(2) else ()
+    return sizes[-1] if sizes and sizes[-1] != -1 else size

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import KINDS
-from gather_infer.report.forms import CheckReport
+from gather_infer.report.forms import CheckReport, FileReport
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 
 
@@ -21,7 +23,17 @@ def checks_json(report: CheckReport) -> dict[str, Json]:
     }
 
 
-def _result_json(result: CheckResult, fail_on: Severity) -> Json:
+def check_jsonl(report: FileReport) -> list[str]:
+    """All findings of one file, on a line."""
+    return [json.dumps({"schema": SCHEMA, **_result_json(report.result, report.fail_on)}, allow_nan=False)]
+
+
+def checks_jsonl(report: CheckReport) -> list[str]:
+    """Nothing is left to say at the end."""
+    return []
+
+
+def _result_json(result: CheckResult, fail_on: Severity) -> dict[str, Json]:
     return {
         "name": result.model,
         "checked": result.was_checked,

@@ -1,0 +1,49 @@
+"""Formulas of the caller: where they are found, what they raise, and what they must return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gather_infer.cost.work import Formula, Untold, Work
+from gather_infer.domains import canonical_domain, qualified
+from gather_infer.errors import SpecViolation, UsageError, file_of, foreign
+from gather_infer.places import NodePath
+from gather_infer.rules import Registered, RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, Expr
+
+
+def own_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
+    """The first formula that rule sets of the caller have for an operator of a domain, as the node writes it."""
+    for each in _of(rules, domain):
+        counted = each.counted(op_type)
+        if counted is not None:
+            return Formula(counted.text, counted.source, counted.macs)
+    return None
+
+
+def own_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> Registered | None:
+    """The first rule that they have for it, with its traits."""
+    return next((found for each in _of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None)
+
+
+def _of(rules: Sequence[RuleSet], domain: str) -> list[RuleSet]:
+    return [each for each in rules if each.domain in (domain, canonical_domain(domain))]
+
+
+def macs_by_caller(formula: Formula, work: Work, domain: str, path: NodePath) -> Dim:
+    """What a formula of the caller gives for a node.
+
+    Raises Untold where it does, or says that the node breaks its specification; UsageError when it raises anything
+    else, or does not return a number >= 0 or an expression.
+    """
+    file = file_of(formula.macs)
+    what = f"the formula of {qualified(domain, work.op_type)} at node {path}"
+    try:
+        with foreign(file, what, Untold, SpecViolation, DimTooLarge):
+            found = formula.macs(work)
+    except SpecViolation as error:
+        raise Untold(str(error)) from error
+    if isinstance(found, Expr) or (type(found) is int and found >= 0):
+        return found
+    name = f"{file}: {what}" if file else what
+    raise UsageError(f"{name} must return a number >= 0 or an expression, returns {found!r}")
