@@ -42,6 +42,20 @@ def test_what_is_known_in_a_branch_is_not_known_around_it(what: str) -> None:
         assert_same_outputs(made, after.proto, {"m": np.arange(5) < trues})
 
 
+def test_what_is_known_of_a_node_in_a_branch_is_not_known_of_its_twin_around_it() -> None:
+    """In the branch x is as long as z, for so the condition says, and so is their sum; around it x may be repeated."""
+    made = parsed(
+        """g (float[M] z, float[N] x) => (float[A] y, float[B] w) <int64[1] zero = {0}> {
+            k = Shape(z) n = Shape(x) c = Equal(k, n) d = Squeeze(c)
+            y = If (d) <then_branch = t () => (float[C] q) { p = Add(z, x) q = Neg(p) }, else_branch = e () => (float[E] r) { r = Abs(x) }>
+            a = Add(z, x) b = Slice(a, zero, k) w = Exp(b) }"""
+    )
+    after = optimize(made)
+    assert "op(x) == op(x), both read the same" in [done.law for done in after.done]
+    for one, other in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 5), (3, 1), (3, 3)):
+        assert_same_outputs(made, after.proto, {"z": np.arange(one, dtype="f4"), "x": np.arange(other, dtype="f4")})
+
+
 def test_a_name_that_a_branch_inside_passes_on_stays_when_the_one_around_it_goes() -> None:
     """onnx's checker refuses a branch without nodes; its evaluator runs it."""
     text = """g (float[N] x, bool b) => (float[N] y) <bool on = {1}> {
