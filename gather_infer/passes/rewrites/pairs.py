@@ -8,6 +8,7 @@ from typing import Final
 from onnx import TensorProto
 
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.indexing import given_axes
 from gather_infer.passes.rewrites.noops import keeps_order
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -94,7 +95,7 @@ def squeeze_of_unsqueeze(site: Site) -> Rewrite | None:
 
 def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
     """The axes of a Squeeze or Unsqueeze, from 0 on; None when they are not known, not given or repeat."""
-    given = site.integers("axes") if site.version < 13 else site.integers_of(1) if site.input(1) else None
+    given = given_axes(site)
     if given is None:
         return None
     if rank is None:
@@ -256,7 +257,7 @@ def slice_of_slice(site: Site) -> Rewrite | None:
 def _slices(site: Site, inner: Site) -> bool:
     """Whether a node slices what `inner`, a node of the same graph, gives."""
     is_slice = site.op_type == "Slice" and not site.domain and site.is_as_named and not site.is_faulty
-    return is_slice and site.graph is inner.graph and site.inputs.count(inner.output()) == 1
+    return is_slice and site.graph is inner.graph and site.input(0) == inner.output()
 
 
 def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | None:
