@@ -71,6 +71,21 @@ def test_a_name_that_a_branch_inside_passes_on_stays_when_the_one_around_it_goes
         np.testing.assert_array_equal(found, np.array(expected, "f4"))
 
 
+def test_what_a_branch_passes_on_is_made_before_it() -> None:
+    """The Split stands where the last Slice was, so what reads it has to move behind it."""
+    text = """g (float[6] x, bool b) => (float[C] y, float[4] z) <int64[1] o = {0}, int64[1] k = {2}, int64[1] e = {6}> {
+        a = Slice(x, o, k) p = Neg(a)
+        w = If (b) <then_branch = t () => (float[2] p) { }, else_branch = f () => (float[2] v) { v = Constant<value = float[2] {5, 6}>() }>
+        y = Exp(w) c = Slice(x, k, e) z = Abs(c) }"""
+    before = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    after = optimize(before).proto
+    assert "Split" in [node.op_type for node in after.graph.node]
+    for flag in (True, False):
+        feeds = {"x": np.arange(6, dtype="f4"), "b": np.array(flag)}
+        for old, new in zip(*(ReferenceEvaluator(each).run(None, feeds) for each in (before, after)), strict=True):
+            np.testing.assert_array_equal(old, new)
+
+
 def test_an_attribute_that_the_call_gives_is_not_its_default() -> None:
     """Once the data of the Gather are known, its shape is known but for the axis."""
     made = parsed(
