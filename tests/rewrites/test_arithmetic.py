@@ -84,7 +84,7 @@ def test_no_bit_is_lost_times_a_power_of_two(scale: float, factor: float) -> Non
     assert len(after.graph.node) == 1
     bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
     bits[: 1 << 12] &= 0x807FFFFF
-    for made in (bits.view(np.float32), np.float32([0, -0.0, np.inf, -np.inf])):
+    for made in (bits.view(np.float32), np.array([0, -0.0, np.inf, -np.inf], np.float32)):
         feeds = {"x": made}
         one, other = run(before, feeds), run(after, feeds)
         assert one is not None and other is not None
