@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from onnx import NodeProto, OperatorSetIdProto
@@ -16,8 +16,9 @@ from gather_infer.inference.result import Inference
 from gather_infer.inference.settle import Settling
 from gather_infer.inference.walk import Walker
 from gather_infer.ops import standard_rules
+from gather_infer.record import Constraint
 from gather_infer.rules import Context
-from gather_infer.symbolic import Dim, DimTooLarge, free_symbols
+from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_eq
 from gather_infer.tensor import UNKNOWN, Value
 
 
@@ -32,6 +33,8 @@ class Resumed:
         self._inference = inference
         self.scope = inference.known.child()
         self.scope.efforts = (effort_of(inference.model.proto),)
+        self.rests_on_demands = _learn_equalities(self.scope, inference.constraints)
+        """Whether something is known of dims because a node demands it, which need not stay."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -79,3 +82,21 @@ class Resumed:
         return [UNKNOWN if value is None else settled.value(value) for value in (*found, *[None] * len(outputs))][
             : len(outputs)
         ]
+
+
+def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> bool:
+    """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
+
+    What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. True when
+    something was not known before.
+    """
+    version = scope.version
+    for constraint in constraints:
+        left, right = constraint.left, constraint.right
+        if constraint.relation != "==":
+            continue
+        with suppress(DimTooLarge):
+            if known_eq(left, right, scope) is None:
+                scope.require(left - right)
+                scope.require(right - left)
+    return scope.version != version

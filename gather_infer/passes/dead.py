@@ -69,4 +69,4 @@ def find_dead(
 
 def _is_only_read(subject: Subject, node: NodeProto) -> bool:
     """Whether a node cannot fail and does nothing but to be read."""
-    return len(node.output) == 1 and (is_constant(node) or subject.traits(node).tells_dims)
+    return is_constant(node) or subject.traits(node).tells_dims

@@ -175,7 +175,7 @@ class Engine:
     @property
     def is_open(self) -> bool:
         """Whether another inference may tell something on which rules have more to say."""
-        return self._learning.is_open
+        return self._learning.is_open or self._knowledge.rests_on_demands
 
     # what sites ask for
 

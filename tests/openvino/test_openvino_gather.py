@@ -79,6 +79,28 @@ def test_the_axis_may_be_a_constant_node_that_others_read() -> None:
     assert ops(convert(read).proto.graph) == ["Constant", "Gather"]
 
 
+def test_what_only_said_the_axis_goes_with_what_it_was_asked_of() -> None:
+    made = gather_model()
+    held = {t.name: t for t in made.graph.initializer}
+    held["axis"].CopyFrom(tensor("one", np.zeros(1, np.float32)))
+    made.graph.node.insert(0, helper.make_node("Size", ["one"], ["axis"], "size"))
+    after = convert(made).proto
+    assert ops(after.graph) == ["Gather"]
+    assert {t.name for t in after.graph.initializer} == {"data", "indices"}
+    assert (run(after, {})[0] == DATA[:, [0, -1]]).all()
+
+
+def test_an_axis_that_is_an_input_too_stays() -> None:
+    """As every initializer before IR version 4: without it the input would have to be fed."""
+    made = gather_model(i64(0, 2), opset=8)
+    made.ir_version = 3
+    for t in made.graph.initializer:
+        made.graph.input.append(helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)))
+    after = convert(made).proto
+    assert list(after.graph.input) == list(made.graph.input)
+    assert (run(after, {})[0] == DATA[:, [0, 2]]).all()
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64])
 def test_other_index_types_are_cast(dtype: type) -> None:
     result = convert(gather_model(np.array([0, 2], dtype)))

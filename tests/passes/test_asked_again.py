@@ -166,6 +166,19 @@ def test_a_constant_that_the_call_of_a_function_reads_too() -> None:
     assert_same_outputs(made, after, {"a": np.ones((1, 3), "f4")})
 
 
+def test_an_if_that_nobody_reads_goes_with_what_has_kept_it() -> None:
+    """A node of another domain may do something; it is in a branch that is never taken."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21, "own": 1]> g (float[N] x, bool b) => (float[N] y) <bool on = {1}> { y = Neg(x)
+            u = If (b) <then_branch = t () => (float[N] p) {
+                    p = If (on) <then_branch = tt () => (float[N] q) { q = Abs(x) }, else_branch = te () => (float[N] r) { r = own.Op(x) }> },
+                else_branch = e () => (float[N] v) { v = Exp(x) }> }"""
+    )
+    after = optimize(made).proto
+    assert ops(after.graph) == ["Neg"]
+    assert not optimize(after).done
+
+
 INFERRED_AGAIN = {
     # id: (the model, the nodes of its graph afterwards)
     "a function is known to give a number": (

@@ -414,3 +414,14 @@ def test_a_cycle_is_refused() -> None:
 def test_a_negative_budget_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="max_growth must be >= 0, is -1"):
         fold(model([], {}, {}), max_growth=-1)
+
+
+def test_the_bytes_of_all_constants_are_counted() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[N] x, bool b) => (float[K] y) <float[3] w = {1, 2, 3}> {
+            c = Constant<value = float[2] {1, 2}>()
+            y = If (b) <
+                then_branch = t () => (float[A] p) <float[4] d = {1, 2, 3, 4}> { p = Concat<axis = 0>(x, d) },
+                else_branch = e () => (float[D] q) { q = Concat<axis = 0>(x, w, c) }> }"""
+    )
+    assert fold(made).before.weight_bytes == 4 * (3 + 2 + 4)

@@ -289,6 +289,22 @@ def test_a_size_that_contradicts_the_model(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out.onnx").exists()
 
 
+def test_what_would_have_to_be_assumed_is_no_number() -> None:
+    """There are two rows where S is not 0; where it is, onnxruntime makes four."""
+    made = text_model(
+        """(float[S, 4] x, float[B] z) => (y) {
+            s = Shape <end = 1> (x) d = Add (s, s) m = Constant <value_ints = [-1]> () t = Concat <axis = 0> (m, d)
+            y = Reshape <allowzero = 1> (x, t) }"""
+    )
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F, ["C", "D"]))
+    frozen = freeze(made, dims=["B=3"]).proto
+    assert declared(frozen)["z"] == [3]
+    for size, rows in ((1, 2), (0, 4)):
+        (found,) = run(frozen, {"x": np.zeros((size, 4), "f4"), "z": np.zeros(3, "f4")})
+        assert len(found) == rows
+    assert declared(frozen)["y"][0] == "C"
+
+
 def test_an_error_that_is_there_anyway_is_told_and_refuses_nothing() -> None:
     made = simple()
     made.graph.node.append(helper.make_node("Gather", ["zero", "nine"], ["w"], "bad"))

@@ -42,6 +42,20 @@ def test_what_is_known_in_a_branch_is_not_known_around_it(what: str) -> None:
         assert_same_outputs(made, after.proto, {"m": np.arange(5) < trues})
 
 
+def test_what_is_known_of_a_node_in_a_branch_is_not_known_of_its_twin_around_it() -> None:
+    """In the branch x is as long as z, for so the condition says, and so is their sum; around it x may be repeated."""
+    made = parsed(
+        """g (float[M] z, float[N] x) => (float[A] y, float[B] w) <int64[1] zero = {0}> {
+            k = Shape(z) n = Shape(x) c = Equal(k, n) d = Squeeze(c)
+            y = If (d) <then_branch = t () => (float[C] q) { p = Add(z, x) q = Neg(p) }, else_branch = e () => (float[E] r) { r = Abs(x) }>
+            a = Add(z, x) b = Slice(a, zero, k) w = Exp(b) }"""
+    )
+    after = optimize(made)
+    assert "op(x) == op(x), both read the same" in [done.law for done in after.done]
+    for one, other in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 5), (3, 1), (3, 3)):
+        assert_same_outputs(made, after.proto, {"z": np.arange(one, dtype="f4"), "x": np.arange(other, dtype="f4")})
+
+
 def test_a_name_that_a_branch_inside_passes_on_stays_when_the_one_around_it_goes() -> None:
     """onnx's checker refuses a branch without nodes; its evaluator runs it."""
     text = """g (float[N] x, bool b) => (float[N] y) <bool on = {1}> {
@@ -55,6 +69,21 @@ def test_a_name_that_a_branch_inside_passes_on_stays_when_the_one_around_it_goes
     for flag, expected in ((True, [-1, -4]), (False, [-1, -2])):
         (found,) = ReferenceEvaluator(after).run(None, {"x": x, "b": np.array(flag)})
         np.testing.assert_array_equal(found, np.array(expected, "f4"))
+
+
+def test_what_a_branch_passes_on_is_made_before_it() -> None:
+    """The Split stands where the last Slice was, so what reads it has to move behind it."""
+    text = """g (float[6] x, bool b) => (float[C] y, float[4] z) <int64[1] o = {0}, int64[1] k = {2}, int64[1] e = {6}> {
+        a = Slice(x, o, k) p = Neg(a)
+        w = If (b) <then_branch = t () => (float[2] p) { }, else_branch = f () => (float[2] v) { v = Constant<value = float[2] {5, 6}>() }>
+        y = Exp(w) c = Slice(x, k, e) z = Abs(c) }"""
+    before = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    after = optimize(before).proto
+    assert "Split" in [node.op_type for node in after.graph.node]
+    for flag in (True, False):
+        feeds = {"x": np.arange(6, dtype="f4"), "b": np.array(flag)}
+        for old, new in zip(*(ReferenceEvaluator(each).run(None, feeds) for each in (before, after)), strict=True):
+            np.testing.assert_array_equal(old, new)
 
 
 def test_an_attribute_that_the_call_gives_is_not_its_default() -> None:

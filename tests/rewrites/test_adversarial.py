@@ -86,6 +86,10 @@ MODELS = {
     "the root of a negative number": "g (float[N] x) => (float[M] y) <float[2] a = {-1, -0.0}> { c = Sqrt(a) y = Concat<axis = 0>(x, c) }",
     "where of a -0.0": "g (float[N] x) => (float[M] y) <bool[2] c = {1, 0}, float[2] a = {-0.0, 1}, float[2] b = {3, -0.0}> { d = Where(c, a, b) y = Concat<axis = 0>(x, d) }",
     "a slice backwards to the largest number": "g (float[N] x) => (float[M] y) <float[3] c = {1, 2, 3}, int64[1] s = {-1}, int64[1] e = {9223372036854775807}, int64[1] a = {0}> { d = Slice(c, s, e, a, s) y = Concat<axis = 0>(x, d) }",
+    "an empty list of axes, after an Unsqueeze": "g (float[N, 1] x) => (float[K] y) <int64[0] a = {}> { u = Unsqueeze(x, a) s = Squeeze(u, a) t = Shape(s) y = Cast<to = 1>(t) }",
+    "an empty list of axes, after a Squeeze": "g (float[N, 1, 1] x) => (float[K] y) <int64[0] a = {}, int64[1] b = {1}> { u = Squeeze(x, b) s = Squeeze(u, a) t = Shape(s) y = Cast<to = 1>(t) }",
+    "an empty list of axes, after a Gather": "g (float[N, 1] x) => (float[K] y) <int64[0] a = {}, int64[1] i = {-1}> { u = Gather<axis = 1>(x, i) s = Squeeze(u, a) t = Shape(s) y = Cast<to = 1>(t) }",
+    "zeros beside an infinite weight": "g (float[3, 1, 2] x, float[1, 8, 2] w, float[1, 8, 8] r) => (float[3, 1, 1, 8] y) <int64[3] s = {1, 1, 8}> { z = ConstantOfShape(s) y = RNN<hidden_size = 8>(x, w, r, , , z) }",
     "axes that are an empty list": "g (float[N, 1] x) => (float[A, B] y) <int64[0] a = {}> { s = Squeeze(x, a) y = Flatten<axis = 0>(s) }",
     # what is not needed
     "nodes and initializers that nobody reads": "g (float[N] x) => (float[N] y) <float[1] w = {1}, float[1] v = {1}> { y = Neg(x) d = Exp(x) e = Add(d, w) }",

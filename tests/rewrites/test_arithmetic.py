@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.rewrites.table import Case, judge
+from tests.rewrites.table import Case, judge, model, rewritten, run
 
 CASES = {
     "times one": Case(
@@ -24,6 +25,25 @@ CASES = {
     "over one": Case(
         "times-one", "g (double[N, 3] x) => (double[N, 3] y) <double[3] o = {1, 1, 1}> { a = Sqrt(x) y = Div(a, o) }",
         "g (double[N, 3] x) => (double[N, 3] y) { y = Sqrt(x) }",
+    ),
+    "a power of two, and another factor": Case(
+        "mul-of-mul", "g (float[N, 3] x) => (float[N, 3] y) <float a = {2}, float[3] b = {3.14159, -1, 7}> { s = Mul(x, a) y = Mul(s, b) }",
+        "g (float[N, 3] x) => (float[N, 3] y) <float[3] c = {6.28318, -2, 14}> { y = Mul(x, c) }",
+        near={
+            "a factor that rounds": "g (float[N] x) => (float[N] y) <float a = {3}, float b = {5}> { s = Mul(x, a) y = Mul(s, b) }",
+            "bits get lost below the least number": "g (float[N] x) => (float[N] y) <float a = {0.5}, float b = {5}> { s = Mul(x, a) y = Mul(s, b) }",
+            "what has overflowed gets less": "g (float[N] x) => (float[N] y) <float a = {2}, float b = {0.5}> { s = Mul(x, a) y = Mul(s, b) }",
+            "the product overflows": "g (float[N] x) => (float[N] y) <float a = {1.70141183460469231732e38}, float b = {2}> { s = Mul(x, a) y = Mul(s, b) }",
+            "the order of the factors": "g (float[N] x) => (float[N] y) <float a = {3.14159}, float b = {2}> { s = Mul(x, a) y = Mul(s, b) }",
+            "a second reader": "g (float[N] x) => (float[N] y, float[N] z) <float a = {2}, float b = {3}> { s = Mul(x, a) y = Mul(s, b) z = Neg(s) }",
+            "an input": "g (float[N] x, float b) => (float[N] y) <float a = {2}> { s = Mul(x, a) y = Mul(s, b) }",
+            "another type": "g (float16[N] x) => (float16[N] y) <float16 a = {2}, float16 b = {3}> { s = Mul(x, a) y = Mul(s, b) }",
+            "factors of a shape": "g (float x) => (float[1] y) <float[1] a = {2}, float b = {3}> { s = Mul(x, a) y = Mul(s, b) }",
+        },
+    ),
+    "factors that come first, opset 7": Case(
+        "mul-of-mul", "g (double[N] x) => (double[N] y) <double a = {-4}, double b = {1.5}> { s = Mul(a, x) y = Mul(b, s) }",
+        "g (double[N] x) => (double[N] y) <double c = {-6}> { y = Mul(x, c) }", opset=7,
     ),
     "a reduction": Case(
         "unsqueeze-of-reduction",
@@ -51,3 +71,21 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     judge(CASES[name])
+
+
+@pytest.mark.parametrize("scale", [1, -2, 2.0**100])
+@pytest.mark.parametrize("factor", [1, 3.14159274, -1.00000012, 1.5e8])
+def test_no_bit_is_lost_times_a_power_of_two(scale: float, factor: float) -> None:
+    """From the least number to the largest."""
+    before = model(
+        f"g (float[N] x) => (float[N] y) <float a = {{{scale!r}}}, float b = {{{factor!r}}}> {{ s = Mul(x, a) y = Mul(s, b) }}"
+    )
+    after = rewritten(before, "mul-of-mul")
+    assert len(after.graph.node) == 1
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
+    bits[: 1 << 12] &= 0x807FFFFF
+    for made in (bits.view(np.float32), np.array([0, -0.0, np.inf, -np.inf], np.float32)):
+        feeds = {"x": made}
+        one, other = run(before, feeds), run(after, feeds)
+        assert one is not None and other is not None
+        assert one[0].tobytes() == other[0].tobytes()

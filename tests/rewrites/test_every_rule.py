@@ -23,7 +23,7 @@ import gather_infer.passes.rewrites
 from gather_infer.passes import RewriteSet, optimize
 from gather_infer.passes.rewrites import ALL
 from gather_infer.passes.table import Listed
-from tests.rewrites.table import assert_same_runs, cases_of, model, tables
+from tests.rewrites.table import assert_same_runs, cases_of, model, shape_of, tables
 
 LISTED = {listed.name: listed for each in ALL for listed in each.listed()}
 PAGE = "see CONTRIBUTING.md, A new rewrite"
@@ -95,6 +95,30 @@ def test_a_rule_at_every_opset(name: str) -> None:
         if opset <= RUNS_UP_TO:
             assert_same_runs(before, result.proto, case, 2, seed=opset)
     assert rewritten, f"{name} applies to no case of its own at any of the opsets {OPSETS}"
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_rule_of_constants_on_disk(name: str, tmp_path: Path) -> None:
+    """The bits of a constant that stays in its file are mapped, and numpy compares and adds them in no way."""
+    for case in cases_of(name):
+        for text in (case.before, *case.near.values()):
+            made = model(text, case.opset)
+            onnx.save(with_raw_data(made), tmp_path / "model.onnx", save_as_external_data=True, size_threshold=0)
+            optimize(tmp_path / "model.onnx", passes=[name]).save(tmp_path / "after.onnx")
+            found, expected = onnx.load(tmp_path / "after.onnx"), optimize(made, passes=[name]).proto
+            assert shape_of(found.graph) == shape_of(expected.graph), text
+            for file in tmp_path.iterdir():
+                file.unlink()
+
+
+def with_raw_data(made: ModelProto) -> ModelProto:
+    """The model with its initializers as raw data: onnx writes no others to files of their own."""
+    copy = ModelProto()
+    copy.CopyFrom(made)
+    for tensor in copy.graph.initializer:
+        if tensor.data_type != onnx.TensorProto.STRING:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name))
+    return copy
 
 
 def valid(text: str, opset: int) -> ModelProto | None:

@@ -295,6 +295,17 @@ CASES = {
             "an end from the end of what may be cut": "1 4 0 | 0 -1 0",
         },
     ),
+    "slices of one slice, at once": Case(
+        "slice-of-slice",
+        """g (float[7] x) => (float[A] y, float[B] z) <int64[1] o = {0}, int64[1] i = {1}, int64[1] j = {2}, int64[1] k = {5}> {
+             r = Slice(x, o, k) y = Slice(r, i, j) z = Slice(r, j, k) }""",
+        """g (float[7] x) => (float[A] y, float[B] z) <int64[1] i = {1}, int64[1] j = {2}, int64[1] k = {5}, int64[1] o = {0}> {
+             y = Slice(x, i, j, o) z = Slice(x, j, k, o) }""",
+        near={
+            "it says where another one starts": """g (float[2, 3, N] x, int64[M] w) => (int64[1] y, int64[A] z) <int64[1] o = {0}, int64[1] i = {1}, int64[1] j = {2}, int64[1] k = {9}> {
+                s = Shape(x) r = Slice(s, i, j) y = Slice(r, o, i) z = Slice(w, r, k) }""",
+        },
+    ),
     "slices of one axis, a later end": slices("2 9 0", "0 3 0", "2 5 0"),
     "slices of one axis, nothing left": slices("1 3 0", "4 6 0", "5 3 0"),
     "all but the first and the last": slices(f"1 {_FAR} 0", "0 -1 0", "1 -1 0"),

@@ -60,7 +60,7 @@ def _one_hot(call: Evaluation) -> list[Constant] | None:
     if count <= 0 or max(index.size, 1) * count > MAX_ELEMENTS or (call.version < 11 and (index < 0).any()):
         return None
     at = axis_of(call.integer("axis", -1), index.ndim + 1)
-    counted = np.where((index < 0) & (index >= -count), index + count, index)
+    counted = np.where(index < 0, index + count, index)
     places = np.arange(count, dtype=np.int64).reshape((count,) + (1,) * (index.ndim - at))
     is_on = np.expand_dims(counted, at) == places
     return [Constant(values.data_type, np.asarray(values.bits[is_on.astype(np.int64)]))]

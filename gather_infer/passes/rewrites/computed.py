@@ -32,12 +32,12 @@ def is_zero(site: Site, name: str) -> bool:
     for _ in range(_MAX_NODES):
         constant = site.constant_of(name)
         if constant is not None:
-            return not constant.bits.dtype.hasobject and not constant.bits.any()
+            return not constant.bits.dtype.hasobject and not constant.plain.any()
         filled = site.writer(name, "ConstantOfShape")
         if filled is not None:
             given = filled.attribute("value")
             value = None if given is None else site.engine.draft.subject.read(given.t)
-            return given is None or (value is not None and not value.bits.any())
+            return given is None or (value is not None and not value.plain.any())
         made_by = _mover(site, name)
         if made_by is None:
             return False

@@ -10,6 +10,7 @@ from gather_infer.passes.rewrites.indexing import (
     axes_of,
     axis_of,
     gathered_constant,
+    given_axes,
     is_smaller,
     pick_of,
     picked,
@@ -300,7 +301,7 @@ def unsqueeze_of_gather(site: Site) -> Rewrite | None:
     pick = None if gather is None else pick_of(gather)
     if gather is None or pick is None or pick.indices is None or not site.is_only_reader(0):
         return None
-    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
+    given = given_axes(site)
     axes = None if given is None else axes_of(site, len(pick.result) + len(given))
     if axes is None:
         return None

@@ -19,7 +19,8 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
 
     The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of
     length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, b).
-    The model gets no more Gathers than its file has: other rewrites have taken some out.
+    A row of x has elements, or i is in range: else nobody looks at i. The model gets no more Gathers than its file has:
+    other rewrites have taken some out.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or not shape or site.is_faulty:
@@ -30,6 +31,8 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
     if not 0 <= b < min(len(data), len(shape)) or shape[-1] != 1:
         return None
     if not all(site.equal(d, 1) for d in (*data[:b], *shape[:b])):
+        return None
+    if not all(site.at_most(1, d) for d in data[b + 1 :]) and not site.is_within(1, -data[b], data[b] - 1):
         return None
     law = "GatherND by tuples of one index is a Gather"
     indices: str

@@ -87,11 +87,20 @@ def axes_of(site: Site, rank: int) -> list[int] | None:
 
     rank  of the tensor that has these axes
     """
-    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
+    given = given_axes(site)
     if given is None or not all(-rank <= a < rank for a in given):
         return None
     axes = sorted({a % rank for a in given})
     return axes if len(axes) == len(given) else None
+
+
+def given_axes(site: Site) -> tuple[int, ...] | None:
+    """The `axes` of a Squeeze or Unsqueeze as they are given; None when they are not, or are not numbers.
+
+    None as well for a Squeeze with an empty list: that takes nothing away in numpy and every axis of 1 in onnxruntime.
+    """
+    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
+    return None if given == () and site.op_type == "Squeeze" else given
 
 
 def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:

@@ -212,12 +212,19 @@ _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 def times_one(site: Site) -> Rewrite | None:
     """x * 1 == x / 1 == x of floats that arithmetic has computed: it gives no signalling NaN, which 1 makes quiet"""
     for at in (0, 1) if site.op_type == "Mul" else (0,):
-        fact, ones = site.fact(at), site.constant(1 - at)
-        if fact.dtype not in _ONES or ones is None or not bool((ones.bits == _ONES[fact.dtype]).all()):
+        if not is_computed(site, site.input(at)) or not site.same_shape(site.shape(at), site.result().shape):
             continue
-        if is_computed(site, site.input(at)) and site.same_shape(fact.shape, site.result().shape):
+        if _is_ones(site, 1 - at):
             return site.keeps("x * 1 == x / 1 == x, x is computed", site.input(at))
     return None
+
+
+def _is_ones(site: Site, at: int) -> bool:
+    """Whether an input is a constant of float32 or float64 that is 1 throughout."""
+    constant = site.constant(at)
+    if constant is None or constant.data_type not in _ONES:
+        return False
+    return bool((constant.plain == _ONES[DType(constant.data_type)]).all())
 
 
 _PICKS = ("ReduceMax", "ReduceMin")
@@ -268,8 +275,7 @@ def resize_to_own_size(site: Site) -> Rewrite | None:
         return None
     if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         return None
-    scales = site.constant(2) if site.input(2) else None
-    if not site.input(3) and (scales is None or not bool((scales.bits == _ONES[DType.FLOAT32]).all())):
+    if not site.input(3) and not _is_ones(site, 2):
         return None
     if not site.same_shape(site.shape(0), site.result().shape):
         return None
@@ -283,7 +289,7 @@ def _is_plain(site: Site, at: int) -> bool:
     constant = site.constant(at)
     if constant is None or constant.data_type != TensorProto.FLOAT:
         return False
-    bits = constant.bits
+    bits = constant.plain
     return bool(((bits & 0x7F800000) != 0x7F800000).all() and (bits != 0x80000000).all())
 
 
@@ -302,7 +308,7 @@ def all_of(site: Site, at: int) -> bool | None:
     if fact.values is not None and all(isinstance(v, bool) for v in fact.values.flat):
         return _only(bool(fact.values.all()), bool(fact.values.any()))
     constant = site.constant(at)
-    return None if constant is None else _only(bool(constant.bits.all()), bool(constant.bits.any()))
+    return None if constant is None else _only(bool(constant.plain.all()), bool(constant.plain.any()))
 
 
 def _only(is_all: bool, is_any: bool) -> bool | None:

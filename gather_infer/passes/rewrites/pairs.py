@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 from onnx import TensorProto
 
+from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.indexing import given_axes
 from gather_infer.passes.rewrites.noops import keeps_order
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -94,7 +98,7 @@ def squeeze_of_unsqueeze(site: Site) -> Rewrite | None:
 
 def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
     """The axes of a Squeeze or Unsqueeze, from 0 on; None when they are not known, not given or repeat."""
-    given = site.integers("axes") if site.version < 13 else site.integers_of(1) if site.input(1) else None
+    given = given_axes(site)
     if given is None:
         return None
     if rank is None:
@@ -256,7 +260,7 @@ def slice_of_slice(site: Site) -> Rewrite | None:
 def _slices(site: Site, inner: Site) -> bool:
     """Whether a node slices what `inner`, a node of the same graph, gives."""
     is_slice = site.op_type == "Slice" and not site.domain and site.is_as_named and not site.is_faulty
-    return is_slice and site.graph is inner.graph and site.inputs.count(inner.output()) == 1
+    return is_slice and site.graph is inner.graph and site.input(0) == inner.output()
 
 
 def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | None:
@@ -363,3 +367,42 @@ def unsqueeze_of_reduction(site: Site) -> Rewrite | None:
     given = list(axes) if is_attribute else None
     made = site.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)
     return site.keeps("Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1)", made)
+
+
+_FLOATS: Final = {DType.FLOAT32.value: np.float32, DType.FLOAT64.value: np.float64}
+
+_MAX_READ: Final = 1 << 16
+"""Elements of a constant that is multiplied."""
+
+
+@rewrites.rewrites("Mul", since=7)
+def mul_of_mul(site: Site) -> Rewrite | None:
+    """Mul(Mul(x, a), b) == Mul(x, a*b), a is 1, 2, 4, .. or the negative of one, |b| >= 1, and a*b is finite
+
+    Times such an a no bit of a float32 or float64 is lost unless it overflows, and then it does so times a*b as well. b
+    and a scalar a are constant.
+    """
+    for at in (0, 1):
+        inner, factors = site.producer(at, "Mul"), site.constant(1 - at)
+        if inner is None or factors is None or not site.is_only_reader(at):
+            continue
+        for x in (0, 1):
+            scale = None if inner.is_constant(x) else inner.constant(1 - x)
+            product = None if scale is None else _scaled(factors, scale)
+            if product is not None:
+                law = "Mul(Mul(x, a), b) == Mul(x, a*b), a is a power of two"
+                return site.keeps(law, site.new("Mul", [inner.input(x), site.add_constant(product)]))
+    return None
+
+
+def _scaled(factors: Constant, scale: Constant) -> Constant | None:
+    """Floats of at least 1 in size times a scalar that is a power of two, not below 1; None where they are others."""
+    dtype = _FLOATS.get(factors.data_type)
+    if dtype is None or scale.bits.shape != () or factors.bits.size > _MAX_READ:
+        return None
+    numbers, factor = factors.plain.view(dtype), float(scale.plain.view(dtype))
+    if abs(math.frexp(factor)[0]) != 0.5 or abs(factor) < 1 or not (np.abs(numbers) >= 1).all():
+        return None
+    with np.errstate(over="ignore"):
+        product = np.asarray(numbers * dtype(factor))
+    return Constant(factors.data_type, product.view(factors.plain.dtype)) if np.isfinite(product).all() else None

@@ -11,13 +11,16 @@ from gather_infer.passes.table import RewriteSet
 
 rewrites = RewriteSet()
 
-_STATES: Final = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
-"""Operator -> its inputs that are 0 where they are left out."""
+_STATES: Final = {"GRU": (5,), "LSTM": (5, 6)}
+"""Operator -> its inputs that are 0 where they are left out.
+
+Not of RNN: onnxruntime multiplies a state that it is given, 0 by an infinite weight too, and none that is left out.
+"""
 
 
 @rewrites.rewrites(*_STATES, since=7)
 def initial_state_of_zeros(site: Site) -> Rewrite | None:
-    """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU and RNN likewise, of each state by itself
+    """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU likewise, of each state by itself
 
     Not of -0.0, which is not what a state starts with that is left out.
     """
