@@ -39,7 +39,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tensor": ({"symbolic"}, {"ml_dtypes", "numpy"}),
     "access": ({"symbolic"}, set()),
     "record": ({"places", "symbolic"}, set()),
-    "rules": ({"access", "diagnostic", "errors", "places", "record", "symbolic", "tensor"}, set()),
+    "context": ({"access", "diagnostic", "errors", "places", "record", "symbolic"}, set()),
+    "rules": ({"access", "context", "diagnostic", "errors", "record", "symbolic", "tensor"}, set()),
     "dialect": (set(), set()),
     "spans": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "spans", "symbolic", "tensor"}, {"numpy"}),
@@ -53,7 +54,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "inference": (
         {
-            "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places",
+            "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places",
             "progress", "record", "rules", "spans", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
@@ -66,7 +67,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "catalog": (
-        {"dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor"},
+        {"context", "dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor"},
         {"onnx"},
     ),
     "passes": (
@@ -102,7 +103,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules", "symbolic",
+            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules", "symbolic",
             "tensor", "validate",
         },
         {"numpy", "onnx"},

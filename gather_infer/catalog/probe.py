@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from onnx import AttributeProto
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import Schema
-from gather_infer.rules import Context, OpCall, Rule
+from gather_infer.rules import OpCall, Rule
 from gather_infer.symbolic import DimTooLarge, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor, Value, make_values
 

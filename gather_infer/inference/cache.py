@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from gather_infer.access import Addressing
+from gather_infer.context import Context
 from gather_infer.inference.dispatch import Entry
-from gather_infer.rules import Attribute, Context
+from gather_infer.rules import Attribute
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_INTERNED_VALUES: Final = 16

@@ -13,10 +13,10 @@ import onnx
 from onnx import NodeProto, TensorProto, TypeProto
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import DimReader, from_type, to_type
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
 

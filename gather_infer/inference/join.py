@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gather_infer.rules import Context
+from gather_infer.context import Context
 from gather_infer.spans import hull, span_of, type_span
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import (

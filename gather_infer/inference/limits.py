@@ -8,10 +8,10 @@ from typing import Final
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
+from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.options import MAX_SIZE
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Effort, Expr, Scope
 from gather_infer.tensor import MAX_VALUES_RANK, UNKNOWN, Span, SymbolicTensor, Value, is_nested_too_deep, make_values
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from onnx import NodeProto, OperatorSetIdProto
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.frame import Frame
@@ -17,7 +18,6 @@ from gather_infer.inference.settle import Settling
 from gather_infer.inference.walk import Walker
 from gather_infer.ops import standard_rules
 from gather_infer.record import Constraint
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_eq
 from gather_infer.tensor import UNKNOWN, Value
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from onnx import ValueInfoProto
 
+from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
@@ -32,7 +33,7 @@ from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN
 from gather_infer.progress import Progress, unseen
 from gather_infer.record import Assumption, Demand, Iterations
-from gather_infer.rules import Context, RuleSet
+from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
     Dim,

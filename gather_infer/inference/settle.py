@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gather_infer.context import Context
 from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
 from gather_infer.record import Assumption, Cause, Constraint, Demand
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, known_eq, known_le, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import FunctionProto, NodeProto, TensorProto
 
+from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
@@ -20,7 +21,7 @@ from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.record import Constraint, Demand, Mark
-from gather_infer.rules import Context, RuleSet
+from gather_infer.rules import RuleSet
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
 if TYPE_CHECKING:

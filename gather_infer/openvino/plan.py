@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy.typing as npt
 from onnx import NodeProto
 
+from gather_infer.context import Context
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import NEWEST_OPENVINO, plain_domain
 from gather_infer.errors import SpecViolation
@@ -27,7 +28,7 @@ from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
 from gather_infer.places import MAIN, GraphPath, NodePath, Root
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import Kind, combined, verdict
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.limits import (
     BODY_NODES,
@@ -25,7 +26,6 @@ from gather_infer.inference.limits import (
 from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.places import MAIN, NodePath
 from gather_infer.record import Assumption, Cause, Constraint
-from gather_infer.rules import Context
 from gather_infer.symbolic import Expr, Scope, symbol
 from gather_infer.tensor import (
     MAX_NESTING,

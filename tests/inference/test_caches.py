@@ -17,8 +17,9 @@ from onnx import ModelProto
 from onnx.parser import parse_model
 
 from gather_infer import RuleSet, infer
+from gather_infer.context import Context
 from gather_infer.inference.cache import RuleCache
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope, symbol
 from gather_infer.tensor import DType, SequenceType, Span, SymbolicTensor, Value, make_values
 from gather_infer.validate import Kind, verdicts

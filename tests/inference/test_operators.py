@@ -14,11 +14,12 @@ from gather_infer import RuleSet, UsageError
 from gather_infer.catalog import probe
 from gather_infer.catalog.coverage import Operator, Source
 from gather_infer.catalog.operators import operator_named, operators
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import schema_of
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.ops import standard_rules
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import DType, SymbolicTensor, Value
 from tests.documents import REPO

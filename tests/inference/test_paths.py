@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.inference.bodies.predicates import COMPARISONS, CONNECTIVES, either
 from gather_infer.inference.join import contradiction, escape, join, symbols_of
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, Expr, Scope, evaluate, floordiv, maximum, minimum, symbol
 from gather_infer.tensor import (
     DType,

@@ -12,12 +12,13 @@ import pytest
 from gather_infer_cli.main import main
 
 from gather_infer import convert
+from gather_infer.context import Context
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import ConversionRefused, SpecViolation
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of, range_of
 from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.documents import REPO
 from tests.openvino.ir_made import Layer as Written

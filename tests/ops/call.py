@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gather_infer.rules import Context, OpCall, RuleSet
+from gather_infer.context import Context
+from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor
 
 UNRANKED = SymbolicTensor(DType.FLOAT32)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gather_infer.context import Context
 from gather_infer.ops.microsoft import gather as gather_contrib
 from gather_infer.ops.onnx import gather, ml
 from gather_infer.ops.openvino import gather as gather_openvino
-from gather_infer.rules import Context, OpCall, RuleSet
+from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, SymbolicTensor
 

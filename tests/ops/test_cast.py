@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import cast, quantize
-from gather_infer.rules import Context
 from gather_infer.symbolic import Interval, Scope, maximum
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import arithmetic
 from gather_infer.ops.onnx.logic import rules
-from gather_infer.rules import Context
 from gather_infer.tensor import Ratio, Span, SymbolicTensor
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F32, I32, I64, U8, M, N, elements, known, ratio, within

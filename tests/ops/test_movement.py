@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import concat, movement, pad, resize
 from gather_infer.ops.onnx import slice as slicing
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, evaluate, maximum, minimum, symbol
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call

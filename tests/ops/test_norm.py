@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.norm import rules
-from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.ops.call import UNRANKED, call

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gather_infer import infer
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft import gather as gather_contrib
 from gather_infer.ops.onnx import pad, reshape, resize
-from gather_infer.rules import Context
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
 from tests.inference.models import check, model

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import scatter, selection
-from gather_infer.rules import Context
 from gather_infer.symbolic import maximum
 from gather_infer.tensor import Span, SymbolicTensor, make_values
 from tests.ops.call import UNRANKED, call

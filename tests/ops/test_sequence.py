@@ -13,9 +13,9 @@ import onnxruntime
 import pytest
 from onnx import ValueInfoProto, helper
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import sequence, strings
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor, from_values, make_values
 from tests.ops.call import UNRANKED, call

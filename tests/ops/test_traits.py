@@ -20,10 +20,11 @@ from onnx.numpy_helper import to_array
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer.catalog.probe import carries, groups
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ops import standard_rules
-from gather_infer.rules import Context, OpCall, RuleSet, Traits
+from gather_infer.rules import OpCall, RuleSet, Traits
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import INTEGER_RANGE, SymbolicTensor
 from tests.conformance.backend import Case, cases

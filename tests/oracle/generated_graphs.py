@@ -14,8 +14,8 @@ import onnx
 from onnx import ModelProto, ValueInfoProto, helper
 
 from gather_infer import Inference, infer
+from gather_infer.context import Context
 from gather_infer.inference import run as inference_run
-from gather_infer.rules import Context
 from gather_infer.symbolic import Expr, Scope, evaluate, free_symbols, parse_dim, symbol
 from gather_infer.tensor import SymbolicTensor
 from tests.oracle.graph_builder import REFUSALS, Builder, Input, World

@@ -12,9 +12,10 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, evaluate, free_symbols, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, make_values
 

@@ -19,9 +19,10 @@ import onnxruntime as ort
 import pytest
 from onnx import helper
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
-from gather_infer.rules import Context, OpCall
+from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, symbol
 from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor, make_values
 from tests.oracle.elementwise_cases import Array, Case, cases

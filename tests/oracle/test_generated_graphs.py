@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from gather_infer import infer
+from gather_infer.context import Context
 from gather_infer.ops.onnx import reshape
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, symbol
 from tests.inference.models import model
 from tests.oracle.fuzz import examined

@@ -16,9 +16,10 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import attention, conv, einsum, loss, matmul, norm, pool, recurrent, signal, vision
-from gather_infer.rules import Context, OpCall, RuleSet
+from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, evaluate, free_symbols, symbol
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
 from tests.oracle.nn_cases import GENERATORS, REFERENCE, Array, Case

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
+from gather_infer.context import Context
 from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.rules import Context
 from gather_infer.spans import kept_span, needs_span
 from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
 from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values

@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from onnx import ValueInfoProto
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import is_invariant
 from gather_infer.inference.join import escape, fresh_dim
@@ -14,7 +15,6 @@ from gather_infer.inference.result import Access
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.record import Mark
-from gather_infer.rules import Context
 from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import (
     Dim,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import induction, is_invariant
 from gather_infer.inference.bodies.iteration import (
@@ -21,7 +22,7 @@ from gather_infer.inference.bodies.predicates import scalar
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.record import Iterations
-from gather_infer.rules import Attribute, Context
+from gather_infer.rules import Attribute
 from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, maximum, minimum, substitute
 from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
 

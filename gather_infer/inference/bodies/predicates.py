@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from gather_infer.context import Context
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import one_element
-from gather_infer.rules import Context
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
 from gather_infer.tensor import SymbolicTensor, Value, make_values
 

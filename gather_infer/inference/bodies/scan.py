@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from onnx import NodeProto
 
+from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import induction
 from gather_infer.inference.bodies.iteration import (
@@ -20,7 +21,7 @@ from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, l
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.record import Assumption, Iterations
-from gather_infer.rules import Attribute, Context
+from gather_infer.rules import Attribute
 from gather_infer.symbolic import Dim, free_symbols
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 

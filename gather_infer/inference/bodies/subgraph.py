@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto
 
+from gather_infer.context import Context
 from gather_infer.inference.frame import Frame
 from gather_infer.model.paths import below_label
 from gather_infer.places import GraphPath, NodePath, Step
-from gather_infer.rules import Attribute, Context
+from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import NodeProto
 
 from gather_infer import spans
-from gather_infer.rules import Context
+from gather_infer.context import Context
 from gather_infer.symbolic import Dim, Expr, Scope, floordiv
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
+from gather_infer.context import Context
 from gather_infer.inference.lineage import arithmetic, choice, counts, floats, growth, movement, positions
 from gather_infer.inference.lineage.trace import Trace
 from gather_infer.inference.lineage.visit import MAX_COLUMNS, MAX_PARTS, Visit, sharpen
-from gather_infer.rules import Context, Traits
+from gather_infer.rules import Traits
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value
 
