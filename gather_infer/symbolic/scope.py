@@ -237,16 +237,7 @@ class Scope:
         return NONNEGATIVE if own is None else own
 
     def _bounds(self, dim: Expr) -> Interval:
-        if isinstance(dim, Symbol):
-            interval = self.symbol_bounds(dim.name)
-        elif isinstance(dim, FloorDiv):
-            interval = self.bounds(dim.num) // self.bounds(dim.den)
-        elif isinstance(dim, Min):
-            interval = Interval.minimum(self.bounds(arg) for arg in dim.args)
-        elif isinstance(dim, Max):
-            interval = Interval.maximum(self.bounds(arg) for arg in dim.args)
-        else:
-            interval = self._sum_of_terms(dim, self.bounds)
+        interval = self._of_parts(dim, self.bounds)
         if interval.is_empty or interval.is_point:
             return interval
         if self.is_exhausted:
@@ -287,18 +278,20 @@ class Scope:
         found = self._inner.get(dim)
         if found is not None:
             return found
-        if isinstance(dim, Symbol):
-            found = self.symbol_bounds(dim.name)
-        elif isinstance(dim, FloorDiv):
-            found = self._atom_bounds(dim.num) // self._atom_bounds(dim.den)
-        elif isinstance(dim, Min):
-            found = Interval.minimum(self._atom_bounds(arg) for arg in dim.args)
-        elif isinstance(dim, Max):
-            found = Interval.maximum(self._atom_bounds(arg) for arg in dim.args)
-        else:
-            found = self._sum_of_terms(dim, self._atom_bounds)
-        self._inner[dim] = found
+        found = self._inner[dim] = self._of_parts(dim, self._atom_bounds)
         return found
+
+    def _of_parts(self, dim: Expr, bounds: Callable[[Dim], Interval]) -> Interval:
+        """The range of the dim when its parts are anywhere in theirs."""
+        if isinstance(dim, Symbol):
+            return self.symbol_bounds(dim.name)
+        if isinstance(dim, FloorDiv):
+            return bounds(dim.num) // bounds(dim.den)
+        if isinstance(dim, Min):
+            return Interval.minimum(map(bounds, dim.args))
+        if isinstance(dim, Max):
+            return Interval.maximum(map(bounds, dim.args))
+        return self._sum_of_terms(dim, bounds)
 
     def _bounds_now(self, atom: Atom) -> Interval:
         """Bounds of a part, of which more may have been learnt since they were asked last."""

@@ -1,0 +1,77 @@
+"""Bindings that refute: they are in scope, and none is made where no binding is."""
+
+from __future__ import annotations
+
+import pytest
+
+from gather_infer.symbolic import Dim, Expr, Interval, Scope, evaluate, known_eq, known_le, parse_dim
+from gather_infer.symbolic.sample import fitted
+
+
+def scope_of(*facts: str, **bounds: tuple[int, int | None]) -> Scope:
+    scope = Scope()
+    for name, (lo, hi) in bounds.items():
+        scope.declare(name, Interval(lo, hi))
+    for fact in facts:
+        scope.require(parse_dim(fact))
+    return scope
+
+
+SCOPES = {
+    "nothing known": scope_of(),
+    "intervals": scope_of(n=(3, 7), m=(1, 1)),
+    "one below another": scope_of("n - m - 1"),
+    "a count": scope_of("n*m - k", "n - 1"),
+    "a chain": scope_of("n - m - 1", "m - k - 1"),
+    "a quotient": scope_of("n//20 - 3", "k - n//m", m=(1, None)),
+}
+
+
+@pytest.mark.parametrize("name", SCOPES)
+def test_samples_satisfy_what_is_known(name: str) -> None:
+    scope = SCOPES[name]
+    found = [fitted(sample, list(scope.facts)) for sample in scope.samples]
+    assert any(sample is not None for sample in found)
+    for sample in found:
+        for fact in scope.facts if sample is not None else ():
+            assert sample is not None
+            assert evaluate(fact, sample) >= 0
+        for symbol in ("n", "m", "k") if sample is not None else ():
+            assert sample is not None
+            assert sample[symbol] in scope.symbol_bounds(symbol)
+
+
+REFUTED = {
+    # id: (scope, what is not always >= 0)
+    "one past the end": ("one below another", "n - m - 2"),
+    "a count may be less": ("a count", "k - n*m"),
+    "a clamp of many": ("nothing known", "min(64, n) - n"),
+    "a rounded size": ("nothing known", "4*((n + 3)//4) - 1"),
+    "an upper bound": ("intervals", "6 - n"),
+}
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_what_a_binding_refutes_is_left_open(name: str) -> None:
+    where, text = REFUTED[name]
+    scope, dim = SCOPES[where], parse_dim(text)
+    assert known_le(0, dim, scope) is None
+
+
+PROVED = {
+    "by a fact": ("one below another", "n - m - 1"),
+    "by two facts": ("a chain", "n - k - 2"),
+    "by cases": ("nothing known", "n - min(64, n)"),
+    "by intervals": ("intervals", "7 - n*m"),
+    "by a quotient": ("a quotient", "n - 60"),
+}
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_what_holds_is_proved_all_the_same(name: str) -> None:
+    where, text = PROVED[name]
+    scope, dim = SCOPES[where], parse_dim(text)
+    assert known_le(0, dim, scope) is True
+    assert isinstance(dim, Expr)
+    shifted: Dim = dim + 1
+    assert known_eq(shifted, 0, scope) is False
