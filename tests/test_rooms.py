@@ -103,8 +103,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules", "symbolic",
-            "tensor", "validate",
+            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules",
+            "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),

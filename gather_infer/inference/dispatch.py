@@ -93,20 +93,19 @@ class Opsets:
 
     def _entry(self, domain: str, op_type: str, function: FunctionProto | None) -> Entry:
         version, dialect = self.version_of(domain), self._dialects.get(canonical_domain(domain))
-        if (
-            function is None
-            and dialect is None
-            and len(self._rule_sets) == 1
-            and self._rule_sets[0] is standard_rules()
-        ):
-            return _standard_entry(domain, op_type, version)
-        return _entry(domain, op_type, version, self._rule_sets, function, dialect)
+        is_plain = len(self._rule_sets) == 1 and self._rule_sets[0] is standard_rules()
+        found = _standard_entry(domain, op_type, version) if is_plain and function is None else None
+        return found or _entry(domain, op_type, version, self._rule_sets, function, dialect)
 
 
 @lru_cache(maxsize=1024)
-def _standard_entry(domain: str, op_type: str, version: int) -> Entry:
-    """The entry of an operator for which only the package has a rule: the same in every model."""
-    return _entry(domain, op_type, version, [standard_rules()], None, None)
+def _standard_entry(domain: str, op_type: str, version: int) -> Entry | None:
+    """The entry of an operator that the package has a rule for, the same in every model; None for another one.
+
+    Schemas of operators without a rule may come and go while a program runs.
+    """
+    found = _entry(domain, op_type, version, [standard_rules()], None, None)
+    return found if found.rule is not None else None
 
 
 def _entry(
