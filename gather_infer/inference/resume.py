@@ -33,8 +33,8 @@ class Resumed:
         self._inference = inference
         self.scope = inference.known.child()
         self.scope.efforts = (effort_of(inference.model.proto),)
-        self.rests_on_demands = _learn_equalities(self.scope, inference.constraints)
-        """Whether something is known of dims because a node demands it, which need not stay."""
+        self.demanded = _learn_equalities(self.scope, inference.constraints)
+        """Dims that are known to be equal because a node demands it, which need not stay."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -84,13 +84,13 @@ class Resumed:
         ]
 
 
-def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> bool:
+def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> frozenset[tuple[Dim, Dim]]:
     """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
 
-    What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. True when
-    something was not known before.
+    What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. So is what
+    was known before.
     """
-    version = scope.version
+    learnt: set[tuple[Dim, Dim]] = set()
     for constraint in constraints:
         left, right = constraint.left, constraint.right
         if constraint.relation != "==":
@@ -99,4 +99,5 @@ def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> bool:
             if known_eq(left, right, scope) is None:
                 scope.require(left - right)
                 scope.require(right - left)
-    return scope.version != version
+                learnt.add((left, right))
+    return frozenset(learnt)

@@ -198,6 +198,7 @@ def _run(
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
     rounds: list[Round] = []
     done: list[Done] = []
+    previous: Engine | None = None
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
         subject = source = to_onnx_file(model)
@@ -206,11 +207,13 @@ def _run(
             inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
             engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
             progress(_telling(done, engine))
-            engine.run()
+            if previous is None or engine.knows_more_than(previous):
+                engine.run()
             rounds.append(Round(inference, engine.draft.journal(by)))
             done += engine.done
             if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
                 break
+            previous = engine
             subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
     declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))
     proto = apply(rounds[-1].journal, declared)

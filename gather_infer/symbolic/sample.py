@@ -12,8 +12,9 @@ from gather_infer.symbolic.interval import Interval
 
 __all__ = ["SAMPLES", "Sample", "fitted"]
 
-SAMPLES: Final[tuple[tuple[int, int], ...]] = ((0, 1), (3, 11), (150, 1009), (0, 3))
-"""How far a symbol is above its least value: from the first number on, as many different ones as the second says."""
+SAMPLES: Final[tuple[tuple[int, int, int], ...]] = ((0, 1, 1), (150, 1009, 64), (3, 11, 1), (0, 3, 1))
+"""How far a symbol is above its least value: from the first number on, as many different ones as the second says, and
+then on to a multiple of the third; images that are cut into windows want that."""
 
 
 class Sample(dict[str, int]):
@@ -25,9 +26,10 @@ class Sample(dict[str, int]):
         self._bounds = bounds
 
     def __missing__(self, name: str) -> int:
-        first, count = SAMPLES[self._number]
+        first, count, step = SAMPLES[self._number]
         interval = self._bounds(name)
         value = (interval.lo or 0) + first + (crc32(name.encode()) % count if count > 1 else 0)
+        value += -value % step
         self[name] = value = value if interval.hi is None else min(value, interval.hi)
         return value
 
