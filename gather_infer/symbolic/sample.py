@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -24,6 +24,7 @@ class Sample(dict[str, int]):
         super().__init__()
         self._number = number
         self._bounds = bounds
+        self.fits: dict[tuple[Expr, ...], Sample | None] = {}  # see `fitted`
 
     def __missing__(self, name: str) -> int:
         first, count, step = SAMPLES[self._number]
@@ -33,18 +34,28 @@ class Sample(dict[str, int]):
         self[name] = value = value if interval.hi is None else min(value, interval.hi)
         return value
 
+    def copy(self) -> Sample:
+        other = Sample(self._number, self._bounds)
+        other.update(self)
+        return other
+
     def least(self, name: str) -> int:
         return self._bounds(name).lo or 0
 
 
-def fitted(sample: Sample, facts: Iterable[Expr]) -> Sample | None:
+def fitted(sample: Sample, facts: Sequence[Expr]) -> Sample | None:
     """The sample, or another one close to it, for which every fact is >= 0; None when none is found."""
-    facts = list(facts)
+    key = tuple(facts)
+    if key not in sample.fits:
+        sample.fits[key] = _fitted(sample, key)
+    return sample.fits[key]
+
+
+def _fitted(sample: Sample, facts: tuple[Expr, ...]) -> Sample | None:
     wrong = _broken(sample, facts)
     if wrong is None:
         return sample
-    other = Sample(sample._number, sample._bounds)
-    other.update(sample)
+    other = sample.copy()
     for _ in facts:
         for monomial, coefficient in wrong.terms:
             if coefficient < 0 and len(monomial) == 1 and monomial[0].is_symbol:

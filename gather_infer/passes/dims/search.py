@@ -51,6 +51,7 @@ class Search:
         self._open: set[tuple[object, ...]] = set()
         self._read: set[str] = set()  # by nodes whose values may be computed otherwise
         self._pieces: dict[tuple[object, ...], list[Term]] = {}
+        self._shown: dict[tuple[Dim, ...], list[Dim]] = {}
         self._split: dict[Expr, list[Split]] = {}
         self._places: list[int] = []
         self._made_new: dict[tuple[object, ...], Term | None] = {}
@@ -62,6 +63,7 @@ class Search:
         term = self.settled[name] = Term("", (), (), fact, at, frozenset(), name=name)
         self._memo.clear()
         self._pieces.clear()
+        self._shown.clear()
         self._made_new.clear()
         self._places = []
         shape = fact.shape
@@ -273,8 +275,8 @@ class Search:
     def _told(self, way: Choices, limit: int) -> Iterator[Term | None]:
         """Pieces of shapes."""
         seen: set[Term] = set()
-        for dim in (c for each in way for c in each if not isinstance(c, int)):
-            for source, _ in self._axes.get(dim, ()):
+        for dim in (dim for each in way for dim in self._on_axes(each)):
+            for source, _ in self._axes[dim]:
                 if source in seen or source.at >= limit or len(seen) >= _MAX_SOURCES:
                     continue
                 seen.add(source)
@@ -287,6 +289,13 @@ class Search:
                     if -1 not in axes:
                         elements = tuple(shape[axis] for axis in axes)
                         yield self._new("Gather", [self._shape(source), self.constant(tuple(axes), 1)], (), elements, 1)
+
+    def _on_axes(self, choice: tuple[Dim, ...]) -> list[Dim]:
+        """Those of some dims that are the size of an axis."""
+        found = self._shown.get(choice)
+        if found is None:
+            found = self._shown[choice] = [dim for dim in choice if dim in self._axes]
+        return found
 
     def _run(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
         """Some dims of a value, one after the other."""
