@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Final
 
 from onnx import NodeProto, OperatorSetIdProto
 
@@ -18,8 +19,11 @@ from gather_infer.inference.settle import Settling
 from gather_infer.inference.walk import Walker
 from gather_infer.ops import standard_rules
 from gather_infer.record import Constraint
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_eq
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import UNKNOWN, Value
+
+MAX_LEARNT: Final = 16
+"""Nodes of the expressions of an equality that is learnt from what a node demands."""
 
 
 class Resumed:
@@ -88,12 +92,13 @@ def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> frozen
     """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
 
     What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. So is what
-    was known before.
+    was known before, and what is so long that it would only make proofs slow.
     """
     learnt: set[tuple[Dim, Dim]] = set()
     for constraint in constraints:
         left, right = constraint.left, constraint.right
-        if constraint.relation != "==":
+        length = sum(side.size for side in (left, right) if isinstance(side, Expr))
+        if constraint.relation != "==" or length > MAX_LEARNT:
             continue
         with suppress(DimTooLarge):
             if known_eq(left, right, scope) is None:
