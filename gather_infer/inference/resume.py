@@ -18,7 +18,6 @@ from gather_infer.inference.result import Inference
 from gather_infer.inference.settle import Settling
 from gather_infer.inference.walk import Walker
 from gather_infer.ops import standard_rules
-from gather_infer.record import Constraint
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import UNKNOWN, Value
 
@@ -37,8 +36,9 @@ class Resumed:
         self._inference = inference
         self.scope = inference.known.child()
         self.scope.efforts = (effort_of(inference.model.proto),)
-        self.demanded = _learn_equalities(self.scope, inference.constraints)
-        """Dims that are known to be equal because a node demands it, which need not stay."""
+        self.demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
+        """Dims that are equal because a node demands it, which need not stay."""
+        self.rests_on_demands = _learn_equalities(self.scope, self.demanded)
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -88,21 +88,18 @@ class Resumed:
         ]
 
 
-def _learn_equalities(scope: Scope, constraints: Iterable[Constraint]) -> frozenset[tuple[Dim, Dim]]:
+def _learn_equalities(scope: Scope, demanded: Iterable[tuple[Dim, Dim]]) -> bool:
     """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
 
     What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. So is what
-    was known before, and what is so long that it would only make proofs slow.
+    is so long that it would only make proofs slow. True when something was not known before.
     """
-    learnt: set[tuple[Dim, Dim]] = set()
-    for constraint in constraints:
-        left, right = constraint.left, constraint.right
-        length = sum(side.size for side in (left, right) if isinstance(side, Expr))
-        if constraint.relation != "==" or length > MAX_LEARNT:
+    version = scope.version
+    for left, right in demanded:
+        if sum(side.size for side in (left, right) if isinstance(side, Expr)) > MAX_LEARNT:
             continue
         with suppress(DimTooLarge):
             if known_eq(left, right, scope) is None:
                 scope.require(left - right)
                 scope.require(right - left)
-                learnt.add((left, right))
-    return frozenset(learnt)
+    return scope.version != version

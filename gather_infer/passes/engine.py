@@ -175,11 +175,11 @@ class Engine:
     @property
     def is_open(self) -> bool:
         """Whether another inference may tell something on which rules have more to say."""
-        return self._learning.is_open or bool(self._knowledge.demanded)
+        return self._learning.is_open or self._knowledge.rests_on_demands
 
     def knows_more_than(self, before: Engine) -> bool:
         """Whether there is more to say than when the same model was left so: nodes may demand other sizes by now."""
-        return before._learning.is_open or not self._knowledge.demanded <= before._knowledge.demanded
+        return before._learning.is_open or not self._knowledge.demanded.keys() <= before._knowledge.demanded.keys()
 
     # what sites ask for
 
