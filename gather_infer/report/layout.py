@@ -56,11 +56,11 @@ def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: 
             continue
         text = f"{column.heading} {cell}".strip()
         if line and len(line) + 3 + len(text) > width:
-            yield line
+            yield from fitted(line, width, f"{indent}    ")
             line = ""
         line = f"{line}   {text}" if line else f"{indent}  {text}"
     if line:
-        yield line
+        yield from fitted(line, width, f"{indent}    ")
 
 
 def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
