@@ -11,7 +11,7 @@ from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ConversionReport, View
 from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import Column, count, printable, table
+from gather_infer.report.layout import GLUE, Column, count, fitted, printable, table
 from gather_infer.report.rewriting import edits_text
 from gather_infer.report.verification import verification_members, verification_text
 
@@ -25,13 +25,22 @@ SHOWN = 3
 def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer convert` prints; a verbose one has each node."""
     result = report.result
-    lines = [_head(result), *_operators(result.converted, view), *_indices(result.converted, view)]
-    lines += [*_kept(result.kept, view), *_weights(result), *_state(result), *_interface(result, view)]
+    head = fitted(_head(result), view.width, "    ")
+    told = [*_indices(result.converted, view), *_kept(result.kept, view), *_weights(result), *_state(result)]
+    lines = [*head, *_operators(result.converted, view)]
+    lines += [part for line in told for part in fitted(line, view.width, _further(line))]
+    lines += _interface(result, view)
     if report.edits:
         lines += edits_text(result.edits, view)
     if report.verification is not None:
-        lines += [f"  {line}" for line in verification_text(report.verification, view)]
+        told = [f"  {line}" for line in verification_text(report.verification, view)]
+        lines += [part for line in told for part in fitted(line, view.width, _further(line))]
     return [*lines, *findings_text(unmended(result), result.source.name, view)]
+
+
+def _further(line: str) -> str:
+    """The indent of what does not fit on the line."""
+    return " " * (len(line) - len(line.lstrip()) + 2)
 
 
 def _head(result: ConversionResult) -> str:
@@ -49,7 +58,7 @@ def _operators(converted: Sequence[Converted], view: View) -> list[str]:
     rows = []
     for (op_type, version), alike in sorted(_by_operator(converted).items()):
         made = Counter(op for one in alike for op in one.made)
-        shown = ", ".join(op if n == 1 else f"{n} {op}" for op, n in made.most_common())
+        shown = ", ".join(op if n == 1 else f"{n}{GLUE}{op}" for op, n in made.most_common())
         rows.append((f"{op_type}-{version}", str(len(alike)), shown or "constants", _bounds(alike)))
     if not rows:
         return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from gather_infer.domains import qualified
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, CostReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
-from gather_infer.report.layout import Column, count, printable, size, table
+from gather_infer.report.layout import Column, count, fitted, printable, size, table
 from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
         begins = _ENTRY.match(line)
         indent = begins.end() if begins else len(line) - len(line.lstrip())
         room = max(width - indent, _NARROWEST)
-        parts = textwrap.wrap(line[indent:], room - 2, break_long_words=False, break_on_hyphens=False)
+        parts = fitted(line[indent:], room - 2, "")
         yield line[:indent] + parts[0]
         yield from (f"{' ' * (indent + 2)}{part}" for part in parts[1:])
 

@@ -8,7 +8,7 @@ from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import count, printable
+from gather_infer.report.layout import count, fitted, printable
 
 if TYPE_CHECKING:
     from gather_infer.passes import FreezeResult
@@ -26,7 +26,8 @@ def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
         for kind, values in (("input", result.inputs), ("output", tuple(v.name for v in graph.output))):
             static = sum((kind, value) not in open_values for value in values)
             parts.append(f"{static} of {count(len(values), kind)}")
-        lines = [f"{name}   static: {' and '.join(parts)}", *interface_text(result.interface, view)]
+        head = fitted(f"{name}   static: {' and '.join(parts)}", view.width, "    ")
+        lines = [*head, *interface_text(result.interface, view)]
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 

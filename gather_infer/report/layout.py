@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 ELLIPSIS = "…"
+GLUE = "\N{NO-BREAK SPACE}"
+"""A space at which no line of `fitted` and of `table` ends; names of a file have none, see `printable`."""
+
+_TOGETHER = re.compile(r" (?=B$)| (?== \d)|(?<= =) (?=\d)")
+"""Where no line ends either: before the unit of a formula, and in `batch = 1`."""
+
 _NARROWEST = 16  # a column is not made narrower than this
 
 
@@ -44,7 +51,7 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], 
         cell.rjust(room) if column.right else cell.ljust(room)
         for column, cell, room in zip(columns, (shorten(first, widths[0]), *rest), widths, strict=True)
     ]
-    return (indent + "   ".join(cells)).rstrip()
+    return (indent + "   ".join(cells)).replace(GLUE, " ").rstrip()
 
 
 def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: int) -> Iterator[str]:
@@ -56,11 +63,11 @@ def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: 
             continue
         text = f"{column.heading} {cell}".strip()
         if line and len(line) + 3 + len(text) > width:
-            yield line
+            yield from fitted(line, width, f"{indent}    ")
             line = ""
         line = f"{line}   {text}" if line else f"{indent}  {text}"
     if line:
-        yield line
+        yield from fitted(line, width, f"{indent}    ")
 
 
 def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
@@ -99,17 +106,17 @@ def _fit(widths: list[int], total: int) -> list[int]:
 def fitted(line: str, width: int | None, further: str) -> list[str]:
     """The line, with what does not fit on further lines that begin with `further`."""
     if width is None or len(line) <= width:
-        return [line]
+        return [line.replace(GLUE, " ")]
     indent = line[: len(line) - len(line.lstrip())]
     lines = textwrap.wrap(
-        line.strip(),
+        _TOGETHER.sub(GLUE, line.strip()),
         width,
         initial_indent=indent,
         subsequent_indent=further,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return lines
+    return [line.replace(GLUE, " ") for line in lines]
 
 
 def shorten(text: str, room: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
-from gather_infer.report.layout import Column, count, printable, size, table, wrapped
+from gather_infer.report.layout import GLUE, Column, count, fitted, printable, size, table, wrapped
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
@@ -102,10 +101,7 @@ def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
 
 def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
     """A list that begins with `first`, in lines of the width."""
-    return textwrap.wrap(
-        listed, width or 120, initial_indent=first, subsequent_indent="    ", break_on_hyphens=False,
-        break_long_words=False,
-    )  # fmt: skip
+    return fitted(first + listed, width or 120, "    ")
 
 
 def _verified(report: RewriteReport, view: View) -> list[str]:
@@ -121,7 +117,7 @@ def _done(result: OptimizeResult, view: View) -> list[str]:
     if not by_rule:
         dead = result.before.nodes - result.after.nodes
         return [f"  {count(dead, 'node')} removed that nothing reads" if dead else "  nothing to do"]
-    listed = ", ".join(f"{rule} {number}" for rule, number in by_rule.most_common())
+    listed = ", ".join(f"{rule}{GLUE}{number}" for rule, number in by_rule.most_common())
     lines = _wrapped(listed, f"  {count(len(result.done), 'rewrite')}: ", view.width)
     largest = max(done.nbytes for done in result.done)
     if largest:

@@ -106,8 +106,9 @@ def verify(
     first layer is looked for that does. What goes wrong there is part of the result. Nothing is written but temporary
     files: in the directory of the original when its weights are in files beside it.
 
-    Raises UsageError for numbers out of range, ModelReadError when a model or its weights cannot be read,
-    ModelWriteError when there is no place for temporary files.
+    Raises UsageError for numbers out of range, and of an IR where OpenVINO or onnxruntime is not installed,
+    ModelReadError when a model or its weights cannot be read, ModelWriteError when there is no place for temporary
+    files.
     """
     if runs < 1:
         raise UsageError(f"the number of runs must be >= 1, is {runs}")
@@ -143,6 +144,8 @@ def verify(
         runtime = loaded.runtime if is_onnx else ONNXRUNTIME
         other = stack.enter_context(Child(runtime, folder / "rewritten", timeout))
         if (failure := other.load(paths[1])) is not None:
+            if failure.is_absent and not is_onnx:
+                raise UsageError("a conversion is run by onnxruntime, which is not installed: pip install onnxruntime")
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]

@@ -27,7 +27,7 @@ from gather_infer.report import (
     summarize,
 )
 from gather_infer.report.json import type_json
-from gather_infer.report.layout import Column, count, printable, shorten, size, table, wrapped
+from gather_infer.report.layout import GLUE, Column, count, fitted, printable, shorten, size, table, wrapped
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import (
     DType,
@@ -116,6 +116,20 @@ def test_rows_are_stacked_when_short_names_would_look_alike() -> None:
     rows = [(f"/encoder/layer.{i}/attention/Gather", "float32[N]", "0") for i in range(2)]
     assert table(COLUMNS, rows, width=51)[-1] == "  /encoder/layer.1…ttention/Gather   float32[N]   0"
     assert table(COLUMNS, rows, width=49)[-2:] == ["  /encoder/layer.1/attention/Gather", "    type float32[N]   n 0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    {
+        "a size": ("  cost of m.onnx   at batch = 1", ["  cost of m.onnx   at", "    batch = 1"]),
+        "a unit": ("  4*batch*sequence + 16*batch B", ["  4*batch*sequence +", "    16*batch B"]),
+        "glued": (f"  first-of-rules 3, second{GLUE}2", ["  first-of-rules 3,", "    second 2"]),
+        "glued, and fits": (f"  second{GLUE}2", ["  second 2"]),
+        "an equation": ("  batch*seq == 2*(batch*seq//2)", ["  batch*seq ==", "    2*(batch*seq//2)"]),
+    }.values(),
+)
+def test_where_lines_end(line: str, expected: list[str]) -> None:
+    assert fitted(line, 25, "    ") == expected
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

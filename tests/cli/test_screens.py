@@ -21,6 +21,7 @@ GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
 DETECTOR = "fixtures/detector-nonzero-dynamo.onnx"
 BERT = "fixtures/bert-torchscript.onnx"
 DECODER = "fixtures/openvino/decoder.xml"
+RECOMMENDER = "fixtures/openvino/recommender.xml"
 
 QUESTIONS = {
     # command: (exit code, what it says at both widths)
@@ -57,6 +58,12 @@ QUESTIONS = {
     f"optimize {DETECTOR} --dry-run": (0, ["nodes 29 20", "interface unchanged: 1 input, 4 outputs"]),
     f"fold {GPT2} --dry-run": (0, ["nodes 544 440", "122 edits: --verbose"]),
     f"infer {GPT2} -o out.onnx --dim batch=1": (0, ["declared anew:", "wrote out.onnx"]),
+    f"convert {DECODER} -o out.onnx": (
+        0, ["first fed without elements: past_key_values.0.value -> present.0.value, past_key", "1 output kept"],
+    ),
+    f"convert {RECOMMENDER} -o out.onnx": (0, ["5 Shape, 5 Expand, 3 Slice, 2 Add", "Reshape, Equal, Where"]),
+    f"freeze {DETECTOR} --dim height=64 --dim width=64 -o out.onnx": (0, ["static: 0 of 1 input and 0 of 4 outputs"]),
+    f"convert {RECOMMENDER} -o out.onnx -v": (0, ["EmbeddingBagOffsetsSum-3", "ScatterElements"]),
     f"inspect {DECODER} {GPT2}": (0, ["openvino.opset3.Broadcast 2", "ConstantOfShape 2"]),
     "infer broken.onnx": (3, ["error: broken.onnx: truncated or not ONNX protobuf"]),
     "check broken.onnx": (3, ["error[GI001]: truncated or not ONNX protobuf", "--> broken.onnx: model"]),

@@ -284,3 +284,9 @@ def test_the_package_is_this_program() -> None:
 def test_help_tells_how_many_edits_a_dry_run_prints(command: str, run: Run) -> None:
     text = " ".join(run(command, "--help").stdout.split())
     assert f"Write nothing; print the edits, more than {SHOWN_EDITS} with -v." in text
+
+
+def test_every_command_that_infers_takes_rules(run: Run) -> None:
+    """docs/custom-rules.md says so."""
+    without = {name for name in COMMANDS if "--rules FILE.py" not in run(name, "--help").stdout}
+    assert without == {"completion", "inspect", "ops"}

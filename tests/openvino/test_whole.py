@@ -26,6 +26,7 @@ from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import Verification, verify
 from tests.openvino.whole import differences, made
 from tests.openvino.whole_models import MODELS
+from tests.verification.models import absent_runtime
 
 WEIGHTS = [name for name in MODELS if name.startswith("weights")]
 OTHERS = [name for name in MODELS if not name.startswith("weights")]
@@ -233,6 +234,14 @@ def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "openvino.py").write_text("raise ImportError('no OpenVINO here')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="verified by OpenVINO, which is not installed"):
+        verified(path)
+
+
+def test_onnxruntime_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is no difference. onnx's reference evaluator would find some: it ignores the lengths of sequences."""
+    path = made(["an output that is given twice"], tmp_path)["an output that is given twice"]
+    absent_runtime(monkeypatch, tmp_path / "site")
+    with pytest.raises(UsageError, match="run by onnxruntime, which is not installed"):
         verified(path)
 
 
