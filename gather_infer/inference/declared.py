@@ -66,9 +66,10 @@ def compared(
 
 
 def _imply_sizes(state: State, value: Value) -> None:
-    """Learn that the dims of a declared tensor are sizes: `N - 5` is one only where N >= 5."""
-    if isinstance(value, SymbolicTensor):
-        for dim in value.shape or ():
+    """Learn that the dims of a declared tensor are sizes: `N - 5` is one only where N >= 5, and the file is right."""
+    if isinstance(value, SymbolicTensor) and value.shape and state.context.may_assume:
+        state.context.rest_on_assumption()
+        for dim in value.shape:
             state.context.imply(dim)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -32,11 +33,12 @@ from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Demand, Iterations
+from gather_infer.record import Assumption, Constraint, Demand, Iterations
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
     Dim,
+    DimTooLarge,
     Expr,
     Scope,
     free_symbols,
@@ -374,8 +376,7 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
         notes += contradicted_hints(walker, reader)
-        unproved = (c for c in context.constraints if not is_proved_since(c, context.scope))
-        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved)))
+        constraints = tuple(dict.fromkeys(map(settled.constraint, _unproved(context, declared, demands))))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
@@ -406,6 +407,25 @@ class _Run:
             rules=self.rules,
             iterations=iterations,
         )
+
+
+def _unproved(context: Context, declared: Scope, demands: Iterable[Demand]) -> list[Constraint]:
+    """The constraints that have not been proved since, by what is declared and demanded.
+
+    A walk learns more, of sizes that depend on data: there a constraint may rest on what only it says.
+    """
+    proved = {constraint for constraint in context.constraints if is_proved_since(constraint, context.scope)}
+    if proved:
+        listed = declared.child()
+        listed.efforts = context.scope.efforts
+        for (left, relation, right), *others in (demand.any_of for demand in demands):
+            with suppress(DimTooLarge):
+                if not others:
+                    listed.require(right - left)
+                if not others and relation == "==":
+                    listed.require(left - right)
+        proved = {constraint for constraint in proved if is_proved_since(constraint, listed)}
+    return [constraint for constraint in context.constraints if constraint not in proved]
 
 
 def _as_met(access: Access, first: Access | None) -> Access:

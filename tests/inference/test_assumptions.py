@@ -11,7 +11,8 @@ from onnx import ModelProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from gather_infer import infer
-from tests.inference.models import model
+from tests.inference.models import model, untyped
+from tests.oracle.soundness import Runtime, compare
 
 FAILURES = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.RuntimeException)
 
@@ -88,3 +89,18 @@ def test_what_the_file_says_of_an_operator_proves_nothing() -> None:
     inference = infer(proto)
     assert str(inference["z"]) == "float32[1, 4]", "it is believed where nothing else is known"
     assert [f"{a.dim} >= {a.least}" for a in inference.assumptions] == ["S >= 1"]
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_the_file_says_of_a_value_proves_nothing_of_another(order: str) -> None:
+    """Only the value_info says that `b` has S - 3 elements, and so that S is not 0."""
+    stated, copied = "b = Reshape(x, h)", f"{SIZE} {COPIES}"
+    nodes = f"{stated} {copied}" if order == "before" else f"{copied} {stated}"
+    proto = untyped(model(f"(float[N, S] x, int64[r] h) => (y) {{ {nodes} }}"))
+    proto.graph.value_info.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, ["S-3"]))
+    exact, runtime = infer(proto, assume=False), Runtime(proto)
+    for n, s in ((2, 0), (2, 1), (1, 1), (3, 5)):
+        actual = runtime.run({"x": np.zeros((n, s), np.float32), "h": np.array([0, 0])})
+        assert compare(exact, actual, {"N": n, "S": s}).wrong == []
+    if order == "after":
+        assert [f"{a.dim} >= {a.least}" for a in infer(proto).assumptions] == ["S >= 1"]

@@ -319,3 +319,25 @@ def test_a_state_that_becomes_another_size_where_both_are_equal() -> None:
     for n, m, k in ((2, 2, 3), (5, 5, 1), (0, 0, 2), (3, 5, 2), (4, 4, 0)):
         feeds = {"x": np.ones((n, 3), np.float32), "w": np.ones(m, np.float32), "k": np.array(k)}
         assert compare(inference, runtime.run(feeds), {"N": n, "M": m}).wrong == [], (n, m, k)
+
+
+VECTORS = {
+    # id:                               (the number of iterations, the state before, what an iteration makes of it)
+    "an end that holds if it runs":     ("n", "p = Concat<axis = 0>(w1, v)", "d = Add(a, k) h = Max(d, one) a2 = Min(h, n)"),
+    "an end of what never becomes":     ("none", "p = Constant<value_ints = [1, 0]>()", "f = Constant<value_ints = [7, -1]>() a2 = Mul(a, f)"),
+    "ends that no iteration passes":    ("n", "p = Constant<value_ints = [0, 3]>()", "d = Add(a, k) h = Max(d, none) a2 = Min(h, three)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_bounds_of_a_state_hold_before_its_loop_too(name: str) -> None:
+    trips, start, nodes = VECTORS[name]
+    body = f"<body = b (int64 i, bool c, int64[2] a) => (bool c2, int64[2] a2) {{ c2 = Identity(c) {nodes} }}>"
+    proto = untyped(model(f"(float[N, 3] x, int64 k) => (y) {{ {HEAD} {start} y = Loop({trips}, go, p) {body} }}"))
+    inference, runtime = infer(proto), Runtime(proto)
+    for n in (0, 1, 2, 5):
+        for k in (-3, 0, 7):
+            actual = runtime.run({"x": np.zeros((n, 3), np.float32), "k": np.array(k)})
+            found = compare(inference, actual, {"N": n})
+            assert found.wrong == []
+    assert (inference["y"].span is None) == (name == "an end of what never becomes")

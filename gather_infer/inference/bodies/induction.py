@@ -15,7 +15,7 @@ from gather_infer.inference.join import escape, fresh_dim, join
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.spans import kept_span, needs_span
-from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_le, substitute
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
 from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 MAX_TRIALS: Final = 6
@@ -35,6 +35,7 @@ def induction(
     """
     context = walker.context
     changing: set[tuple[int, int]] = set()
+    spans = [_span_before(first, context.scope) for first in initial]
     state = initial
     for _ in range(MAX_TRIALS):
         if walker.retries >= MAX_RETRIES:
@@ -43,7 +44,7 @@ def induction(
         mark = walker.mark()
         results: list[Value] = run(state)
         revised = [
-            _revise(first, now, after, iteration, context, changing, k)
+            _revise(first, now, after, iteration, context, changing, k, spans[k])
             for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
         ]
         if revised == state:
@@ -71,10 +72,11 @@ def _revise(
     context: Context,
     changing: set[tuple[int, int]],
     number: int,
+    before: Span | None,
 ) -> Value:
     """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
 
-    first     the state before the loop
+    first     the state before the loop, whose elements are in `before`
     changing  dims of which nothing is said any more, by the number of the state and the axis
 
     A size or an element that is no function of the iteration stays the same at first, then grows by the same amount;
@@ -92,7 +94,7 @@ def _revise(
     step = {iteration.name: iteration + 1}
     dtype = now.dtype if now.dtype == after.dtype else None
     if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
-        return SymbolicTensor(dtype, span=_steady_span(now, after, iteration, context))
+        return SymbolicTensor(dtype, span=_steady_span(before, now, after, iteration, context))
 
     def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
         if known_eq(d_after, substitute(d, step), context.scope):
@@ -117,7 +119,7 @@ def _revise(
             flat.append(_element(base, element, element_after, iteration, context))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
-    span = _steady_span(now, after, iteration, context) if needs_span(values) else None
+    span = _steady_span(before, now, after, iteration, context) if needs_span(values) else None
     return SymbolicTensor(dtype, shape, values, span)
 
 
@@ -163,9 +165,16 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
     return made
 
 
-def _steady_span(now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context) -> Span | None:
+def _span_before(first: Value, scope: Scope) -> Span | None:
+    """The span of a state before the loop, by what is known there: what the body adds to that holds only if it runs."""
+    return kept_span(first, scope) if isinstance(first, SymbolicTensor) else None
+
+
+def _steady_span(
+    before: Span | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
+) -> Span | None:
     """The ends of the span that are the same in every iteration and that the body does not pass."""
-    old, new = kept_span(now, context.scope), kept_span(after, context.scope)
+    old, new = now.span if needs_span(now.values) else before, kept_span(after, context.scope)
     if old is None or new is None:
         return None
 
