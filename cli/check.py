@@ -48,6 +48,7 @@ Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
     type=click.Choice([str(s) for s in Severity]),
     help="Exit with 1 when a finding weighs as much.  [default: error]",
 )
+@option("--strict", section="Findings", is_flag=True, help="The same as --fail-on warning.")
 @option("--baseline", section="Findings", metavar="FILE", help="Leave out the findings that FILE accepts.")
 @option("--write-baseline", section="Findings", is_flag=True, help="Write the findings to the baseline, as accepted.")
 @option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 whatever is found.")
@@ -66,6 +67,7 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str | None,
+    strict: bool,
     baseline: str | None,
     write_baseline: bool,
     exit_zero: bool,
@@ -88,6 +90,10 @@ def command(
         read_codes(select or project.texts("select"), "--select"),
         read_codes(ignore or project.texts("ignore"), "--ignore"),
     )
+    if strict and fail_on not in (None, Severity.WARNING.value):
+        raise click.UsageError(f"--strict is --fail-on warning, found --fail-on {fail_on} too")
+    if strict:
+        fail_on = Severity.WARNING.value
     least = Severity(fail_on or project.text("fail-on") or Severity.ERROR.value)
     file = baseline or _path(project, "baseline")
     if write_baseline and file is None:

@@ -29,6 +29,8 @@ EXITS = {
     "bad.onnx --select GI301 --ignore GI3": 1,
     "embedding.onnx --fail-on warning": 0,
     "embedding.onnx --fail-on note": 1,
+    "embedding.onnx --strict": 0,
+    "embedding.onnx --strict --fail-on note": 2,
     "embedding.onnx --fail-on note --dim seq=1..16 --range ids=0..99 --ignore GI203": 0,
     "embedding.onnx --dim seq=1..17": 1,
     "embedding.onnx --range ids=0..100": 1,
@@ -108,6 +110,7 @@ def test_rules_in_other_processes(run: Run) -> None:
     for name in ("one.onnx", "two.onnx"):
         Path(name).write_bytes(called("Twice").SerializeToString())
     assert run("check", "one.onnx", "two.onnx", "--fail-on", "warning").exit_code == 1
+    assert run("check", "one.onnx", "two.onnx", "--strict").exit_code == 1
     assert run("check", "one.onnx", "two.onnx", "--fail-on", "warning", "--rules", "rules.py").exit_code == 0
     Path("rules.py").write_text("rules = 1\n")
     told = run("check", "one.onnx", "two.onnx", "--rules", "rules.py")
