@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -16,15 +15,16 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
 from gather_infer.inference.frame import Frame
-from gather_infer.inference.join import contradiction, symbols_of
+from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import effort_of, spent_on_proofs
 from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
 from gather_infer.inference.options import InputSpec, bound_dim, scope_of
 from gather_infer.inference.proto.types import DimReader, from_type
+from gather_infer.inference.questions import has_open_sizes, is_open, unproved
 from gather_infer.inference.result import Access, Belief, Inference
 from gather_infer.inference.said import Given, read_given, shaped_dims
-from gather_infer.inference.settle import Settling, causes_of, is_open, is_proved_since
+from gather_infer.inference.settle import Settling, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
@@ -33,12 +33,11 @@ from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Constraint, Demand, Iterations
+from gather_infer.record import Assumption, Demand, Iterations
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
     Dim,
-    DimTooLarge,
     Expr,
     Scope,
     free_symbols,
@@ -206,7 +205,7 @@ class _Run:
             open_questions = (
                 scope.is_contradictory
                 or any(is_open(constraint, scope) for constraint in context.constraints)
-                or _has_open_sizes(walker)
+                or has_open_sizes(walker)
             )
             # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
             # may be taken along that rests on an assumption about one.
@@ -376,7 +375,7 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
         notes += contradicted_hints(walker, reader)
-        constraints = tuple(dict.fromkeys(map(settled.constraint, _unproved(context, declared, demands))))
+        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, demands))))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
@@ -409,25 +408,6 @@ class _Run:
         )
 
 
-def _unproved(context: Context, declared: Scope, demands: Iterable[Demand]) -> list[Constraint]:
-    """The constraints that have not been proved since, by what is declared and demanded.
-
-    A walk learns more, of sizes that depend on data: there a constraint may rest on what only it says.
-    """
-    proved = {constraint for constraint in context.constraints if is_proved_since(constraint, context.scope)}
-    if proved:
-        listed = declared.child()
-        listed.efforts = context.scope.efforts
-        for (left, relation, right), *others in (demand.any_of for demand in demands):
-            with suppress(DimTooLarge):
-                if not others:
-                    listed.require(right - left)
-                if not others and relation == "==":
-                    listed.require(left - right)
-        proved = {constraint for constraint in proved if is_proved_since(constraint, listed)}
-    return [constraint for constraint in context.constraints if constraint not in proved]
-
-
 def _as_met(access: Access, first: Access | None) -> Access:
     """An access with the index and the size that the first pass met.
 
@@ -437,17 +417,6 @@ def _as_met(access: Access, first: Access | None) -> Access:
     if first is None:
         return replace(access, evidence=None)
     return replace(access, evidence=first.evidence, addressing=first.addressing or access.addressing)
-
-
-def _has_open_sizes(walker: Walker) -> bool:
-    """Whether a fact has a symbol for a size that more knowledge may tell: a trial that was taken back leaves some."""
-    better = {name for name, cause in walker.context.causes.items() if not cause.data_dependent}
-    if not better:
-        return False
-    facts = (value for values in walker.scopes.values() for value in values.values())
-    return any(not better.isdisjoint(symbols_of(value)) for value in facts) or any(
-        not better.isdisjoint(free_symbols(dim)) for c in walker.context.constraints for dim in (c.left, c.right)
-    )
 
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:

@@ -9,7 +9,7 @@ from gather_infer.context import Context
 from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
 from gather_infer.record import Assumption, Cause, Constraint, Demand
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, known_eq, known_le, simplify, substitute
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
     Ratio,
@@ -132,24 +132,6 @@ def _written(dim: Dim, meanings: Mapping[str, Dim]) -> Dim | None:
     except (DimTooLarge, ZeroDivisionError):
         return None
     return written if isinstance(written, int) or written is dim or written.size <= MAX_WRITTEN else None
-
-
-def is_open(constraint: Constraint, scope: Scope) -> bool:
-    """Whether more has been learnt of the sides of a constraint, and they are not known to satisfy it."""
-    return _since(constraint, scope) is False
-
-
-def is_proved_since(constraint: Constraint, scope: Scope) -> bool:
-    """Whether what has been learnt of the sides of a constraint proves it: the node did not know yet."""
-    return _since(constraint, scope) is True
-
-
-def _since(constraint: Constraint, scope: Scope) -> bool | None:
-    """Whether a constraint is known to hold; None where the scope knows no more of its sides than the node did."""
-    left, right = simplify(constraint.left, scope), simplify(constraint.right, scope)
-    if (left, right) == (constraint.left, constraint.right):
-        return None
-    return (known_eq if constraint.relation == "==" else known_le)(left, right, scope) is True
 
 
 def causes_of(
