@@ -50,7 +50,7 @@ def rules_with(formula: object, *, domain: str = "mine", op_type: str = "Mix") -
     rules = RuleSet(domain)
     if domain == "mine":
         rules.rule(op_type)(same)
-    rules.macs(op_type, text="mine")(formula)  # type: ignore[type-var]
+    rules.macs(op_type, text="mine")(formula)  # type: ignore[type-var] # formulas that give what they may not are tried too
     return rules
 
 

@@ -121,6 +121,7 @@ TABLE = {
     "swapped": (f"y = Loop(three, go, v2) {LV}) {{ {K} h = Slice(a, v0, w1) j = Slice(a, w1, far) a2 = Concat<axis = 0>(j, h) }}>", "int64[2]"),
     "elements lost": (f"y = Loop(three, go, v2) {LV}) {{ {K} w = Unsqueeze(k, v0) e2 = Constant<value_ints = [2]>() a2 = Expand(w, e2) }}>", "int64[2]"),
     "grows with its length": (f"y = Loop(three, go, v2) {LN}) {{ {K} a2 = Concat<axis = 0>(a, v0) }}>", "int64[5] in [None, 4]"),
+    "grows from nothing": (f"e = Slice(v0, w1, far) y = Loop(three, go, e) {LN}) {{ {K} a2 = Concat<axis = 0>(a, v0) }}>", "int64[3] in [0, 0]"),
     "i appended": (f"y = Loop(three, go, v2) {LN}) {{ {K} u = Unsqueeze(i, v0) a2 = Concat<axis = 0>(a, u) }}>", "int64[5] in [None, 4]"),
     "span kept": (f"g = ArgMax<axis = 1, keepdims = 0>(x) y = Loop(three, go, g) {LN}) {{ {K} m = Sub(two, a) a2 = Min(m, two) }}>", "int64[N] in [0, 2]"),
     "span kept below": (f"g = ArgMax<axis = 1, keepdims = 0>(x) y = Loop(three, go, g) {LN}) {{ {K} m = Add(a, one) a2 = Max(m, none) }}>", "int64[N] in [0, None]"),
