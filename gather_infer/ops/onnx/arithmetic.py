@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 from gather_infer import spans
@@ -203,6 +204,12 @@ for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
     rules.rule(_op_type, since=_since)(_unary(_op_type, _unary_element, _unary_span))
 
 
+def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+    """x + y; -0.0 where a sum is begun with its first tensor, 0.0 where it is begun with 0"""
+    total = elements.add(op, dtype, x, y)
+    return None if elements.is_negative_zero(total) else total
+
+
 # Any number of inputs of one element type; one shape for all until version 8, which broadcasts.
 # Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
 MAX_COMBINED = 64
@@ -211,7 +218,7 @@ MAX_COMBINED = 64
 VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
     "Min": (elements.least, spans.least),
     "Max": (elements.most, spans.most),
-    "Sum": (elements.add, spans.add),
+    "Sum": (_added, spans.add),
     "Mean": (None, None),
 }
 
@@ -232,7 +239,8 @@ def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | No
         shape = broadcast(op, *shapes) if broadcasts else reduce(lambda a, b: same_shape(op, a, b), shapes)
         values = None
         arrays = [tensor.values for tensor in inputs if tensor.values is not None]
-        if element is not None and dtype is not None and len(arrays) == len(inputs) <= MAX_COMBINED:
+        is_ordered = op_type == "Sum" and dtype not in INTEGER_RANGE and len(inputs) > 2  # floats round by their order
+        if element is not None and dtype is not None and len(arrays) == len(inputs) <= MAX_COMBINED and not is_ordered:
             kind, function = dtype, element
             values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
         bounds = None
@@ -253,9 +261,19 @@ for _op_type, (_folded, _folded_span) in VARIADIC.items():
 @rules.rule("Clip")
 def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Clip.html (1 and 6: limits are attributes)"""
-    low: Element = op.attr("min")
-    high: Element = op.attr("max")
-    return unary(op, lambda op, dtype, x: _clipped(op, dtype, x, low, high))
+    low, high = op.attr("min"), op.attr("max")
+
+    def element(op: OpCall, dtype: DType, x: Element) -> Element:
+        least, most = (None if limit is None else _rounded(limit, dtype) for limit in (low, high))
+        return _clipped(op, dtype, x, least, most)
+
+    return unary(op, element)
+
+
+def _rounded(limit: float, dtype: DType) -> float:
+    """A limit in the element type, NaN where it is not known."""
+    found = elements.round_float(limit, dtype)
+    return math.nan if found is None else found
 
 
 @rules.rule("Clip", since=11)
@@ -300,9 +318,12 @@ def _limit(limit: SymbolicTensor | None) -> Element:
 
 
 def _clipped(op: OpCall, dtype: DType, x: Element, low: Element, high: Element) -> Element:
-    """min(max(x, low), high); a limit of None is no limit, NaN stands for one that is not known"""
-    for limit, nearer in ((low, elements.most), (high, elements.least)):
-        if isinstance(limit, float) and limit != limit:
+    """min(max(x, low), high); a limit of None is no limit, NaN stands for one that is not known
+
+    Where there is no limit an infinity stays, or becomes the largest number: runtimes differ.
+    """
+    for limit, nearer, end in ((low, elements.most, -math.inf), (high, elements.least, math.inf)):
+        if elements.is_nan(limit) or (limit is None and x == end):
             return None
         if limit is not None:
             x = None if x is None else nearer(op, dtype, x, limit)

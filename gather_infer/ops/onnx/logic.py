@@ -76,7 +76,7 @@ def _is_at_most(a: Dim | None, b: Dim | None, scope: Scope) -> bool:
 
 def _ordered(x: Element, y: Element) -> bool:
     """True when neither element is NaN: all comparisons with NaN are false."""
-    return not any(isinstance(e, float) and math.isnan(e) for e in (x, y))
+    return not (elements.is_nan(x) or elements.is_nan(y))
 
 
 def _at_most(op: OpCall, x: Element, y: Element) -> Truth:
@@ -249,6 +249,8 @@ def _held(tensor: SymbolicTensor) -> Values | None:
 
 
 def _select(condition: Truth, x: Element, y: Element) -> Element:
+    """One of the two; onnxruntime adds it to 0, which makes 0.0 of -0.0."""
     if condition is None:
-        return x if elements.is_same(x, y) else None
-    return x if condition else y
+        return _select(True, x, y) if elements.is_same(x, y) else None
+    chosen = x if condition else y
+    return None if elements.is_negative_zero(chosen) else chosen

@@ -98,15 +98,18 @@ def _sum_of_squares(op: OpCall, dtype: DType, row: Row) -> Element:
 
 
 def _most(op: OpCall, dtype: DType, row: Row) -> Element:
-    if not row:
-        return _end(dtype, 0)
-    return reduce(lambda x, y: _of_bools(dtype, elements.most(op, dtype, x, y)), row)
+    return _extreme(op, dtype, row, elements.most) if row else _end(dtype, 0)
 
 
 def _least(op: OpCall, dtype: DType, row: Row) -> Element:
-    if not row:
-        return _end(dtype, 1)
-    return reduce(lambda x, y: _of_bools(dtype, elements.least(op, dtype, x, y)), row)
+    return _extreme(op, dtype, row, elements.least) if row else _end(dtype, 1)
+
+
+def _extreme(op: OpCall, dtype: DType, row: Row, pick: BinaryElement) -> Element:
+    """None for a row with a NaN: it has no order, and runtimes differ in what they give."""
+    if any(map(elements.is_nan, row)):
+        return None
+    return reduce(lambda x, y: _of_bools(dtype, pick(op, dtype, x, y)), row)
 
 
 def _of_bools(dtype: DType, element: Element) -> Element:
@@ -290,7 +293,7 @@ def _arg_extremum(op_type: str) -> Rule:
 
 def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
     """Where the extremum of a row is, None when the order of its elements is not known."""
-    if any(isinstance(element, float) and element != element for element in row):
+    if any(map(elements.is_nan, row)):
         return None
     best = 0
     for place in range(1, len(row)):

@@ -154,7 +154,8 @@ def _scattered_elements(op: OpCall, data: SymbolicTensor, updates: SymbolicTenso
 def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: list[Element]) -> Values | None:
     """`old`, with the elements at flat `positions` replaced by, or combined with, those of `new`.
 
-    Without a reduction the order of writing is not defined: an element that is written twice is not known.
+    Without a reduction the order of writing is not defined: an element that is written twice is not known. Nor is
+    the extreme of a NaN and a number: runtimes give either.
     """
     reduction = op.attr("reduction", "none")
     combine = COMBINE.get(reduction)
@@ -168,8 +169,9 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
             again = position in written
             flat[position] = element if not again or elements.is_same(flat[position], element) else None
         else:
+            is_unordered = reduction in ("max", "min") and (elements.is_nan(element) or elements.is_nan(flat[position]))
             try:
-                flat[position] = combine(op, dtype, flat[position], element)
+                flat[position] = None if is_unordered else combine(op, dtype, flat[position], element)
             except DimTooLarge:
                 flat[position] = None
         written.add(position)

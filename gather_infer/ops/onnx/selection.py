@@ -93,8 +93,10 @@ def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tup
 
 
 def _ranking(op: OpCall, lane: list[Element], largest: bool) -> list[int] | None:
-    """The positions of a lane by value, the lower position first among equals."""
-    numbers = [e for e in lane if isinstance(e, (int, float)) and e == e]
+    """The positions of a lane by value, the lower position first among equals; None with a NaN, which has no order."""
+    if any(map(elements.is_nan, lane)):
+        return None
+    numbers = [e for e in lane if isinstance(e, (int, float))]
     if len(numbers) == len(lane):
         # A reversed sort keeps the order of equal elements too.
         return sorted(range(len(lane)), key=numbers.__getitem__, reverse=largest)

@@ -333,9 +333,9 @@ def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
 
 
 def sign(op: OpCall, dtype: DType, x: Element) -> Element:
-    """-1, 0 or 1"""
+    """-1, 0 or 1; of NaN and -0.0 runtimes make NaN or 0.0, and either zero"""
     if isinstance(x, float):
-        return math.copysign(1.0, x) if x else abs(x)  # -0.0 becomes 0.0, NaN stays
+        return None if is_nan(x) or is_negative_zero(x) else math.copysign(1.0, x) if x else x
     if isinstance(x, Ratio):
         x = x.num
     if x is None:
@@ -395,19 +395,25 @@ def most(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def _is_first_less(op: OpCall, x: Element, y: Element) -> bool | None:
-    return True if _is_nan(x) or _is_nan(y) else less(op, x, y)
+    return True if is_nan(x) or is_nan(y) else less(op, x, y)
 
 
 def _nan_or_zero(x: Element, y: Element, chosen: Element) -> Element:
-    if _is_nan(x) or _is_nan(y):
+    if is_nan(x) or is_nan(y):
         return math.nan
     if isinstance(x, float) and x == 0.0 and isinstance(y, float) and y == 0.0 and not is_same(x, y):
         return None  # -0.0 and 0.0: which of them comes out is up to the runtime
     return chosen
 
 
-def _is_nan(x: Element) -> bool:
+def is_nan(x: Element) -> bool:
+    """True for a float that is no number"""
     return isinstance(x, float) and x != x
+
+
+def is_negative_zero(x: Element) -> bool:
+    """True for -0.0"""
+    return isinstance(x, float) and x == 0.0 and math.copysign(1.0, x) < 0
 
 
 def less(op: OpCall, x: Element, y: Element) -> bool | None:

@@ -238,7 +238,9 @@ def _clipped(data_type: int, x: Numbers, low: Numbers | None, high: Numbers | No
         return None
     if is_float(data_type):
         # A bound that is left out is the largest finite number in some runtimes, infinity in others.
-        if (low is None and (x == -np.inf).any()) or (high is None and (x == np.inf).any()):
+        if low is None and (x == -np.inf).any():
+            return None
+        if high is None and ((x == np.inf).any() or (low is not None and low == np.inf)):
             return None
         if has_two_zeros(x, *given):
             return None
