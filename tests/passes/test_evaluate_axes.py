@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto as T
 
+from gather_infer.context import Context
+from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.tensor import INTEGER_RANGE, DType
-from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, raw, versions
+from gather_infer.rules import OpCall
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, make_values
+from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, ours_if_any, raw, versions
 
 Inputs = list["Constant | None"]
 
@@ -198,3 +201,36 @@ def test_clip() -> None:
                     if found is not None:
                         judges[agreed("Clip", inputs, version, given, found)] += 1
     assert judges[2] > 50
+
+
+LARGE = (1 << 53) + 1
+"""What float64 does not hold."""
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceSumSquare"])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_sum_that_float64_does_not_hold_is_left_to_the_runtime(
+    op: str, shape: tuple[int, ...], data_type: int
+) -> None:
+    """onnxruntime adds in float64 even where there is one element."""
+    number = np.full(shape, LARGE, np.uint64)
+    inputs: Inputs = [Constant(T.INT64, number)]
+    for version in (11, 13, 18):
+        assert ours_if_any(op, inputs, version, {}) is None
+        rule = standard_rules()[""].find(op, version)
+        assert rule is not None
+        values = make_values([LARGE], shape)
+        known = SymbolicTensor(DType.INT64, shape, values)
+        (found,) = rule(OpCall(op, [known], {}, (True,), version, context=Context()))
+        assert isinstance(found, SymbolicTensor) and (found.values is None or found.values.item() is None)
+    (theirs,) = by_onnxruntime(model_of(op, inputs, 18, {}, [T.INT64])) or [None]
+    assert theirs is not None and theirs[2] != number.tobytes(), "then it can be folded"
+
+
+@pytest.mark.parametrize("op", ["CumSum", "ReduceMax", "ReduceMin"])
+def test_what_runtimes_keep_in_the_type_is_folded(op: str) -> None:
+    inputs: Inputs = [Constant(T.INT64, np.array([LARGE], np.uint64))]
+    if op == "CumSum":
+        inputs.append(of(T.INT64, 0))
+    found = ours(op, inputs, 14)
+    assert found is not None and agreed(op, inputs, 14, {}, found) == 2

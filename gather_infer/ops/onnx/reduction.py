@@ -180,7 +180,8 @@ def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction |
     if numbers is None:
         return SymbolicTensor(data.dtype, _shape_by_unknown(op, data.shape, given, keepdims))
     if not data.shape and all(axis in (0, -1) for axis in numbers):
-        return data  # a scalar has no axis, but exporters name one and the runtimes let it pass
+        # A scalar has no axis, but exporters name one, and some runtimes let it pass.
+        return _reduced_along(op, data, (), keepdims, row)
     # An axis that is named twice is reduced once.
     axes = tuple(sorted({normalize_axis(axis, len(data.shape), "axes") for axis in numbers}))
     return _reduced_along(op, data, axes, keepdims, row)

@@ -64,7 +64,10 @@ def _may_be_negative(call: Evaluation, x: Numbers) -> bool:
 
 
 def _is_within(x: Numbers, axes: tuple[int, ...], data_type: int, *, product: bool) -> bool:
-    """Whether no partial result, in any order, leaves the type or what float64 counts in: runtimes reduce in both."""
+    """Whether no partial result, in any order, leaves the type or what float64 counts in: runtimes reduce in both.
+
+    That counts for one element as well: onnxruntime gives 2**53 for the sum of 2**53 + 1 alone.
+    """
     size = np.abs(x.astype(np.float64))
     with np.errstate(all="ignore"):
         largest = np.prod(np.maximum(size, 1), axis=axes) if product else np.sum(size, axis=axes)
@@ -78,8 +81,6 @@ def _total(*, product: bool, input_since: int) -> Evaluator:
         axes = None if x is None else _axes(call, x, input_since=input_since)
         if x is None or axes is None or not is_integer(data.data_type):
             return None
-        if not axes:
-            return [data]
         if not _is_within(x, axes, data.data_type, product=product):
             return None
         reduce = np.prod if product else np.sum
