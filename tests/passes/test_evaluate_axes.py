@@ -209,9 +209,7 @@ LARGE = (1 << 53) + 1
 
 @pytest.mark.parametrize("op", ["ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceSumSquare"])
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_a_sum_that_float64_does_not_hold_is_left_to_the_runtime(
-    op: str, shape: tuple[int, ...], data_type: int
-) -> None:
+def test_a_sum_that_float64_does_not_hold_is_left_to_the_runtime(op: str, shape: tuple[int, ...]) -> None:
     """onnxruntime adds in float64 even where there is one element."""
     number = np.full(shape, LARGE, np.uint64)
     inputs: Inputs = [Constant(T.INT64, number)]

@@ -237,8 +237,8 @@ def reduction_of_one(site: Site) -> Rewrite | None:
 
     Of floats a sum makes a signalling NaN quiet, so x is computed; and onnxruntime adds -0.0 to 0.0 where another axis
     comes after, so the axes are the last ones. Without keepdims they are not negative: onnxruntime reduces an empty
-    tensor along such axes to another shape. It adds int64 as float64, and gives 2**53
-    for the sum of 2**53 + 1 alone; the law is that of the page, by which the sum of one integer is that integer.
+    tensor along such axes to another shape. It adds int64 as float64, and gives 2**53 for the sum of 2**53 + 1 alone;
+    the law is that of the page, by which the sum of one integer is that integer.
     """
     shape, dtype, keeps = site.shape(0), site.fact(0).dtype, bool(site.integer("keepdims", 1))
     given = _reduced(site)
