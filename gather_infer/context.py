@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.places import MAIN, GraphPath, NodePath
+from gather_infer.places import MAIN, GraphPath, NodePath, Source
 from gather_infer.record import Assumption, Cause, Constraint, Demand, Record
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 
@@ -41,6 +41,10 @@ class Context:
     reserved    names that a generated symbol must not take: those of other symbols, and what else the file calls dims
     may_assume  False gives the exact answer or an unknown instead of an assumption
     zero_dims   symbols whose declared lower bound is 0: nothing is ever assumed about them
+
+    implied     dims that are known to be >= 0 everywhere, each with the nodes that imply it, known before or not; None
+                is what the types of inputs imply
+    equated     pairs of dims that nodes outside of bodies demand to be equal, with these nodes
     """
 
     def __init__(
@@ -59,11 +63,14 @@ class Context:
         self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
         self.unassumed: Standing | None = None  # where the first assumption was made; until then nothing rests on one
+        self.implied: dict[Expr, dict[Source | None, None]] = {}
+        self.equated: dict[tuple[Dim, Dim], dict[Source | None, None]] = {}
         self.is_ambiguous = False  # a name that the model declares stands for a generated symbol too
         self.op_type = ""
         self.graph = MAIN
         self.labels: Sequence[str] = ("",)
         self.position = 0
+        self._outermost = self.scope
         self._reserved = set(reserved)
         self._numbers: dict[str, int] = {}
         self._derived: dict[tuple[object, ...], Expr] = {}
@@ -73,6 +80,11 @@ class Context:
     def node(self) -> NodePath:
         """The node whose rule is at work."""
         return NodePath(self.graph, self.position, self.labels[self.position])
+
+    @property
+    def _source(self) -> Source | None:
+        """The node whose rule is at work; None before the first."""
+        return (self.graph, self.position) if self.op_type else None
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -158,7 +170,11 @@ class Context:
 
     def imply(self, dim: Dim) -> None:
         """Learn `dim >= 0`: the node fails in every run where it does not hold."""
-        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
+        if not isinstance(dim, Expr):
+            return
+        if self.scope is self._outermost:
+            self.implied.setdefault(dim, {})[self._source] = None
+        if known_le(0, dim, self.scope) is None:
             self.record.note_effect()
             self.scope.require(dim)
 
@@ -170,6 +186,8 @@ class Context:
         if isinstance(left, int) and isinstance(right, int):
             return
         left, right = reduced(left, relation, right)
+        if relation == "==" and self.scope is self._outermost:
+            self.equated.setdefault((left, right), {})[self._source] = None
         self.record.constrain(Constraint(left, relation, right, self.node))
 
     def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:

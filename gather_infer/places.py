@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 
 class Root(Enum):
@@ -67,6 +67,9 @@ class GraphPath:
         depth = len(self.steps)
         return (self.root, self.position, self.steps) == (other.root, other.position, other.steps[:depth])
 
+
+Source: TypeAlias = tuple[GraphPath, int]
+"""A node of a file: its graph, and its position there."""
 
 MAIN: Final = GraphPath()
 

@@ -11,9 +11,9 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolved
-from gather_infer.places import MAIN, GraphPath, NodePath
+from gather_infer.places import MAIN, GraphPath, NodePath, Source
 from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations
-from gather_infer.symbolic import Dim, Scope
+from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Inference(Mapping[str, Value]):
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
     that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
     `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs.
+    `implied` has the dims that are >= 0 because nodes that every run reaches imply it, or, for None, the inputs;
+    `equated` the pairs of dims that such nodes demand to be equal; each with these nodes.
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> print(inference["last_hidden_state"])
@@ -220,6 +222,8 @@ class Inference(Mapping[str, Value]):
         assume: bool = True,
         rules: tuple[RuleSet, ...] = (),
         iterations: Mapping[GraphPath, Iterations] | None = None,
+        implied: Mapping[Expr, frozenset[Source | None]] | None = None,
+        equated: Mapping[tuple[Dim, Dim], frozenset[Source | None]] | None = None,
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -239,6 +243,8 @@ class Inference(Mapping[str, Value]):
         self.assume = assume
         self.rules = rules
         self.iterations = {} if iterations is None else iterations
+        self.implied = {} if implied is None else implied
+        self.equated = {} if equated is None else equated
 
     def __getitem__(self, name: str) -> Value:
         """Raises UnknownName, which is a KeyError and suggests another name."""

@@ -38,7 +38,7 @@ class Resumed:
         self.scope.efforts = (effort_of(inference.model.proto),)
         self.demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
         """Dims that are equal because a node demands it, which need not stay."""
-        self.rests_on_demands = _learn_equalities(self.scope, self.demanded)
+        self.rests_on_demands = learn_equalities(self.scope, self.demanded)
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -88,7 +88,7 @@ class Resumed:
         ]
 
 
-def _learn_equalities(scope: Scope, demanded: Iterable[tuple[Dim, Dim]]) -> bool:
+def learn_equalities(scope: Scope, demanded: Iterable[tuple[Dim, Dim]]) -> bool:
     """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
 
     What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. So is what

@@ -31,9 +31,9 @@ from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.places import MAIN
+from gather_infer.places import MAIN, Source
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Demand, Iterations
+from gather_infer.record import Assumption, Constraint, Demand, Iterations
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -188,6 +188,7 @@ class _Run:
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
         demanded: dict[Demand, None] = {}
+        implied: dict[Expr, dict[Source | None, None]] = {}
         for number in range(MAX_PASSES):
             scope = start.about(self.known)
             walk = self._walk(scope, assume=self.assume)
@@ -199,6 +200,9 @@ class _Run:
             if context.is_ambiguous:
                 return None
             assumed |= dict.fromkeys(context.assumptions)
+            for fact, sources in context.implied.items():
+                if fact.symbols <= self.known:  # another walk may give the names of others to other dims
+                    implied.setdefault(fact, {}).update(sources)
             settled = Settling(context)
             demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
             # what a node assumed it would not know better later: `_independent` asks whether it had to
@@ -218,11 +222,13 @@ class _Run:
                 break
             if scope.is_exhausted or walker.budget.is_spent:
                 break  # another walk would spend as much again
+        for fact, sources in context.implied.items():
+            implied.setdefault(fact, {}).update(sources)
         accesses = list(walker.record.all(Access))
         if number:
             accesses = [_as_met(access, met.get(access.key)) for access in accesses]
         independent = self._independent(assumed, declared, scope, first)
-        return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands))
+        return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands), implied)
 
     def _independent(
         self, assumed: Collection[Assumption], declared: Scope, learnt: Scope, first: _Walk
@@ -366,6 +372,7 @@ class _Run:
         assumptions: Iterable[Assumption],
         declared: Scope,
         demands: tuple[Demand, ...],
+        implied: Mapping[Expr, Iterable[Source | None]],
     ) -> Inference:
         context = walker.context
         settled = Settling(context)
@@ -402,10 +409,23 @@ class _Run:
             declared=declared,
             given=self.given,
             demands=demands,
+            implied={fact: frozenset(sources) for fact, sources in implied.items()},
+            equated=_equated(constraints, context, settled),
             assume=self.assume,
             rules=self.rules,
             iterations=iterations,
         )
+
+
+def _equated(
+    constraints: Iterable[Constraint], context: Context, settled: Settling
+) -> dict[tuple[Dim, Dim], frozenset[Source | None]]:
+    """The pairs of dims that are demanded to be equal, with all the nodes that do."""
+    sources: dict[tuple[Dim, Dim], set[Source | None]] = {}
+    for (left, right), nodes in context.equated.items():
+        sources.setdefault((settled.written(left), settled.written(right)), set()).update(nodes)
+    pairs = {(c.left, c.right): (c.node.graph, c.node.position) for c in constraints if c.relation == "=="}
+    return {pair: frozenset(sources.get(pair, {node})) for pair, node in pairs.items()}
 
 
 def _as_met(access: Access, first: Access | None) -> Access:

@@ -19,7 +19,7 @@ def cost_of(
 
     looked   gets the names of the values on which it depends
     """
-    dying, constants = _dying(draft, node, rewrite)
+    dying, constants = dying_by(draft, node, rewrite)
     if looked is not None:
         for gone in dying:
             looked += [*gone.inputs, *gone.outputs]
@@ -64,7 +64,7 @@ def count_nodes(nodes: Iterable[Node]) -> int:
     return count
 
 
-def _dying(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
+def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
     """The nodes and constants that nobody needs once the rewrite is made."""
     replaced = replaced_by(node, rewrite)
     if any(

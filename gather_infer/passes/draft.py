@@ -17,7 +17,7 @@ from gather_infer.model.order import topological_order
 from gather_infer.model.paths import subgraph_at
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject
-from gather_infer.places import GraphPath, NodePath, Root
+from gather_infer.places import GraphPath, NodePath, Root, Source
 from gather_infer.tensor import UNKNOWN, Value
 
 _PLENTY: Final = 1 << 40
@@ -165,6 +165,8 @@ class Draft:
         self.graphs: dict[GraphPath, Graph] = {}
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
+        self.gone: list[Source] = []
+        """Nodes of the file that were taken out since somebody has emptied it."""
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants that have come, or are called otherwise, since it was emptied."""
@@ -357,6 +359,8 @@ class Draft:
         lost = []
         for gone in [node, *_inside(node)]:
             gone.is_gone = True
+            if gone.source is not None:
+                self.gone.append(gone.source)
             self._gathers -= _is_gather(gone)
             graph = gone.graph
             if gone.origin is not None:

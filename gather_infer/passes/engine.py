@@ -10,16 +10,17 @@ from onnx import AttributeProto, NodeProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.inference.resume import Resumed
+from gather_infer.inference.resume import Resumed, learn_equalities
 from gather_infer.passes.changes import Changes
 from gather_infer.passes.constants import Constants, fact_of, key_of
-from gather_infer.passes.costs import cost_of, count_nodes, held_bytes
+from gather_infer.passes.costs import cost_of, count_nodes, dying_by, held_bytes
 from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.grounds import Fact, Grounds
 from gather_infer.passes.inlining import Inlining
 from gather_infer.passes.learning import Learning, joined
 from gather_infer.passes.rewrite import Cost, Rewrite, Unavailable
 from gather_infer.passes.site import Site
-from gather_infer.passes.table import Step, Table
+from gather_infer.passes.table import Listed, Step, Table
 from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.passes.view import GATHERS, View
 from gather_infer.passes.worklist import Worklist
@@ -82,6 +83,9 @@ class Engine:
     _waiting: Worklist = field(default_factory=Worklist)
     _changes: Changes = field(init=False)
     _learning: Learning = field(init=False)
+    _grounds: Grounds = field(init=False)
+    _narrow: Scope | None = None
+    _is_undecided: bool = False
     _resumed: Resumed | None = None
     _given: frozenset[str] | None = None
     _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
@@ -92,6 +96,8 @@ class Engine:
         self.constants = Constants(self.draft)
         self.twins = Twins(self.draft, self.constants.load)
         self.repeats = Repeats(self.draft)
+        subject = self.draft.subject
+        self._grounds = Grounds(subject.inference, learn_equalities, subject.is_reshape)
         self._learning = Learning(self.draft, self._waiting, self._infer, self._is_generated)
         self._changes = Changes(self.draft, self.constants, self._waiting, self._infer, self._learning)
 
@@ -150,9 +156,20 @@ class Engine:
                 rewrite = listed.rule(site)
             except (Unavailable, DimTooLarge):
                 continue
-            if rewrite is not None and self._make(node, listed.name, rewrite):
+            if rewrite is not None and self._make(node, listed, rewrite):
                 return True
         return False
+
+    def _asked_without(self, lost: frozenset[Fact], node: Node, listed: Listed) -> Rewrite | None:
+        """What a rule says of a node where these facts are not known."""
+        self._narrow, memo = self._grounds.without(lost), self._memo
+        self._memo = len(self.done), {}
+        try:
+            return listed.rule(Site(self, node))
+        except (Unavailable, DimTooLarge):
+            return None
+        finally:
+            self._narrow, self._memo = None, memo
 
     def _look_around(self, node: Node) -> None:
         """Ask about nodes again that have not changed, nor those that they look at, once one has been rewritten."""
@@ -175,17 +192,21 @@ class Engine:
     @property
     def is_open(self) -> bool:
         """Whether another inference may tell something on which rules have more to say."""
-        return self._learning.is_open or self._knowledge.rests_on_demands
+        return self._learning.is_open or self._knowledge.rests_on_demands or self._is_undecided
 
     def knows_more_than(self, before: Engine) -> bool:
         """Whether there is more to say than when the same model was left so: nodes may demand other sizes by now."""
-        return before._learning.is_open or not self._knowledge.demanded.keys() <= before._knowledge.demanded.keys()
+        if before._learning.is_open or before._is_undecided:
+            return True
+        return not self._knowledge.demanded.keys() <= before._knowledge.demanded.keys()
 
     # what sites ask for
 
     @property
     def scope(self) -> Scope:
         """What is known of dims."""
+        if self._narrow is not None:
+            return self._narrow
         return self._resumed.scope if self._resumed is not None else self._knowledge.scope
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
@@ -214,7 +235,12 @@ class Engine:
 
     # making a rewrite
 
-    def _make(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
+    def _make(self, node: Node, listed: Listed, rewrite: Rewrite, without: frozenset[Fact] = frozenset()) -> bool:
+        """Make a rewrite, if it is admitted and right by what nodes imply that stay.
+
+        without   facts that the rule did not know
+        """
+        rule = listed.name
         if rewrite.merged:
             return self._merge(node, rule, rewrite)
         if rewrite.body is not None:
@@ -233,10 +259,23 @@ class Engine:
         cost = cost_of(self.draft, node, rewrite, facts, self.looked)
         if not self._is_admitted(node, rewrite, cost):
             return False
+        lost = self._lost_by(node, rewrite)
+        if not lost <= without:
+            again = self._asked_without(lost | without, node, listed)
+            if again is None:
+                self._is_undecided |= bool(self._grounds.lost)
+            return again is not None and self._make(node, listed, again, lost | without)
         nbytes = sum(constant.nbytes for constant in rewrite.constants.values())
         self._note_done(node, rule, rewrite.law, next(iter(rewrite.values)), cost, nbytes)
         self._changes.replace(node, rewrite, facts)
         return True
+
+    def _lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
+        """The facts that no node implies any more once a rewrite is made; new nodes do not count."""
+        self._grounds.remove(self.draft.gone)
+        self.draft.gone.clear()
+        dying, _ = dying_by(self.draft, node, rewrite)
+        return self._grounds.lost_with(gone.source for gone in dying if gone.source is not None)
 
     def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
         """Let whoever reads an initializer read another constant."""

@@ -15,7 +15,7 @@ from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, roots
 from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
-from gather_infer.places import MAIN, GraphPath, NodePath, Root
+from gather_infer.places import MAIN, GraphPath, NodePath, Root, Source
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
@@ -169,6 +169,13 @@ class Subject:
     def tells_dims(self, node: NodeProto) -> bool:
         """Whether a node reads the dims of its input alone."""
         return self.traits(node).tells_dims
+
+    def is_reshape(self, source: Source) -> bool:
+        """Whether a node of the file is a Reshape of ai.onnx."""
+        path, position = source
+        body = self.bodies.get(path)
+        node = None if body is None else body.node[position]
+        return node is not None and node.op_type == "Reshape" and not plain_domain(node.domain) and self.is_ours(node)
 
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The node at a position of a graph."""

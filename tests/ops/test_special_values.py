@@ -52,7 +52,7 @@ def elementwise(t: int) -> Iterator[Call]:
         for flag in (False, True):
             yield "Where", 16, [of(T.BOOL, [flag]), *pair], {}, 1
         for reduction in ("max", "min", "add", "mul"):
-            updated = [of(t, [x]), of(T.INT64, [0]), of(t, [y])]
+            updated: list[Constant | None] = [of(t, [x]), of(T.INT64, [0]), of(t, [y])]
             yield "ScatterElements", 18, updated, {"reduction": reduction}, 1
 
 
