@@ -327,11 +327,15 @@ class Draft:
         self._read(node)
         return old
 
-    def detach(self, node: Node, at: int, name: str) -> None:
-        """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
+    def detach(self, node: Node, at: int, name: str, why: str) -> None:
+        """Output `at` of a node is called `name`: another value takes its name, and its readers, over.
+
+        The node goes, or stays for another output.
+        """
         del node.graph.producers[node.outputs[at]]
         node.graph.constants.pop(node.outputs[at], None)
         node.outputs[at] = name
+        node.why = node.why or why
         node.graph.producers[name] = node, at
 
     def rename(self, graph: Graph, old: str, new: str, why: str) -> None:
