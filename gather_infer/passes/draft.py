@@ -168,6 +168,8 @@ class Draft:
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants that have come, or are called otherwise, since it was emptied."""
+        self.lacking: set[Node] = set()
+        """Nodes that read a name which nothing defines."""
         proto = subject.model.proto
         for path, scope in subject.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
@@ -227,6 +229,8 @@ class Draft:
             home = node.graph.home(name) if name else None
             if home is not None:
                 home.readers.setdefault(name, {})[node] = None
+            elif name:
+                self.lacking.add(node)
 
     # questions
 
