@@ -18,7 +18,7 @@ from gather_infer.errors import GatherInferError
 
 from . import completing
 from .console import announce
-from .start import BROKEN_PIPE, INTERRUPTED, stop_if_interrupted, was_interrupted
+from .interrupts import INTERRUPTED, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
     "check": "Print everything that would hurt when models are deployed.",
@@ -38,7 +38,7 @@ COMMANDS = {
 """What there is, by name, with the first sentence of its help: the module of that name beside this one has it as
 `command`, and is imported on first use."""
 
-USAGE, UNREADABLE, OUR_FAULT = 2, 3, 4
+USAGE, UNREADABLE, OUR_FAULT, BROKEN_PIPE = 2, 3, 4, 141
 
 
 class Program(click.Group):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from .console import Console
+from .interrupts import stop_if_interrupted
 from .options import Function, option, with_options
-from .start import stop_if_interrupted
 
 if TYPE_CHECKING:
     from gather_infer.model import SaveReport

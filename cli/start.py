@@ -1,88 +1,43 @@
 """How the program begins and ends as a process: interrupts at any time, and streams that are closed.
 
-Nothing is imported here that takes time: what comes before `main` nobody can answer for.
+To import it is to begin: an interrupt that comes from here on ends the program in one line. What comes before, while
+the interpreter itself starts, nobody can answer for.
 """
 
-from __future__ import annotations
+try:  # before anything else: also `from __future__ import annotations` is an import, and can be interrupted
+    import sys
 
-import os
-import signal
-import sys
+    from .interrupts import INTERRUPTED, STATE, handle_interrupts, ignore_interrupts, stop_if_interrupted
+
+    handle_interrupts()
+    import os
+except KeyboardInterrupt:
+    sys.stderr.write("error: interrupted\n")
+    raise SystemExit(130) from None
 
 TYPE_CHECKING = False  # that of `typing` takes longer to import than the rest
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import NoReturn
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
-"""Exit codes, as shells have them for the two signals."""
 
-_interrupts: list[int] = []
-
-
-def main() -> NoReturn:
+def main() -> "NoReturn":
     """The program, as a process: its exit codes are those of `main.Program`."""
     try:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller wants none of them
-            _handle_interrupts()
-        _open_closed_streams()
-        from .main import main as program
+        try:
+            STATE.wait = False
+            stop_if_interrupted()
+            _open_closed_streams()
+            from .main import main as program
 
-        program()
-        raise AssertionError("the program ends with an exit code")
+            program()
+            raise AssertionError("the program ends with an exit code")
+        finally:
+            STATE.wait = True
+            ignore_interrupts()
     except KeyboardInterrupt:
+        STATE.wait = True
         sys.stderr.write("error: interrupted\n")
         sys.exit(INTERRUPTED)
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
-        if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # as it is when the interpreter ends, it would kill
-
-
-def was_interrupted() -> bool:
-    return bool(_interrupts)
-
-
-def stop_if_interrupted() -> None:
-    """Raise the interrupt that came while a module was imported: what is done next cannot be taken back."""
-    if _interrupts:
-        raise KeyboardInterrupt
-
-
-def _handle_interrupts() -> None:
-    signal.signal(signal.SIGINT, _interrupt)
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _interrupt)
-        sys.unraisablehook = _in_a_callback
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _interrupts.append(number)
-    if _is_importing(frame) and hasattr(signal, "setitimer"):
-        _come_again()
-    else:
-        raise KeyboardInterrupt
-
-
-def _is_importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported: code in C crashes when that is interrupted."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _in_a_callback(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came where Python cannot raise one, in a weak reference's callback say, comes again."""
-    if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _come_again()
-    else:
-        sys.__unraisablehook__(unraisable)
-
-
-def _come_again() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0.02)
 
 
 def _open_closed_streams() -> None:

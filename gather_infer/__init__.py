@@ -10,10 +10,9 @@ Everything public is listed here; names are resolved on first use, so that impor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gather_infer.lazy import lazy
 
+TYPE_CHECKING = False  # that of `typing` takes longer to import than the rest, and an interrupt here prints a traceback
 if TYPE_CHECKING:
     from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, check, check_many

@@ -1,6 +1,12 @@
 """`python -m gather_infer`, the same as `gather-infer`."""
 
-from gather_infer_cli.main import main
+try:
+    from gather_infer_cli.start import main
+except KeyboardInterrupt:  # while it is looked for
+    import sys
+
+    sys.stderr.write("error: interrupted\n")
+    raise SystemExit(130) from None
 
 if __name__ == "__main__":
     main()

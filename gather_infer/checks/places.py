@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto, defs
+from collections.abc import Sequence
+
+from onnx import NodeProto, defs
 
 from gather_infer.diagnostic import Location
 from gather_infer.domains import plain_domain
+from gather_infer.inference import Inference
+from gather_infer.inference.walked import Bodies, Body
 from gather_infer.model.paths import graph_at, joined, label_of, node_labels
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.places import GraphPath, NodePath, Root
 
 
 class Places:
-    """The nodes of a model by position, with what they are called: worked out once for each graph."""
+    """The nodes of a model by position, with what they are called: worked out once for each graph.
 
-    def __init__(self, model: ModelProto) -> None:
-        self._model = model
-        self._labels: dict[GraphPath, list[str]] = {}
-        self._imported: dict[str, int] = {}
-        for entry in model.opset_import:
-            self._imported.setdefault(plain_domain(entry.domain), entry.version)
+    A graph is one of the file, or the body of an operator that the run has walked for want of a rule.
+    """
+
+    def __init__(self, inference: Inference) -> None:
+        self._model = inference.model.proto
+        self._bodies = Bodies(inference)
+        self._labels: dict[GraphPath, Sequence[str]] = {}
+        self._imported = self._bodies.main.opsets.versions
+
+    def nodes(self, path: GraphPath) -> Sequence[NodeProto]:
+        """The nodes of a graph."""
+        body = self._walked(path)
+        return graph_at(self._model, path).node if body is None else body.nodes
 
     def node(self, path: GraphPath, position: int, value: str = "") -> Location:
         """The place of a node; `value` is the tensor that the finding is about, `input x` or `output y`."""
-        body = graph_at(self._model, path)
+        node, body = self.nodes(path)[position], self._walked(path)
         if path not in self._labels:
-            label = label_of(self._model, path)
-            self._labels[path] = [joined(label, each) for each in node_labels(body.node)]
-        node = body.node[position]
+            self._labels[path] = self._labels_of(path) if body is None else body.labels
         domain = plain_domain(node.domain)
-        version = _since(node.op_type, domain, self._imported.get(domain, 0))
+        imported = self._imported if body is None else body.opsets.versions
+        version = _since(node.op_type, domain, imported.get(domain, 0))
         return Location(NodePath(path, position, self._labels[path][position]), node.op_type, domain, version, value)
+
+    def _walked(self, path: GraphPath) -> Body | None:
+        return self._bodies.at(path) if path.root is Root.GRAPH else None
+
+    def _labels_of(self, path: GraphPath) -> list[str]:
+        label = label_of(self._model, path)
+        return [joined(label, each) for each in node_labels(graph_at(self._model, path).node)]
 
 
 def _since(op_type: str, domain: str, imported: int) -> int:

@@ -60,7 +60,7 @@ def check(
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
     judged = verdicts(inference, rules=rules)
     agreed = contract(inference, found=judged, rules=rules)
-    places = Places(file.proto)
+    places = Places(inference)
     found = [
         *weights,
         *_inferred(inference),

@@ -12,7 +12,6 @@ from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Access, Inference
-from gather_infer.model.paths import graph_at
 from gather_infer.places import GraphPath
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, substitute, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
@@ -37,7 +36,7 @@ def wrapping_findings(inference: Inference, places: Places) -> Iterator[Diagnost
 def _of_graph(
     path: GraphPath, accesses: Sequence[Access], facts: Mapping[str, Value], inference: Inference, places: Places
 ) -> Iterator[Diagnostic]:
-    nodes = graph_at(inference.model.proto, path).node
+    nodes = places.nodes(path)
     producers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
     seen: set[int] = set()
     for access in sorted(

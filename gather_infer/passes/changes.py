@@ -57,7 +57,7 @@ class Changes:
             writer, at = graph.producers[old]
             if new in made and new not in names:
                 names[new] = old  # so that those who read the old value stay as they are
-                draft.detach(writer, at, self.fresh(f"{old}_unused"))
+                draft.detach(writer, at, self.fresh(f"{old}_unused"), why)
                 draft.rename(graph, new, old, why)
                 self.learning.compare(graph, old, before[old])
             else:
@@ -122,7 +122,7 @@ class Changes:
         for new, old in arrangement.renamed.items():
             found, at = graph.producers[old]
             unused = self.fresh(f"{old}_unused")
-            draft.detach(found, at, unused)
+            draft.detach(found, at, unused, why)
             draft.rename(graph, new, old, why)
             lost.append((graph, unused))
         self.sweep(lost)
@@ -184,7 +184,7 @@ class Changes:
         known = graph.fact(old)
         self._redirect(graph, old, new, why)
         if old in graph.ends:
-            draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"))
+            draft.detach(node, node.outputs.index(old), self.fresh(f"{old}_unused"), why)
             for reader in graph.readers.get(new, ()):
                 self.waiting.wake(reader)
             draft.rename(graph, new, old, why)

@@ -170,6 +170,8 @@ class Draft:
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants that have come, or are called otherwise, since it was emptied."""
+        self.lacking: set[Node] = set()
+        """Nodes that read a name which nothing defines."""
         proto = subject.model.proto
         for path, scope in subject.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
@@ -229,6 +231,8 @@ class Draft:
             home = node.graph.home(name) if name else None
             if home is not None:
                 home.readers.setdefault(name, {})[node] = None
+            elif name:
+                self.lacking.add(node)
 
     # questions
 
@@ -329,11 +333,15 @@ class Draft:
         self._read(node)
         return old
 
-    def detach(self, node: Node, at: int, name: str) -> None:
-        """Output `at` of a node that will go is called `name`: another value takes its name, and its readers, over."""
+    def detach(self, node: Node, at: int, name: str, why: str) -> None:
+        """Output `at` of a node is called `name`: another value takes its name, and its readers, over.
+
+        The node goes, or stays for another output.
+        """
         del node.graph.producers[node.outputs[at]]
         node.graph.constants.pop(node.outputs[at], None)
         node.outputs[at] = name
+        node.why = node.why or why
         node.graph.producers[name] = node, at
 
     def rename(self, graph: Graph, old: str, new: str, why: str) -> None:

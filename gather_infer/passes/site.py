@@ -149,13 +149,20 @@ class Site(View):
         return self.add_constant(from_integers(dtype, values))
 
     def squeeze(self, data: str, axes: Sequence[int]) -> str:
-        """A new Squeeze, as the opset version of the model has it."""
+        """A new Squeeze, as the opset version of the model has it; `data` when there are no axes.
+
+        A Squeeze without axes takes away every axis of size 1.
+        """
+        if not axes:
+            return data
         if self.opset < 13:
             return self.new("Squeeze", [data], axes=list(axes))
         return self.new("Squeeze", [data, self.vector(axes)])
 
     def unsqueeze(self, data: str, axes: Sequence[int]) -> str:
-        """A new Unsqueeze, as the opset version of the model has it."""
+        """A new Unsqueeze, as the opset version of the model has it; `data` when there are no axes."""
+        if not axes:
+            return data
         if self.opset < 13:
             return self.new("Unsqueeze", [data], axes=list(axes))
         return self.new("Unsqueeze", [data, self.vector(axes)])
@@ -163,7 +170,12 @@ class Site(View):
     def slice(
         self, data: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
     ) -> str:
-        """A new Slice, as the opset version of the model has it. Raises Unavailable for steps before version 10."""
+        """A new Slice, as the opset version of the model has it; `data` when there are no axes.
+
+        Raises Unavailable for steps before version 10.
+        """
+        if not axes:
+            return data
         plain = all(step == 1 for step in steps)
         if self.opset < 10:
             if not plain:

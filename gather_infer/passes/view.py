@@ -227,7 +227,10 @@ class View:
         return self.engine.constants.load(self.graph, name)
 
     def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The node that writes an input, if it is one of these operators of ai.onnx (any, when none is given)."""
+        """The node that writes an input, if it is one of these operators of ai.onnx (any, when none is given).
+
+        None for one that is faulty: nothing follows from it.
+        """
         return self.writer(self.input(at), *op_types)
 
     def writer(self: V, name: str, *op_types: str) -> V | None:
@@ -239,7 +242,7 @@ class View:
         if op_types and (node.domain or node.op_type not in op_types):
             return None
         site = self.at(node)
-        return site if site.is_as_named else None
+        return site if site.is_as_named and not site.is_faulty else None
 
     def position_of(self, name: str) -> int:
         """Which of the node's outputs a value is. Raises ValueError for another one."""
@@ -369,9 +372,9 @@ class View:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether the inference has found an error at the node."""
-        faulty = self.engine.faulty
-        return bool(faulty) and self.node.source in faulty
+        """Whether the inference has found an error at the node, or the node reads what nothing defines."""
+        faulty, lacking = self.engine.faulty, self.engine.draft.lacking
+        return (bool(faulty) and self.node.source in faulty) or (bool(lacking) and self.node in lacking)
 
     @property
     def is_as_named(self) -> bool:

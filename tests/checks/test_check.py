@@ -232,3 +232,17 @@ def test_facts_stay_when_data_is_missing(tmp_path: Path) -> None:
         ("GI112", Severity.WARNING),
         ("GI301", Severity.ERROR),
     ]
+
+
+def test_what_the_body_of_an_operator_of_the_specification_demands() -> None:
+    """FlexAttention has no rule: its body is walked, which the file does not have. The inner sizes of MatMul agree."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 13, opset_import: ["": 26, "ai.onnx.preview": 1]>'
+        "g (float[2,3,4,8] q, float[2,3,S,M] k, float[2,3,S,8] v) => (float[A,B,C,D] y) {"
+        "[attend] y = ai.onnx.preview.FlexAttention(q, k, v) }"
+    )
+    found = {d.code: d for d in check(model, dims=["M=1..16"]).diagnostics}
+    assert found["GI322"].message == "the inputs leave M open, the node works with M = 8 only"
+    assert found["GI501"].location == found["GI322"].location
+    assert str(found["GI501"].location).startswith("node attend/MatMul#")
+    assert found["GI501"].location.version == 13

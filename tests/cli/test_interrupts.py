@@ -45,6 +45,57 @@ def test_an_interrupt_while_a_module_is_imported(module: str, run: Run) -> None:
     assert not Path("out.onnx").exists()
 
 
+AT_START = """
+import posix, sys  # which are there in any case
+
+def look(event, details):
+    if event == "import" and details[0] == name and not sent:
+        sent.append(1)
+        posix.kill(posix.getpid(), 2)
+
+name, sent = sys.argv.pop(1), []
+for module in ("signal", "enum"):  # site may have had them
+    sys.modules.pop(module, None)
+sys.addaudithook(look)
+from gather_infer_cli.start import main
+main()
+"""
+EARLY = ("gather_infer_cli.interrupts", "signal", "enum", "gather_infer_cli.main", "click")
+"""What is imported first, from the first line of the program on."""
+
+
+@pytest.mark.parametrize("module", EARLY)
+def test_an_interrupt_while_the_program_begins(module: str, run: Run) -> None:
+    done = subprocess.run([sys.executable, "-c", AT_START, module, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+AT_END = {
+    # id: (what sends the interrupt, the exit code)
+    "as the program ends": (
+        "import gather_infer_cli.start as start\n"
+        "ignore = start.ignore_interrupts\n"
+        "start.ignore_interrupts = lambda: (os.kill(os.getpid(), signal.SIGINT), ignore())",
+        0,
+    ),
+    "after it has ended": ("import atexit; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))", 0),
+    "in the finaliser of a global": (
+        "class Last:\n    def __del__(self, kill=os.kill, own=os.getpid()): kill(own, 2)\nlast = Last()",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AT_END)
+def test_an_interrupt_when_the_program_ends(case: str, run: Run) -> None:
+    """The results are there: nothing more is said, and the exit code stays."""
+    sends, code = AT_END[case]
+    program = f"import os, signal\n{sends}\nfrom gather_infer_cli.start import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.startswith("gather-infer ")
+
+
 AT_CALL = """
 import os, signal, sys
 from gather_infer_cli.start import main

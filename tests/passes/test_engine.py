@@ -227,6 +227,42 @@ def test_of_some_outputs_only() -> None:
     assert [list(n.input) for n in result.proto.graph.node] == [["x"], ["x"], ["t"]]
 
 
+KEPT_FOR_ANOTHER = """g (bool c, float[N, K] x, float[1] v) => (int64[A] n, float[N, K] y, float[B] z)
+    <int64 zero = {0}, int64[1] axis = {0}> {
+    n, y = If(c) <
+        then_branch = t () => (int64[1] tn, float[N, K] ty) { tn = Shape<start = 0, end = 1>(x) ty = Neg(x) },
+        else_branch = e () => (int64[1] en, float[N, K] ey) { en = Shape<start = 0, end = 1>(x) ey = Relu(x) }
+    >
+    r = Abs(x) s = Shape(r) d = Gather(s, zero) u = Unsqueeze(d, axis) z = Expand(v, u)
+}"""
+"""A size that an If gives, and the graph, and that is had for less elsewhere."""
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_a_node_whose_output_another_one_takes_over_stays_for_its_other_output(flag: bool) -> None:
+    made = parsed(KEPT_FOR_ANOTHER)
+    result = optimize(made)
+    assert "canonical-dims" in [done.rule for done in result.done]
+    assert sorted(ops(result.proto.graph)) == ["Expand", "If", "Shape"]
+    assert not optimize(result.proto).done
+    assert_same_outputs(made, result.proto, {**X, "c": np.array(flag), "v": np.ones(1, np.float32)})
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_a_rule_may_take_over_one_of_two_outputs_of_a_graph(flag: bool) -> None:
+    sets = RewriteSet()
+
+    @sets.rewrites("If")
+    def size(site: Site) -> Rewrite | None:
+        return Rewrite(law="law", values={"n": "m"}) if site.outputs[0] == "n" else None
+
+    text = KEPT_FOR_ANOTHER.replace("u = Unsqueeze(d, axis)", "m = Shape<end = 1>(x)").replace("(v, u)", "(v, m)")
+    made = parsed(text.replace("r = Abs(x) s = Shape(r) d = Gather(s, zero)", ""))
+    result = optimize(made, rewrites=[sets], passes=["size"])
+    assert [done.rule for done in result.done] == ["size"]
+    assert_same_outputs(made, result.proto, {**X, "c": np.array(flag), "v": np.ones(1, np.float32)})
+
+
 def test_what_a_rule_builds_and_does_not_use_is_not_there_for_the_next_one() -> None:
     rules = RewriteSet()
 

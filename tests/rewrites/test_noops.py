@@ -263,6 +263,18 @@ REDUCTIONS = {
         "g (int64[1, 1] x) => (int64 y) <int64[2] a = {0, 1}> { y = Squeeze(x, a) }",
         opset=13,
     ),
+    "sum of a scalar": Case(
+        "reduction-of-one",
+        "g (int64 x) => (int64 y) { s = ReduceSum<keepdims = 0>(x) y = Neg(s) }",
+        "g (int64 x) => (int64 y) { y = Neg(x) }",
+        near={"an axis that a scalar lacks": "g (int64 x) => (int64 y) { s = ReduceSum<axes = [0]>(x) y = Neg(s) }"},
+        opset=11,
+    ),
+    "maximum of a scalar": Case(
+        "reduction-of-one",
+        "g (int64 x) => (int64 y) { m = ReduceMax<keepdims = 0>(x) y = Neg(m) }",
+        "g (int64 x) => (int64 y) { y = Neg(x) }",
+    ),
 }
 
 RESIZES = {

@@ -244,6 +244,8 @@ def reduction_of_one(site: Site) -> Rewrite | None:
     given = _reduced(site)
     if shape is None or dtype is None or given is None or (given and not keeps and min(given) < 0):
         return None
+    if not all(-len(shape) <= axis < len(shape) for axis in given):
+        return None
     axes = sorted({axis % len(shape) for axis in given}) if given else list(range(len(shape)))
     if not all(site.equal(shape[axis], 1) for axis in axes):
         return None
