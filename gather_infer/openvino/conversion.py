@@ -28,7 +28,7 @@ from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
-from gather_infer.openvino.weights import Compression, Form, with_weights
+from gather_infer.openvino.weights import Compression, Form, with_reshaped_constants, with_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
 from gather_infer.rules import RuleSet
@@ -151,7 +151,7 @@ def convert(
             raise ConversionRefused(f"{source.name}: no input only reorders rows of the state, so none can be dropped")
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
-        source, compressed = with_weights(source, weights, target)
+        source, compressed = with_weights(with_reshaped_constants(source), weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     made = plan(inference, gather_oob=gather_oob, opset=target)
     if made.refused and not keep_unsupported:
