@@ -12,6 +12,11 @@ _OF_SHELLS = frozenset('"$`\\!')
 """What means something between double quotes."""
 
 
+def shortened(text: str, limit: int = 200) -> str:
+    """A text of a file as a message has it: of a long one the beginning and the end."""
+    return text if len(text) <= limit else f"{text[: limit - 40]}...{text[-37:]}"
+
+
 class GatherInferError(Exception):
     """Base of all errors that a caller can meet; its text is one clear line."""
 

@@ -7,28 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
-from gather_infer.errors import ConversionRefused, UsageError
+from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
-from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
-from gather_infer.model.tensors import iter_tensors
 from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.beside import beside
+from gather_infer.openvino.interface import check_interface, state_outputs, with_parts_declared
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
-from gather_infer.openvino.weights import Compression, Form, with_weights
+from gather_infer.openvino.weights import Compression, Form, with_reshaped_constants, with_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
 from gather_infer.rules import RuleSet
@@ -38,11 +37,6 @@ _OPSET = 21
 NEWEST_OPSET = 26
 _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
 """The format that a model of an opset of ai.onnx needs, where it is a later one than the reader's."""
-_TYPES_SINCE: dict[int, int] = {
-    TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
-    TensorProto.FLOAT4E2M1: 23,
-}  # fmt: skip
-"""The opsets of ai.onnx whose Cast takes element types first that are not in all."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _BEAMS = ("keep", "drop")
@@ -151,7 +145,7 @@ def convert(
             raise ConversionRefused(f"{source.name}: no input only reorders rows of the state, so none can be dropped")
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
-        source, compressed = with_weights(source, weights, target)
+        source, compressed = with_weights(with_reshaped_constants(source), weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     made = plan(inference, gather_oob=gather_oob, opset=target)
     if made.refused and not keep_unsupported:
@@ -162,16 +156,16 @@ def convert(
     if made.converted or source.foreign:
         journal.add(*_imports(source.proto, made, target))
     declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
-    proto = apply(journal, declared)
+    proto = apply(journal, with_parts_declared(declared, inference) if source.foreign else declared)
     try:
         variables = without_state(proto, source, inference)
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
-        _state_outputs(proto, inference)
+        state_outputs(proto, source, inference)
         drop_unread(proto)
-        _check_types(proto, source.name, target)
+        check_interface(proto, source, inference, target)
         _name_apart(proto)
     if made.converted or variables or source.foreign:
         _drop_unused_imports(proto)
@@ -213,40 +207,6 @@ def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset
             yield ImportOpset(by="openvino", reason="for the converted nodes", domain=domain, version=version)
 
 
-def _state_outputs(proto: ModelProto, inference: Inference) -> None:
-    """Say of the outputs what is known of their sizes in names of the inputs: an IR says nothing of that."""
-    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
-    names = {dim.dim_param for dim in dims if dim.dim_param}
-    for output in proto.graph.output:
-        fact = inference.get(output.name)
-        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
-        if known is not None and not output.type.tensor_type.HasField("shape"):
-            output.type.CopyFrom(known)
-
-
-def _check_types(proto: ModelProto, name: str, opset: int) -> None:
-    """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
-    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
-        for value in values:
-            if not value.type.tensor_type.elem_type:
-                raise ConversionRefused(f"{name}: {kind} {value.name} is of no element type that ONNX has")
-    wanted: dict[int, str] = {}
-    for tensor in iter_tensors(proto):
-        wanted.setdefault(tensor.data_type, tensor.name)
-    for value in proto.graph.input:
-        wanted.setdefault(value.type.tensor_type.elem_type, value.name)
-    for _, body in bodies(proto):
-        for node in body.node:
-            for attribute in node.attribute if node.op_type == "Cast" else ():
-                if attribute.name == "to":
-                    wanted.setdefault(attribute.i, node.output[0])
-    for number, value in wanted.items():
-        since = _TYPES_SINCE.get(number, 1)
-        if opset < since:
-            text = TensorProto.DataType.Name(number).lower()
-            raise ConversionRefused(f"{name}: {value} is {text}, which needs opset {since}, the result has {opset}")
-
-
 def _name_apart(proto: ModelProto) -> None:
     """Names that nodes of a graph share in the file get numbers: onnxruntime refuses a graph where two are equal."""
     names = Names(proto)
@@ -265,13 +225,14 @@ def _refusal(name: str, made: Plan) -> str:
     for refused in made.refused:
         alike.setdefault((refused.op_type, refused.version, refused.reason), []).append(refused.node)
     total = len(made.refused)
-    which = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
-    hint = f"; --gather-oob guard converts {which}" if made.unproved else ""
+    guarded = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
+    hint = f"; --gather-oob guard converts {guarded}" if made.unproved else ""
     nodes = f"{total} nodes" if total > 1 else "1 node"
-    lines = [
-        f"{op}-{version}, {f'{len(found)} nodes, first ' if len(found) > 1 else ''}{found[0]}: {reason}"
-        for (op, version, reason), found in alike.items()
-    ]
+    lines = []
+    for (op, version, reason), found in alike.items():
+        which = f"{len(found)} nodes, first " if len(found) > 1 else ""
+        where = shortened(str(found[0]))
+        lines.append(f"{shortened(op)}-{version}, {which}{where}: {shortened(reason, 500)}")
     return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
 

@@ -18,7 +18,8 @@ class Case:
     """A small model.
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
-    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank
+    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank: then the
+               inputs come from a Reshape by a pattern that is fed
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
                plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal
@@ -58,7 +59,15 @@ class Build:
         made = self.ov.opset16.parameter(shape, element or array.dtype, name=f"in{len(self.parameters)}")
         self.parameters.append(made)
         self.feeds.append(array)
-        return made
+        return self._unranked(made, array.shape) if self.variant == "unranked" else made
+
+    def _unranked(self, made: Any, shape: Sequence[int]) -> Any:
+        """A value of which nobody knows the rank, as an input of ONNX has to have one."""
+        ops = self.ov.opset16
+        pattern = ops.parameter(self.ov.PartialShape([-1]), np.int64, name=f"in{len(self.parameters)}")
+        self.parameters.append(pattern)
+        self.feeds.append(np.array(shape, np.int64))
+        return ops.reshape(made, pattern, False)
 
     def texts(self, *texts: str) -> Any:
         """An input of strings, in one dim."""
@@ -75,8 +84,8 @@ class Build:
                 return self.ov.PartialShape([-1] * len(sizes))
             case "bounded":
                 return self.ov.PartialShape([self.ov.Dimension(n // 2, n + 3) for n in sizes])
-            case _:
-                return self.ov.PartialShape.dynamic()
+            case "unranked":
+                return self.ov.PartialShape([-1] * len(sizes))
 
     def const(self, data: npt.ArrayLike, element: str = "") -> Any:
         """A constant; `element` for a type that numpy lacks: the elements are converted to it."""

@@ -264,6 +264,42 @@ add(
     lambda b: [b.const(np.float32(1)), b.const(np.float32(9)), b.const(np.float32(2))],
     output_type="f16",
 )
+for _name, _ends in table(
+    {
+        "below one": (0.0, 5.0, 0.5),
+        "halves": (0.0, 5.0, 1.5),
+        "from a fraction": (0.6, 5.7, 1.0),
+        "down": (3.9, 0.1, -1.2),
+        "down to below zero": (-0.6, -5.7, -1.0),
+    }
+):
+    for _to in ("i32", "i64"):
+        for _dtype in ("f4", "f2", "f8"):
+            add(
+                f"Range-4 {_name} {_dtype} to {_to} at run time",
+                4,
+                lambda b, n=_ends, d=_dtype: [
+                    b.const(np.array(n[0], d)),
+                    b.param(np.array(n[1], d)),
+                    b.const(np.array(n[2], d)),
+                ],
+                output_type=_to,
+                variants=("static",),
+            )
+        add(
+            f"Range-4 {_name} to {_to}, all constant",
+            4,
+            lambda b, n=_ends: [b.const(np.float32(k)) for k in n],
+            output_type=_to,
+            variants=("static",),
+        )
+    add(
+        f"Range-4 {_name} to integers of integers and a step",
+        4,
+        lambda b, n=_ends: [b.param(np.int64(n[0])), b.param(np.int64(n[1])), b.param(np.float32(n[2]))],
+        output_type="i32",
+        variants=("static",),
+    )
 add("Range-4 mixed", 4, lambda b: [b.param(np.int64(1)), b.param(np.int32(9)), b.param(np.int64(2))], output_type="i64")
 for _name, _numbers in table(
     {

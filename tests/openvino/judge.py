@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import onnxruntime as ort
 from onnx import ModelProto, helper
 
@@ -86,6 +87,8 @@ def difference(one: Recorded, opset: int | None = None) -> str:
         made = convert(one.path.with_suffix(".xml"), opset=opset)
     except GatherInferError as error:
         return f"{type(error).__name__}: {error}"
+    if refusal := refused_by_checker(made.proto, one.path.with_suffix(".onnx")):
+        return refusal
     feeds = dict(zip((i.name for i in made.proto.graph.input), one.arrays("i"), strict=True))
     try:
         found = onnxruntime_of(made.proto, one.path.with_suffix(".onnx")).run(None, feeds)
@@ -138,6 +141,16 @@ def _broken(known: Inference, sizes: Mapping[str, int]) -> str:
 
 
 _HOLDS = {"==": operator.eq, "<=": operator.le, "<": operator.lt, ">=": operator.ge}
+
+
+def refused_by_checker(proto: ModelProto, path: Path) -> str:
+    """Why onnx refuses a model, its own shape inference included; "" when it does not."""
+    path.write_bytes(proto.SerializeToString())
+    try:
+        onnx.checker.check_model(path, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return f"onnx.checker: {str(error)[:300]}"
+    return ""
 
 
 def onnxruntime_of(proto: ModelProto, path: Path) -> ort.InferenceSession:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -47,15 +47,21 @@ def main() -> None:
 def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
     """Saves FOLDER/NUMBER.xml, .bin and .npz (the feeds as i0, i1, ..., the outputs as o0, ...)."""
     seed = build.seed
-    ov.save_model(model_of(ov, case.build, build), path.with_suffix(".xml"), compress_to_fp16=False)
-    model = core.read_model(path.with_suffix(".xml"))
-    if case.instead is not None:
-        model = model_of(ov, case.instead, Build(build.variant, ov, seed))
+    outputs = outputs_of(case.build(build))
+    flat = [output.get_partial_shape().rank.is_dynamic for output in outputs]
+    ov.save_model(model_of(ov, outputs, flat, build), path.with_suffix(".xml"), compress_to_fp16=False)
+    model, feeds = core.read_model(path.with_suffix(".xml")), build.feeds
+    if case.instead is not None or build.variant == "unranked":  # the plugin takes no input without a rank
+        plain = Build("static" if build.variant == "unranked" else build.variant, ov, seed)
+        model = model_of(ov, outputs_of((case.instead or case.build)(plain)), flat, plain)
+        feeds = plain.feeds
     if case.engine == "reshaped":
-        model.reshape({port: list(array.shape) for array, port in zip(build.feeds, model.inputs, strict=True)})
-    tensors = [tensor_of(ov, array, port) for array, port in zip(build.feeds, model.inputs, strict=True)]
+        model.reshape({port: list(array.shape) for array, port in zip(feeds, model.inputs, strict=True)})
+    tensors = [tensor_of(ov, array, port) for array, port in zip(feeds, model.inputs, strict=True)]
     if case.witness is not None:
-        found = list(case.witness(*build.feeds))
+        told = zip(case.witness(*feeds), flat, strict=True)
+        parts = [[array.ravel(), np.array(array.shape, np.int64)] if is_flat else [array] for array, is_flat in told]
+        found = [one for part in parts for one in part]
     elif case.engine == "evaluate":
         made = [ov.Tensor(port.get_element_type(), ov.Shape([])) for port in model.outputs]
         if not model.evaluate(made, tensors):
@@ -72,11 +78,20 @@ def record(ov: Any, core: Any, case: Case, build: Build, path: Path) -> None:
     np.savez(path.with_suffix(".npz"), **held)
 
 
-def model_of(ov: Any, make: Callable[[Build], Any], build: Build) -> Any:
-    outputs = make(build)
-    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
-    results = [out for one in outputs for out in (one.outputs() if hasattr(one, "outputs") else [one])]
-    return ov.Model([ov.opset16.result(out) for out in results], build.parameters, "case")
+def outputs_of(made: Any) -> list[Any]:
+    """The outputs that a builder gives: layers, or single ports."""
+    several = list(made) if isinstance(made, (tuple, list)) else [made]
+    return [out for one in several for out in (one.outputs() if hasattr(one, "outputs") else [one])]
+
+
+def model_of(ov: Any, outputs: Sequence[Any], flat: Sequence[bool], build: Build) -> Any:
+    """A model; of an output that has to have no rank it gives the elements in a row, and the dims."""
+    ops = ov.opset16
+    ports: list[Any] = []
+    for output, is_flat in zip(outputs, flat, strict=True):
+        row = ops.constant(np.array([-1], np.int64))
+        ports += [ops.reshape(output, row, False), ops.shape_of(output)] if is_flat else [output]
+    return ov.Model([ops.result(port) for port in ports], build.parameters, "case")
 
 
 def tensor_of(ov: Any, array: Any, port: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Final
 
 from onnx import AttributeProto, GraphProto, ModelProto, helper
 
-from gather_infer.errors import ModelReadError
+from gather_infer.errors import ModelReadError, shortened
 from gather_infer.inference.stated import KEY, Statement, text_of
 from gather_infer.model.file import ModelFile
 from gather_infer.openvino.ir.branches import add_branches
@@ -40,6 +40,8 @@ OPSET: Final = 21
 IR_VERSION: Final = 10
 VERSIONS: Final = (10, 11)
 """Versions of IR that are read."""
+MAX_MESSAGE: Final = 1000
+"""Characters that a message quotes of a file: what it calls a layer, an attribute or a type may be megabytes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +81,7 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
         with Weights(path.with_suffix(".bin")) as weights:
             return _read(path, root, version, weights)
     except ModelReadError as error:
-        raise ModelReadError(f"{path}: {error}") from error
+        raise ModelReadError(f"{path}: {shortened(str(error), MAX_MESSAGE)}") from error
     except OSError as error:
         raise ModelReadError(f"{error.filename or path}: {error.strerror}") from error
 
@@ -101,7 +103,7 @@ def _version(root: Element) -> int:
 
 def _read(path: Path, root: Element, version: int, weights: Weights) -> IR:
     proto = ModelProto(ir_version=IR_VERSION, producer_name="openvino")
-    proto.graph.name = root.attributes.get("name", "")
+    proto.graph.name = root.attributes.get("name", "") or path.stem.encode(errors="replace").decode()
     network = network_of(root)
     held = root.first("rt_info")
     for key, value in flattened(held) if held is not None else ():

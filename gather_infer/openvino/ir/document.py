@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from xml.parsers import expat
 
-from gather_infer.errors import ModelReadError
+from gather_infer.errors import ModelReadError, shortened
 
 CHUNK_BYTES: Final = 1 << 16
 MAX_DEPTH: Final = 64
@@ -68,7 +68,7 @@ def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Ele
 
 def layer_label(name: str, layer_id: str) -> str:
     """What messages call a layer."""
-    return f"layer {name!r} (id {layer_id})"
+    return f"layer {shortened(name)!r} (id {shortened(layer_id)})"
 
 
 class _Parser:

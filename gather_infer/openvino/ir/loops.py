@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from onnx import AttributeProto, NodeProto, TensorProto
+from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from gather_infer.openvino.ir.branches import control_node, end_of
 from gather_infer.openvino.ir.elements import is_integer, onnx_type
@@ -26,6 +26,10 @@ from gather_infer.openvino.ir.shapes import partial_shape
 
 PARTS: Final = "ConcatParts"
 FOREVER: Final = 2**63 - 1
+_FILLED: Final = frozenset(
+    ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean")
+)  # fmt: skip
+"""Types that ConstantOfShape has in onnxruntime."""
 
 
 def add_loop(draft: Draft, layer: Layer) -> Draft:
@@ -264,9 +268,26 @@ class _Repeated:
         elif is_stack:
             bounds = [book.constant([-1]), book.constant([FOREVER]), book.constant([0])]
             last = outer.node("Slice", [value, *bounds], f"{name}.last")
+            zeros = self.zeros_before(entry, value)
+            if zeros:
+                last = outer.node("Slice", [outer.node("Concat", [zeros, last], f"{name}.rows", axis=0), *bounds], name)
             outer.own_node("Squeeze", [last, book.constant([0])], name)
         else:
             outer.own_node("Identity", [value], name)
+
+    def zeros_before(self, entry: Entry, stack: str) -> str:
+        """A part of zeros, the last value of no iterations, which has no defined one; "" where there are some."""
+        network = self.body.network
+        element = network.outputs[network.source(entry.inner)].element
+        runs = not self.counts and self.known(0) not in (0, None) and self.known(1) == 1
+        if self.layer.type != "Loop" or runs or element not in _FILLED:
+            return ""
+        outer, name = self.outer, f"{self.layer.name}.zeros"
+        dims = outer.node("Shape", [stack], f"{name}.dims", start=1)
+        shape = outer.node("Concat", [outer.book.constant([1]), dims], f"{name}.shape", axis=0)
+        number = onnx_type(element)
+        assert number is not None, "ONNX has what can be filled"
+        return outer.node("ConstantOfShape", [shape], name, value=helper.make_tensor("value", number, [1], [0]))
 
 
 def _element(parameter: Layer) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import CHOSEN, EXTREMES, HALF, SIGNED, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import Fragment, range_of
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
@@ -151,10 +151,16 @@ def shift(op: Layer, g: Fragment) -> str:
     ONNX shifts unsigned integers alone. To the left the bits of signed ones are those of unsigned ones; to the right
     shifts the complement of what is negative, which is not.
     """
-    dtype, a, b = op.dtype(0), op.x(0), aligned(op, g, 0, 1)
+    dtype, a = op.dtype(0), op.x(0)
     signed = dtype in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
-    wide = DType.UINT64 if dtype is DType.INT64 else DType.UINT32 if signed or dtype is DType.UINT16 else dtype
-    amount = g.cast(b, dtype, wide)
+    wide = DType.UINT64 if dtype in (DType.INT64, DType.UINT64) else DType.UINT32
+    amount = g.cast(aligned(op, g, 0, 1), dtype, wide)
+    low, high = range_of(dtype)
+    bits, held = (high - low).bit_length(), 64 if wide is DType.UINT64 else 32
+    known = op.ints(1)
+    if known is None or not all(0 <= shift < bits for shift in known):
+        # OpenVINO leaves others to the processor, which takes them modulo the size of its register; ONNX gives 0
+        amount = g.BitwiseAnd(amount, g.scalar(held - 1, wide))
     if op.type == "BitwiseLeftShift":
         return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="LEFT"), wide, dtype)
     if not signed:

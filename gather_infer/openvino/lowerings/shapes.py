@@ -208,8 +208,19 @@ def range_of_one_type(op: Layer, g: Fragment) -> str:
 
 @lowers("Range", since=4)
 def range_to(op: Layer, g: Fragment) -> str:
-    """generation/range-4: start, stop and step of any types, converted to `output_type` first."""
-    return _range(op, g, op.type_of("output_type"))
+    """generation/range-4: start, stop and step of any types, converted to `output_type` first.
+
+    Integers of floats that a run computes are an exception: OpenVINO counts in float32 and rounds each element.
+    """
+    to = op.type_of("output_type")
+    is_known = all(op.value(i) is not None for i in range(3))
+    step = op.known_number(2) if is_known and not to.is_float else None
+    if step is not None and abs(step) < 1:
+        return g.cast(g.i64(), DType.INT64, to)  # what a step of 0 gives is not defined; OpenVINO gives no elements
+    if to.is_float or is_known or not any(op.dtype(i).is_float for i in range(3)):
+        return _range(op, g, to)
+    counted_in_floats = g.Range(*(g.cast(single(op, g, i), op.dtype(i), DType.FLOAT32) for i in range(3)))
+    return g.cast(g.Round(counted_in_floats), DType.FLOAT32, to)
 
 
 def _range(op: Layer, g: Fragment, to: DType) -> str:

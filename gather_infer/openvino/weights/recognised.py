@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from gather_infer.domains import canonical_domain
 from gather_infer.model.index import GraphIndex
 from gather_infer.openvino.nodes import attributes_of
+from gather_infer.openvino.weights.reshaped import integers_of
 from gather_infer.places import GraphPath
 
 _INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
@@ -123,7 +124,7 @@ class Recogniser:
         after = self._only_reader(chain[-1])
         if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
             target = self._table(after.input[1])
-            sizes = None if target is None else _elements(target.held)
+            sizes = None if target is None else integers_of(target.held)
             if sizes is not None and all(size > 0 for size in sizes):
                 chain.append(after)
                 shape = tuple(sizes)
@@ -174,12 +175,3 @@ class Recogniser:
 
     def _is_private(self, node: NodeProto) -> bool:
         return self._only_reader(node) is not None
-
-
-def _elements(tensor: TensorProto) -> list[int] | None:
-    """The elements of a small integer constant."""
-    from onnx import numpy_helper
-
-    if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32) or tensor.external_data:
-        return None
-    return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]

@@ -1,0 +1,164 @@
+"""Types of what a converted model takes and gives, which ONNX needs: element types, ranks, dims as far as known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from onnx import ModelProto, NodeProto, TensorProto
+
+from gather_infer.domains import canonical_domain
+from gather_infer.errors import ConversionRefused, shortened
+from gather_infer.inference import Inference
+from gather_infer.inference.proto.types import to_type
+from gather_infer.model import ModelFile
+from gather_infer.model.paths import Body, bodies, subgraphs
+from gather_infer.model.tensors import iter_tensors
+from gather_infer.openvino.nodes import reads_of
+from gather_infer.places import Step
+from gather_infer.tensor import SymbolicTensor
+
+_TYPES_SINCE: Final[dict[int, int]] = {
+    TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
+    TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
+}  # fmt: skip
+"""The opsets of ai.onnx whose Cast takes element types first that are not in all."""
+_SHOWN: Final = 4
+"""Inputs or outputs that a message names."""
+
+
+def with_parts_declared(proto: ModelProto, inference: Inference) -> ModelProto:
+    """The model, in which the bodies of loops state the dims of what is stacked, as far as these are numbers.
+
+    Runtimes go by that when a loop has no iterations. `proto` itself where there are no loops.
+    """
+    if not any(True for _, body in bodies(proto) for _ in _loops(body)):
+        return proto
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    for path, body in bodies(copy):
+        for node, step in _loops(body):
+            known = inference.scopes.get(path.below(step), {})
+            states = len(node.input) - 2
+            for value in node.attribute[step.attribute or 0].g.output[1 + states :]:
+                fact = known.get(value.name)
+                stated = None if fact is None else to_type(fact, lambda _: "")
+                if stated is not None and not value.type.tensor_type.HasField("shape"):
+                    value.type.CopyFrom(stated)
+    return copy
+
+
+def _loops(body: Body) -> Iterator[tuple[NodeProto, Step]]:
+    """The Loops of ONNX in a graph, each with the step into its body."""
+    for position, node in enumerate(body.node):
+        if node.op_type == "Loop" and canonical_domain(node.domain) == "":
+            yield from ((node, step) for step, _ in subgraphs(node, position))
+
+
+def state_outputs(proto: ModelProto, source: ModelFile, inference: Inference) -> None:
+    """State what is known of the outputs, with sizes in names of the inputs: an IR has nothing of that but hints.
+
+    Where only the file knows the rank, that is stated, unless its inputs were given another one.
+    """
+    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
+    names = {dim.dim_param for dim in dims if dim.dim_param}
+    is_as_written = inference.given is None or not inference.given.inputs
+    for output in proto.graph.output:
+        fact = inference.get(output.name)
+        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
+        if output.type.tensor_type.HasField("shape"):
+            continue
+        if known is not None:
+            output.type.CopyFrom(known)
+        hint = source.hints.get(output.name)
+        if not output.type.tensor_type.HasField("shape") and hint is not None and is_as_written:
+            for _ in hint.tensor_type.shape.dim:
+                output.type.tensor_type.shape.dim.add()
+
+
+def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, opset: int) -> None:
+    """Raises ConversionRefused where ONNX has no such model: without outputs, ranks, or element types of the opset."""
+    if not proto.graph.output:
+        raise ConversionRefused(f"{source.name}: it has no outputs: no layer is a Result")
+    _check_types(proto, source.name, opset)
+    lines = list(_without_rank(proto, source.proto, inference))
+    if lines:
+        rest = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+        head = f"{source.name}: ONNX needs the rank of every input and output"
+        raise ConversionRefused("\n  ".join([head, *lines[:_SHOWN], *rest]))
+
+
+def _check_types(proto: ModelProto, name: str, opset: int) -> None:
+    """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
+    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
+        for value in values:
+            if not value.type.tensor_type.elem_type:
+                raise ConversionRefused(f"{name}: {kind} {shortened(value.name)} is of no element type that ONNX has")
+    wanted: dict[int, str] = {}
+    for tensor in iter_tensors(proto):
+        wanted.setdefault(tensor.data_type, tensor.name)
+    for value in (*proto.graph.input, *proto.graph.output):
+        wanted.setdefault(value.type.tensor_type.elem_type, value.name)
+    for _, body in bodies(proto):
+        for node in body.node:
+            for attribute in node.attribute if node.op_type == "Cast" else ():
+                if attribute.name == "to":
+                    wanted.setdefault(attribute.i, node.output[0])
+    for number, value in wanted.items():
+        since = _TYPES_SINCE.get(number, 1)
+        if opset < since:
+            text = TensorProto.DataType.Name(number).lower()
+            raise ConversionRefused(
+                f"{name}: {shortened(value)} is {text}, which needs opset {since}, the result has {opset}"
+            )
+
+
+def _without_rank(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
+    """What to say of each input and output whose rank is not known: what has to be given of which input."""
+    unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
+    for name in unranked:
+        yield f"input {shortened(name)}: give its rank, as in {_asked(inference, name)}"
+    for output in proto.graph.output:
+        if unranked or output.type.tensor_type.HasField("shape"):
+            continue
+        sized = [name for name in _read_by(source, output.name) if not _is_static(inference, name)]
+        told = f"output {shortened(output.name)}"
+        if not sized:
+            yield f"{told}: its rank depends on the elements of what is computed, which no --input gives"
+        else:
+            yield f"{told}: its rank depends on sizes; give those that it reads, as in {_asked(inference, *sized)}"
+
+
+def _asked(inference: Inference, *names: str) -> str:
+    """Options that give what is missing of inputs: dims that are not known as 1, of no rank two names."""
+    found = []
+    for name in names[:_SHOWN]:
+        fact = inference[name]
+        assert isinstance(fact, SymbolicTensor), "inputs of an IR are tensors"
+        sizes = ("a", "b") if fact.shape is None else (str(dim) if isinstance(dim, int) else "1" for dim in fact.shape)
+        found.append(f"--input '{shortened(name)}={fact.dtype}[{', '.join(sizes)}]'")
+    return " ".join(found)
+
+
+def _is_static(inference: Inference, name: str) -> bool:
+    fact = inference[name]
+    return isinstance(fact, SymbolicTensor) and fact.shape is not None and all(isinstance(d, int) for d in fact.shape)
+
+
+def _read_by(source: ModelProto, output: str) -> list[str]:
+    """The inputs that an output is computed of; no two values of an IR are called alike."""
+    makers = {name: node for _, body in bodies(source) for node in body.node for name in node.output}
+    inputs = {value.name for value in source.graph.input}
+    found: dict[str, None] = {}
+    seen = {output}
+    pending = [output]
+    while pending:
+        name = pending.pop()
+        if name in inputs:
+            found[name] = None
+        maker = makers.get(name)
+        for read in () if maker is None else reads_of(maker):
+            if read not in seen:
+                seen.add(read)
+                pending.append(read)
+    return [value.name for value in source.graph.input if value.name in found]
