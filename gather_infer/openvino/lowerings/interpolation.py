@@ -138,22 +138,22 @@ def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
         for position in sorted(range(len(how.axes)), key=lambda at: -how.axes[at]):
             resized = _along(g, resized, rank, how, position, is_shorter)
             if in_bytes:  # the plugin keeps bytes between two axes, as Pillow does
-                resized = _whole(g, resized, how, dtype)
+                resized = _whole(g, resized, how.kind, dtype)
         if not in_bytes and wide is _FLOAT:
-            resized = _whole(g, resized, how, dtype)
+            resized = _whole(g, resized, how.kind, dtype)
         return g.cast(resized, wide, dtype)
     if how.kind == "nearest" and dtype not in (DType.INT32, DType.UINT8, DType.INT8):
         wide = DType.INT32 if dtype.is_integer else _FLOAT
     made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
-    return g.cast(_whole(g, made, how, dtype) if wide is _FLOAT else made, wide, dtype)
+    return g.cast(_whole(g, made, how.kind, dtype) if wide is _FLOAT else made, wide, dtype)
 
 
-def _whole(g: Fragment, x: str, how: Resizing, dtype: DType) -> str:
-    """Floats as numbers that the element type has: integers are rounded, and cubic saturates the ends of bytes."""
+def _whole(g: Fragment, x: str, kind: str, dtype: DType) -> str:
+    """Floats as numbers that the element type has: integers are rounded, and cubic saturates at the ends of bytes."""
     if not dtype.is_integer:
         return x
     x = g.Round(x)
-    if how.kind != "cubic" or dtype not in _BYTES:
+    if kind != "cubic" or dtype not in _BYTES:
         return x
     least, most = range_of(dtype)
     return g.Clip(x, g.scalar(least, _FLOAT), g.scalar(most, _FLOAT))
@@ -319,7 +319,10 @@ def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
 
 @lowers("GridSample", since=9, opset=20)
 def grid_sample(op: Layer, g: Fragment) -> str:
-    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]"""
+    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]
+
+    Of integers OpenVINO rounds bytes and cuts off the fractions of wider ones.
+    """
     if op.rank(0) != 4:
         raise LoweringRefused("data have to have rank 4")
     kind = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
@@ -331,4 +334,6 @@ def grid_sample(op: Layer, g: Fragment) -> str:
         g.cast(op.x(0), dtype, wide), g.cast(op.x(1), op.dtype(1), wide),
         mode=kind[mode], padding_mode=padding, align_corners=int(op.flag("align_corners", False)),
     )  # fmt: skip
+    if dtype in _BYTES and mode != "nearest":
+        sampled = _whole(g, sampled, kind[mode], dtype)
     return g.cast(sampled, wide, dtype)

@@ -28,7 +28,8 @@ _RANGED: Final[Carriers] = {
 }  # fmt: skip
 """What Range computes an element type in; int64 for the rest.
 
-onnxruntime takes what it knows of Cast(Shape) for int64, whatever the Cast is to, and refuses a Range of int32 up to it.
+onnxruntime takes what it knows of Cast(Shape) for int64, whatever the Cast is to, and refuses to load a Range of int32
+up to it.
 """
 
 
