@@ -22,6 +22,11 @@ def test_equal_to_openvino() -> None:
     assert_equal_to_openvino("tests.openvino.cases_elements_few")
 
 
+def test_positions_are_counted_up_to_sizes() -> None:
+    """onnxruntime refuses a Range of int32 up to a Gather of Cast(Shape), which it takes for int64."""
+    assert_equal_to_openvino("tests.openvino.cases_counts")
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_version_has_a_case(module: str) -> None:
     table: Lowerings = import_module(f"gather_infer.openvino.lowerings.{module}").lowerings

@@ -30,6 +30,10 @@ def test_equal_to_openvino() -> None:
     assert_equal_to_openvino("tests.openvino.cases_networks_few")
 
 
+def test_bytes_saturate_and_are_rounded() -> None:
+    assert_equal_to_openvino("tests.openvino.cases_bytes")
+
+
 def test_what_runs_on_no_elements_is_not_said_to_need_some(tmp_path: Path) -> None:
     """That onnxruntime's Conv fails there must teach the run nothing of sizes."""
     cases = recorded("tests.openvino.cases_empty_axes", tmp_path)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import Fragment, range_of
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
@@ -31,6 +31,7 @@ _COORDINATES: Final = (
 )  # fmt: skip
 _ROUNDINGS: Final = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
 _FLOAT, _INT64 = DType.FLOAT32, DType.INT64
+_BYTES: Final = (DType.UINT8, DType.INT8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Resizing:
     kind            nearest, linear or cubic
     coordinates     where an element of the result lies in the data
     rounding        of that place, for nearest; "simple" rounds up to make an axis shorter, else down
-    coefficient     of cubic
+    coefficient     of cubic; with pillow -0.5, whatever `cube_coeff` is, as in Pillow and in OpenVINO's CPU plugin
     is_filtered     where any axis is made shorter the weights of linear reach 1 / scale elements
     is_pillow       where an axis is made shorter its weights reach further by as much; none are outside of the data
     sizes, scales   one of them, an element for each axis
@@ -101,7 +102,7 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
         _KINDS[mode],
         "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", among=_COORDINATES),
         op.text("nearest_mode", "round_prefer_floor", among=_ROUNDINGS),
-        op.number("cube_coeff", -0.75),
+        -0.5 if pillow else op.number("cube_coeff", -0.75),
         mode == "linear" and op.flag("antialias", False),
         pillow,
         which,
@@ -129,22 +130,33 @@ def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
     if any(pads[0] + pads[1]):
         x = g.Pad(x, g.i64(*pads[0], *pads[1]))
     wide = dtype if how.kind == "nearest" else _FLOAT
-    attributes = _attributes(how, rank)
+    in_bytes = how.is_pillow and dtype in _BYTES
+    attributes = None if in_bytes else _attributes(how, rank)
     if attributes is None:
         resized = g.cast(x, dtype, wide)
         is_shorter = _is_shorter(g, x, how) if how.is_filtered else ""
-        for position in range(len(how.axes)):
+        for position in sorted(range(len(how.axes)), key=lambda at: -how.axes[at]):
             resized = _along(g, resized, rank, how, position, is_shorter)
-        return _back(g, resized, wide, dtype)
+            if in_bytes:  # the plugin keeps bytes between two axes, as Pillow does
+                resized = _whole(g, resized, how.kind, dtype)
+        if not in_bytes and wide is _FLOAT:
+            resized = _whole(g, resized, how.kind, dtype)
+        return g.cast(resized, wide, dtype)
     if how.kind == "nearest" and dtype not in (DType.INT32, DType.UINT8, DType.INT8):
         wide = DType.INT32 if dtype.is_integer else _FLOAT
     made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
-    return _back(g, made, wide, dtype)
+    return g.cast(_whole(g, made, how.kind, dtype) if wide is _FLOAT else made, wide, dtype)
 
 
-def _back(g: Fragment, x: str, wide: DType, dtype: DType) -> str:
-    """Into the element type of the layer: integers are rounded."""
-    return g.cast(g.Round(x) if wide is _FLOAT and dtype.is_integer else x, wide, dtype)
+def _whole(g: Fragment, x: str, kind: str, dtype: DType) -> str:
+    """Floats as numbers that the element type has: integers are rounded, and cubic saturates at the ends of bytes."""
+    if not dtype.is_integer:
+        return x
+    x = g.Round(x)
+    if kind != "cubic" or dtype not in _BYTES:
+        return x
+    least, most = range_of(dtype)
+    return g.Clip(x, g.scalar(least, _FLOAT), g.scalar(most, _FLOAT))
 
 
 def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
@@ -307,7 +319,10 @@ def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
 
 @lowers("GridSample", since=9, opset=20)
 def grid_sample(op: Layer, g: Fragment) -> str:
-    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]"""
+    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]
+
+    Of integers OpenVINO rounds bytes and cuts off the fractions of wider ones.
+    """
     if op.rank(0) != 4:
         raise LoweringRefused("data have to have rank 4")
     kind = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
@@ -319,4 +334,6 @@ def grid_sample(op: Layer, g: Fragment) -> str:
         g.cast(op.x(0), dtype, wide), g.cast(op.x(1), op.dtype(1), wide),
         mode=kind[mode], padding_mode=padding, align_corners=int(op.flag("align_corners", False)),
     )  # fmt: skip
+    if dtype in _BYTES and mode != "nearest":
+        sampled = _whole(g, sampled, kind[mode], dtype)
     return g.cast(sampled, wide, dtype)

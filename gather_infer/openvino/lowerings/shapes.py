@@ -12,7 +12,7 @@ from typing import Final
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import HALF, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
 from gather_infer.openvino.lowerings.table import Lowerings
@@ -24,15 +24,22 @@ lowers = lowerings.lowers
 
 _RANGED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.FLOAT32: DType.FLOAT32,
-    DType.FLOAT64: DType.FLOAT64, DType.INT32: DType.INT32,
+    DType.FLOAT64: DType.FLOAT64,
 }  # fmt: skip
-"""What Range computes an element type in; int64 for the rest."""
+"""What Range computes an element type in; int64 for the rest.
+
+onnxruntime takes what it knows of Cast(Shape) for int64, whatever the Cast is to, and refuses to load a Range of int32
+up to it.
+"""
 
 
 @lowers("ShapeOf", alike=True)
 def shape_of(op: Layer, g: Fragment) -> str:
-    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`."""
+    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`. A constant where every dim is a number."""
     to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
+    sizes = op.sizes(0) if op.has_rank(0) else None
+    if sizes is not None and to in NUMPY:
+        return g.const(sizes, NUMPY[to])
     return g.cast(g.Shape(op.x(0)), DType.INT64, to)
 
 
