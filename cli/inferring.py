@@ -68,7 +68,7 @@ def inferred(
 
         progress(lambda: "judging")
         more["verdicts"] = verdicts(inference, rules=rules)
-        more["judged"] = tuple(judged_findings(more["verdicts"], inference.diagnostics))
+        more["judged"] = tuple(judged_findings(more["verdicts"], inference))
     if has_faults(inference.diagnostics):
         from gather_infer.explanation import aftermath
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gather_infer.places import NodePath
+from gather_infer.places import GraphPath, NodePath
 
 
 class Severity(str, enum.Enum):
@@ -47,13 +47,23 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `detail` holds the facts it rests on, a line each."""
+    """One finding. `detail` holds the facts it rests on, a line each.
+
+    under   the bodies around a failure, from the outside, that not every run comes to: it is a failure of the runs that
+            come to it, and a warning of the model
+    """
 
     severity: Severity
     code: str
     message: str
     location: Location = Location()
     detail: tuple[str, ...] = ()
+    under: tuple[GraphPath, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a run fails that comes to the place; of an error every run does."""
+        return self.severity is Severity.ERROR or bool(self.under)
 
     def __str__(self) -> str:
         return self.text()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.symbolic import Dim, Scope, free_symbols, known_le
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, least_of, reduced
 
 _T = TypeVar("_T")
 Mark: TypeAlias = int
@@ -106,6 +106,70 @@ class Iterations:
     body: GraphPath
     counter: str
     trips: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An element of an input of the model decides: true exactly where `input relation number`.
+
+    relation  `<`, `>=`, `==` or `!=`; `==` alone for a bool, whose elements are 0 and 1
+    """
+
+    input: str
+    relation: str
+    number: int
+    is_bool: bool = False
+
+    @property
+    def negated(self) -> Choice:
+        """True exactly where this is false."""
+        if self.is_bool:
+            return replace(self, number=1 - self.number)
+        return replace(self, relation={"<": ">=", ">=": "<", "==": "!=", "!=": "=="}[self.relation])
+
+    def __str__(self) -> str:
+        if self.is_bool:
+            return f"{self.input} is {'true' if self.number else 'false'}"
+        return f"{self.input} {self.relation} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathCondition:
+    """When a body runs that not every run comes to: a branch of an If, the body of a loop that may run 0 times.
+
+    body      its path
+    node      the node that holds it
+    name      of the attribute, `then_branch`
+    negative  a dim that is negative exactly where the body runs, of the runs that come to the node; None where no dim
+              tells
+    choice    an element of an input that decides instead
+    other     the other branch of an If
+    """
+
+    body: GraphPath
+    node: NodePath
+    name: str
+    negative: Dim | None = None
+    choice: Choice | None = None
+    other: GraphPath | None = None
+
+    @property
+    def condition(self) -> str:
+        """`seq >= 3`, `c is true`; empty where it is not known."""
+        if self.choice is not None:
+            return str(self.choice)
+        runs = None if self.negative is None else -self.negative
+        if not isinstance(runs, Expr):
+            return ""
+        dim, least = least_of(runs, 1)
+        below, above = reduced(least, "<=", dim)
+        return f"{above} >= {below}" if isinstance(below, int) else f"{below} <= {above}"
+
+    def __str__(self) -> str:
+        """`then_branch of node If_0 is taken only where seq >= 3`."""
+        happens = "runs" if self.other is None else "is taken"
+        where = f"only where {self.condition}" if self.condition else "in some runs only"
+        return f"{self.name} of node {self.node} {happens} {where}"
 
 
 class Record:

@@ -64,7 +64,7 @@ def check(
     found = [
         *weights,
         *_inferred(inference),
-        *judged_findings(judged, inference.diagnostics),
+        *judged_findings(judged, inference),
         *_breaches(agreed.diagnostics, inference, places),
         *pinned_findings(inference, places),
         *version_findings(file.proto),

@@ -154,7 +154,7 @@ class Checker:
             found.extend(_of_dims(line, sizes))
         for (name, column), lines in self.elements.items():
             array_of_lines = arrays.get(name)
-            if array_of_lines is not None and array_of_lines.size and array_of_lines.dtype.kind in "iu":
+            if array_of_lines is not None and array_of_lines.size and array_of_lines.dtype.kind in "iub":
                 found.extend(_of_elements(array_of_lines, column, lines, sizes))
         return found
 
@@ -275,7 +275,8 @@ def _element(array: Array, value: int, line: ElementsLine, sizes: Mapping[str, i
     if line.column is not None:
         index.append(line.column)
     where = f"[{', '.join(map(str, index))}]" if index else ""
-    text = f"{line.input}{where} = {value}: must be {line.text}{_at(line.symbols, sizes)}{nodes_text(line)}"
+    shown = str(bool(value)).lower() if array.dtype.kind == "b" else str(value)
+    text = f"{line.input}{where} = {shown}: must be {line.text}{_at(line.symbols, sizes)}{nodes_text(line)}"
     return Violation(text, line.input, line)
 
 

@@ -126,6 +126,7 @@ def _line_json(line: Line) -> dict[str, Any]:
             "low": None if line.low is None else str(line.low),
             "high": None if line.high is None else str(line.high),
             "whole": line.whole,
+            **({"is_bool": True} if line.is_bool else {}),
             **common,
         }
     relations = [{"left": str(r.left), "relation": r.relation, "right": str(r.right)} for r in line.relations]
@@ -149,7 +150,13 @@ def _line(data: Mapping[str, Any]) -> Line:
     column = data["column"]
     low, high = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
     return ElementsLine(
-        str(data["input"]), None if column is None else int(column), low, high, bool(data["whole"]), *_common(data)
+        str(data["input"]),
+        None if column is None else int(column),
+        low,
+        high,
+        bool(data["whole"]),
+        *_common(data),
+        bool(data.get("is_bool", False)),
     )
 
 

@@ -44,7 +44,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class ElementsLine:
-    """`low <= x <= high` for each element x of an integer input.
+    """`low <= x <= high` for each element x of an input of integers or bools.
 
     column   only of those at this index of the last axis; None for all
     low, high  both inclusive, None for an open end
@@ -52,6 +52,7 @@ class ElementsLine:
     tight    the first element outside makes the model fail; False when the line is enough, and less may be
     nodes    the labels of those that demand it; none for what a caller declared
     reason   what it comes from
+    is_bool  the elements are bools, of which 1 is true
     """
 
     input: str
@@ -62,6 +63,7 @@ class ElementsLine:
     tight: bool = True
     nodes: tuple[str, ...] = ()
     reason: str = ""
+    is_bool: bool = False
 
     @property
     def elements(self) -> str:
@@ -70,7 +72,9 @@ class ElementsLine:
 
     @property
     def text(self) -> str:
-        """`-30522 <= input_ids < 30522`, `position_ids < max_position`, `mask >= 0`."""
+        """`-30522 <= input_ids < 30522`, `position_ids < max_position`, `mask >= 0`, `use_cache is false`."""
+        if self.is_bool:
+            return f"{self.elements} is {'false' if self.low is None else 'true'}"
         above = "" if self.high is None else f"{self.elements} < {self.high + 1}"
         if self.low is None:
             return above

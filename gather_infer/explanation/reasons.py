@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.explanation.chain import Explanation, SymbolExplanation, Unknown
 from gather_infer.explanation.provenance import Search, names_in
@@ -147,7 +147,7 @@ class Explainer:
         visited = {place.path for place in search.visited}
         is_open = bool(unknown) or lost is not None
         ways: tuple[str, ...] = ()
-        faults = (d.location.node for d in inference.diagnostics if d.severity is Severity.ERROR)
+        faults = (d.location.node for d in inference.diagnostics if d.is_failure)
         if lost is not None and lost.path in faults:
             lost = None  # the finding says why, and no run tells more
         else:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from gather_infer.diagnostic import Severity
 from gather_infer.explanation.provenance import names_in
 from gather_infer.inference.result import Inference
 from gather_infer.places import GraphPath
@@ -109,8 +108,8 @@ class Tries:
 
 
 def _errors(run: Inference) -> int:
-    """How many errors the walk has found; verdicts change no fact."""
-    return sum(finding.severity is Severity.ERROR for finding in run.diagnostics)
+    """How many failures the walk has found; verdicts change no fact."""
+    return sum(finding.is_failure for finding in run.diagnostics)
 
 
 def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:

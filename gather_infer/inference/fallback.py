@@ -30,23 +30,9 @@ def onnx_inference(
     context: Context,
 ) -> list[Value | None]:
     """The facts of a node's outputs, None where onnx says nothing. Raises SpecViolation when onnx rejects the node."""
-    types: dict[str, TypeProto] = {}
-    data: dict[str, TensorProto] = {}
-    for name, value in zip(names, inputs, strict=False):
-        if value is None:
-            continue
-        proto = to_type(value)
-        if proto is None:
-            return [None] * len(node.output)  # onnx's inference cannot go on without every element type
-        types[name] = proto
-        if isinstance(value, SymbolicTensor) and (tensor := _constant(value)) is not None:
-            data[name] = tensor
-    known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
-    try:
-        found = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
-    except InferenceError as error:
-        raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
+    found = _outputs(schema, node, names, inputs, versions)
+    if found is None:
+        return [None] * len(node.output)
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
 
@@ -59,6 +45,49 @@ def onnx_inference(
         value = None if proto is None else from_type(proto, reader, unknown)
         results.append(value if static or value is None else _without_dims(value, context, schema))
     return results
+
+
+def rejection(
+    schema: Schema,
+    node: NodeProto,
+    names: Sequence[str],
+    inputs: Sequence[Value | None],
+    versions: Mapping[str, int],
+) -> str | None:
+    """Why onnx rejects a node with these inputs, None when it does not."""
+    try:
+        _outputs(schema, node, names, inputs, versions)
+    except SpecViolation as violation:
+        return violation.message
+    return None
+
+
+def _outputs(
+    schema: Schema,
+    node: NodeProto,
+    names: Sequence[str],
+    inputs: Sequence[Value | None],
+    versions: Mapping[str, int],
+) -> Mapping[str, TypeProto] | None:
+    """The types of the outputs by name; None without every element type. Raises SpecViolation as `onnx_inference`."""
+    types: dict[str, TypeProto] = {}
+    data: dict[str, TensorProto] = {}
+    for name, value in zip(names, inputs, strict=False):
+        if value is None:
+            continue
+        proto = to_type(value)
+        if proto is None:
+            return None  # onnx's inference cannot go on
+        types[name] = proto
+        if isinstance(value, SymbolicTensor) and (tensor := _constant(value)) is not None:
+            data[name] = tensor
+    known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
+    try:
+        found: Mapping[str, TypeProto] = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
+    except InferenceError as error:
+        raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
+    return found
 
 
 def _constant(value: SymbolicTensor) -> TensorProto | None:

@@ -16,6 +16,7 @@ from gather_infer.inference.lineage.growth import Growth
 from gather_infer.inference.lineage.trace import Test, Trace
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.places import MAIN, GraphPath
+from gather_infer.record import Choice
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
@@ -39,6 +40,7 @@ class Frame:
     labels      of the nodes, below that of this graph
     absent      inputs of a function that the call leaves out
     negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
+    choices     bools that an element of an input decides
     traces      where the elements of integer tensors come from
     shifts      `y: (x, d)` for a tensor y that is x + d, element by element
     sums        `y: ("Add", a, b)` for an integer tensor y that is a + b, element by element; "Sub" for a - b
@@ -64,6 +66,7 @@ class Frame:
     labels: Sequence[str] = ()
     absent: frozenset[str] = frozenset()
     negative: dict[str, Dim] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
     shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
     tests: dict[str, Test] = field(default_factory=dict)
@@ -89,6 +92,7 @@ class Frame:
             outputs=self.outputs,
             constants=self.constants,
             negative=earlier(self.negative),
+            choices=earlier(self.choices),
             traces=earlier(self.traces),
             shifts=earlier(self.shifts),
             tests=earlier(self.tests),
@@ -114,6 +118,11 @@ class Frame:
         """The dim whose sign the boolean `name` tells; see `negative`."""
         home = self._home(name)
         return None if home is None else home.negative.get(name)
+
+    def choice(self, name: str) -> Choice | None:
+        """What decides the boolean `name`, None when no single element of an input does."""
+        home = self._home(name)
+        return None if home is None else home.choices.get(name)
 
     def trace(self, name: str) -> Trace | None:
         """Where the elements of a tensor come from, None when that is not known."""

@@ -12,7 +12,7 @@ from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath, Source
-from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations, PathCondition
 from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
@@ -67,6 +67,7 @@ class Access:
     result    name of the first output
     addressing  the addressed axis and how; None where it is not known which one it is
     evidence  what the verdict on its bounds rests on; None when the node was reached in a later pass only
+    under     the bodies around the node that not every run comes to, from the outside
     """
 
     node: NodePath
@@ -81,7 +82,8 @@ class Access:
     data_type: Value
     indices_type: Value
     result_type: Value
-    evidence: Evidence | None = field(compare=False, repr=False)
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
+    under: tuple[PathCondition, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def axis(self) -> int | None:
@@ -186,9 +188,10 @@ class Inference(Mapping[str, Value]):
     `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
     the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
     that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
-    `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs.
-    `implied` has the dims that are >= 0 because nodes that every run reaches imply it, or, for None, the inputs;
-    `equated` the pairs of dims that such nodes demand to be equal; each with these nodes.
+    `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs,
+    `conditions` which bodies not every run comes to, and when one does; `unreached` what would fail in those that none
+    comes to. `implied` has the dims that are >= 0 because nodes that every run reaches imply it, or, for None, the
+    inputs; `equated` the pairs of dims that such nodes demand to be equal; each with these nodes.
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> print(inference["last_hidden_state"])
@@ -224,6 +227,8 @@ class Inference(Mapping[str, Value]):
         iterations: Mapping[GraphPath, Iterations] | None = None,
         implied: Mapping[Expr, frozenset[Source | None]] | None = None,
         equated: Mapping[tuple[Dim, Dim], frozenset[Source | None]] | None = None,
+        conditions: Mapping[GraphPath, PathCondition] | None = None,
+        unreached: tuple[Diagnostic, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -245,6 +250,8 @@ class Inference(Mapping[str, Value]):
         self.iterations = {} if iterations is None else iterations
         self.implied = {} if implied is None else implied
         self.equated = {} if equated is None else equated
+        self.conditions = {} if conditions is None else conditions
+        self.unreached = unreached
 
     def __getitem__(self, name: str) -> Value:
         """Raises UnknownName, which is a KeyError and suggests another name."""
@@ -363,6 +370,7 @@ class Inference(Mapping[str, Value]):
     def errors(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the model: the errors among the `diagnostics`, and accesses that always are out of bounds.
 
+        What fails in a branch, or in a loop that may not run, is a warning: a run that does not come to it is legal.
         With one of these `infer` exits with 1. Accesses are judged when somebody asks, of what has been found alone.
         """
         found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gather_infer.diagnostic import Severity
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.inference.result import Inference, TensorRow
@@ -78,7 +77,7 @@ class _Listing:
         self.faults: dict[NodePath, str] = {}
         for finding in inference.diagnostics:
             node = finding.location.node
-            if node is not None and (finding.severity is Severity.ERROR or finding.code in _GAVE_UP):
+            if node is not None and (finding.is_failure or finding.code in _GAVE_UP):
                 self.faults.setdefault(node, f"{finding.code}: {finding.message}")
 
     def rows(self) -> Iterator[TensorRow]:

@@ -14,6 +14,7 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
+from gather_infer.inference.failures import under, weighed
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import effort_of, spent_on_proofs
@@ -25,15 +26,16 @@ from gather_infer.inference.questions import has_open_sizes, is_open, unproved
 from gather_infer.inference.result import Access, Belief, Inference
 from gather_infer.inference.said import Given, read_given, shaped_dims
 from gather_infer.inference.settle import Settling, causes_of
+from gather_infer.inference.state import Unreached
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.places import MAIN, Source
+from gather_infer.places import MAIN, GraphPath, Source
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Constraint, Demand, Iterations
+from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations, PathCondition
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -44,7 +46,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import UNKNOWN, Shape, Span, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, DType, Shape, Span, SymbolicTensor, Value
 
 MAX_PASSES: Final = 3
 """Walks at most: a fact that a late node implies may answer a question that an early one asked."""
@@ -181,6 +183,7 @@ class _Run:
             self.taken = names_of_dims(proto)
             result = self._attempt()
             assert result is not None, "no generated symbol has a name that the file has"
+        result.diagnostics = weighed(result)
         return result
 
     def _attempt(self) -> Inference | None:
@@ -303,6 +306,8 @@ class _Run:
                 fact = frame.values[value.name] = self._input_fact(value, reader, context)
                 if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
                     frame.traces[value.name] = of_input(value.name, fact, scope)
+                if isinstance(fact, SymbolicTensor) and fact.dtype is DType.BOOL:
+                    frame.choices[value.name] = Choice(value.name, "==", 1, is_bool=True)
         for tensor in self.graph.initializer:
             if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
                 self.early.append(fault)
@@ -386,6 +391,7 @@ class _Run:
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
+        conditions = {path: _told(settled, found, context) for path, found in walker.conditions.items()}
         facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
         return Inference(
             self.model,
@@ -403,7 +409,7 @@ class _Run:
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, (i.trips for i in iterations.values()), context.causes),
-            accesses=tuple(map(settled.access, accesses)),
+            accesses=tuple(_placed(settled.access(access), conditions) for access in accesses),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,
             declared=declared,
@@ -414,6 +420,8 @@ class _Run:
             assume=self.assume,
             rules=self.rules,
             iterations=iterations,
+            conditions=conditions,
+            unreached=tuple({u.finding: None for u in walker.record.all(Unreached)}),
         )
 
 
@@ -437,6 +445,20 @@ def _as_met(access: Access, first: Access | None) -> Access:
     if first is None:
         return replace(access, evidence=None)
     return replace(access, evidence=first.evidence, addressing=first.addressing or access.addressing)
+
+
+def _placed(access: Access, conditions: Mapping[GraphPath, PathCondition]) -> Access:
+    """An access with the bodies around it that not every run comes to."""
+    bodies = under(access.node.graph, conditions)
+    return replace(access, under=tuple(conditions[body] for body in bodies)) if bodies else access
+
+
+def _told(settled: Settling, found: PathCondition, context: Context) -> PathCondition:
+    """A condition in the symbols of the inputs; without the dim where it has others."""
+    negative = None if found.negative is None else settled.written(found.negative)
+    if negative is not None and not free_symbols(negative).isdisjoint(context.causes):
+        negative = None
+    return replace(found, negative=negative)
 
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from gather_infer.inference.limits import Budget
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.record import Constraint, Demand, Mark
+from gather_infer.record import Constraint, Demand, Mark, PathCondition
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
@@ -39,6 +40,13 @@ class Opened(NamedTuple):
     values: dict[str, Value]
 
 
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """What would be wrong with a node if a run came to it; none does."""
+
+    finding: Diagnostic
+
+
 class State:
     """One pass over a model.
 
@@ -51,6 +59,7 @@ class State:
     retries     of bodies of loops, under a weaker hypothesis
     is_in_order whether the nodes of each graph could be visited in the order in which they stand
     opened      the graphs in the order in which they were walked, each as often as it was
+    conditions  by path, when the bodies run that not every run comes to
     """
 
     def __init__(
@@ -84,6 +93,7 @@ class State:
         self.is_in_order = True
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
         self.opened: list[Opened] = []
+        self.conditions: dict[GraphPath, PathCondition] = {}
 
     def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
         key = tuple((entry.domain, entry.version) for entry in imports)
@@ -169,7 +179,8 @@ class State:
     def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
         """Forget the constraints and demands since `mark`, made by nodes that not every run reaches.
 
-        Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays.
+        Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays; errors beside it are
+        noted as `Unreached`.
         """
 
         def is_kept(entry: object) -> bool:
@@ -177,11 +188,16 @@ class State:
                 return False
             if not is_dead:
                 return True
-            return _is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, (Access, Belief))
+            return is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, (Access, Belief))
 
+        found = list(self.record.since(mark, Diagnostic)) if is_dead else []
         self.record.keep_since(mark, is_kept)
+        for finding in found:
+            if finding.severity is Severity.ERROR and not is_structural(finding):
+                self.record.add(Unreached(finding))
 
 
-def _is_structural(finding: Diagnostic) -> bool:
+def is_structural(finding: Diagnostic) -> bool:
     """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
-    return finding.code < "GI200" or finding.code in ("GI204", "GI211")
+    is_of_types = finding.code in ("GI204", "GI211", "GI308", "GI309")
+    return finding.code < "GI200" or is_of_types or (finding.code == "GI202" and finding.severity is Severity.ERROR)

@@ -194,6 +194,9 @@ class Walker(State):
             negative = predicates.condition(entry.op_type, names, inputs, frame)
             if negative is not None:
                 frame.negative[outputs[0]] = negative
+            choice = predicates.choice(entry.op_type, names, inputs, frame)
+            if choice is not None:
+                frame.choices[outputs[0]] = choice
         return True
 
     def infer_node(

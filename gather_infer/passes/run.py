@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
@@ -237,9 +236,9 @@ def _telling(done: Sequence[Done], engine: Engine) -> Callable[[], str]:
 
 
 def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
-    """The nodes at which the inference has found an error."""
+    """The nodes at which the inference has found that a run fails."""
     return frozenset(
         (d.location.node.graph, d.location.node.position)
         for d in inference.diagnostics
-        if d.severity is Severity.ERROR and d.location.node is not None
+        if d.is_failure and d.location.node is not None
     )

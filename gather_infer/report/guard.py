@@ -134,7 +134,7 @@ def _elements(
     sizes: Sizes,
 ) -> Iterator[str]:
     """The first element that is furthest outside; one minimum and one maximum, no loop over elements."""
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iub":
         return
     if column is not None:
         if not array.ndim or array.shape[-1] <= column:
@@ -156,7 +156,8 @@ def _elements(
         if column is not None:
             index.append(column)
         where = f"[{', '.join(map(str, index))}]" if index else ""
-        yield f"{name}{where} = {value}: must be {text}{_at(names, sizes)}{nodes}"
+        shown = str(bool(value)).lower() if array.dtype.kind == "b" else str(value)
+        yield f"{name}{where} = {shown}: must be {text}{_at(names, sizes)}{nodes}"
 
 
 def _value(size: Size, sizes: Sizes) -> int | None:

@@ -95,7 +95,9 @@ def _lengths(dim: Dim, scope: Scope) -> dict[str, int]:
 def _items(contract: Contract, spec: InputSpec) -> dict[str, Any]:
     assert spec.dtype is not None, "asked before"
     if spec.dtype == "bool":
-        return {"type": "boolean"}
+        stated = [line.low is not None for line in contract.demands
+                  if isinstance(line, ElementsLine) and line.input == spec.name]  # fmt: skip
+        return {"type": "boolean", **({"const": stated[0]} if len(set(stated)) == 1 else {})}
     if spec.dtype == "string":
         return {"type": "string"}
     if spec.dtype not in _RANGES:

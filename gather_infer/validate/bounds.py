@@ -66,7 +66,8 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
-    return replace(_combined(access, found, evidence), outside=outside)
+    made = replace(_combined(access, found, evidence), outside=outside)
+    return replace(made, empty=_why_empty(given)) if made.kind is Kind.VIOLATED else made
 
 
 def combined(found: Sequence[Verdict]) -> Verdict:
@@ -92,6 +93,23 @@ def _where_nonempty(evidence: Evidence) -> Evidence:
     for dim in open_dims:
         scope.require(dim - 1)
     return replace(evidence, scope=scope)
+
+
+def _why_empty(evidence: Evidence) -> str:
+    """Why the index may have no elements though no input is empty; "" where it has some then."""
+    indices, scope = evidence.indices, evidence.scope
+    if not isinstance(indices, SymbolicTensor) or indices.shape is None:
+        return ""
+    names = [name for dim in indices.shape for name in free_symbols(dim)]
+    made = [name for name in names if name in evidence.causes]
+    where = scope.child()
+    for name in frozenset(names).difference(made):
+        where.require(symbol(name) - 1)
+    for dim in indices.shape:
+        if known_le(1, dim, where) is not True:
+            reasons = (evidence.causes[name].reason for name in made if name in free_symbols(dim))
+            return next(reasons, "")
+    return ""
 
 
 def _from_front(indexing: Indexing) -> Indexing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gather_infer.contract import Relation
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.inference import Inference
 from gather_infer.model.paths import graph_at
 from gather_infer.places import NodePath
@@ -22,7 +23,7 @@ from gather_infer.symbolic import (
     reduced,
 )
 from gather_infer.validate.condition import Condition, Elements, at_least_zero
-from gather_infer.validate.verdict import Kind, Outside, Verdict
+from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
 
 MAX_OPERANDS: Final = 2
 """Inputs of a node that are named as the reason of what it demands."""
@@ -65,7 +66,7 @@ def is_always_reached(verdict: Verdict) -> bool:
     return not inside and verdict.outside is Outside.FAILS and evidence is not None and evidence.is_always_reached
 
 
-def claims_of(inference: Inference, found: Iterable[Verdict], known: frozenset[str]) -> list[Claim]:
+def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[str]) -> list[Claim]:
     """All that nodes demand of the sizes of inputs, in the order of the nodes.
 
     known   the symbols of the inputs
@@ -96,7 +97,7 @@ def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
                 yield scope
 
 
-def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
+def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
     for verdict in found:
         node = verdict.access.node
         for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
@@ -110,11 +111,29 @@ def _claims(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
     for demand in inference.demands:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
         yield demand.node, Claim(relations, True, (str(demand.node),), operands(inference, demand.node))
+    yield from _spared(inference, found)
     for assumption in inference.assumptions:
         for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):
             if end is not None:
                 stated = (Relation(assumption.dim, symbol, end),)
                 yield assumption.node, Claim(stated, False, (str(assumption.node),), assumption.reason)
+
+
+def spared_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
+    """The failures that a legal run does not come to: of nodes, and of accesses that are out of bounds."""
+    yield from (d for d in inference.diagnostics if d.under)
+    violated = (verdict for verdict in found if verdict.kind is Kind.VIOLATED)
+    yield from (d for d in judged_findings(violated, inference) if d.under)
+
+
+def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
+    """That no run comes to a failure: one of the bodies around it does not run."""
+    for finding in spared_failures(inference, found):
+        conditions = [inference.conditions[body] for body in finding.under]
+        dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
+        if len(dims) == len(conditions) and finding.location.node is not None:
+            relations = tuple(Relation(dim, ">=", 0) for dim in dims)
+            yield finding.location.node, Claim(relations, True, (str(finding.location.node),), finding.message)
 
 
 def _relations(condition: Condition) -> tuple[Relation, ...]:

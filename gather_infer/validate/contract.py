@@ -19,6 +19,7 @@ from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.given import GivenModel, to_onnx_file
 from gather_infer.progress import Progress, unseen
+from gather_infer.record import Choice
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, Span, SymbolicTensor
@@ -30,6 +31,7 @@ from gather_infer.validate.claims import (
     known,
     minimal_claims,
     scope_with,
+    spared_failures,
     unassumed,
 )
 from gather_infer.validate.condition import Condition, Elements, follows
@@ -127,6 +129,7 @@ class _Making:
         self.inference = inference
         self.found = found
         self.rules = rules
+        self.spared = tuple(spared_failures(inference, found))
         self.inputs = _without_ambiguity(tuple(_inputs(inference)))
         self.declared = inference.declared
         self.symbols = frozenset(name for spec in self.inputs for dim in spec.shape or () for name in free_symbols(dim))
@@ -135,7 +138,7 @@ class _Making:
         stated, spelt = self._compound()
         claims = minimal_claims([*claims_of(self.inference, self.found, self.symbols), *stated], self.declared)
         surely = scope_with(self.declared, [claim for claim in claims if claim.tight])
-        elements = list(self._elements(scope_with(self.declared, claims), surely))
+        elements = [*self._elements(scope_with(self.declared, claims), surely), *self._choices()]
         dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not is_emptiness(c)]
         nonempty = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if is_emptiness(c)]
         made = Contract(
@@ -180,6 +183,28 @@ class _Making:
                     tuple(dict.fromkeys(str(v.access.node) for v in makers)),
                     _reason(makers[0]),
                 )
+
+    def _choices(self) -> Iterator[ElementsLine]:
+        """That the element of an input is not such that a body runs which fails."""
+        found: dict[Choice, list[Diagnostic]] = {}
+        for finding in self.spared:
+            choice = self._choice(finding)
+            if choice is not None:
+                found.setdefault(choice, []).append(finding)
+        for choice, findings in found.items():
+            low, high = _legal(choice)
+            nodes = tuple(dict.fromkeys(str(d.location.node) for d in findings))
+            yield ElementsLine(
+                choice.input, None, low, high, nodes=nodes, reason=findings[0].message, is_bool=choice.is_bool
+            )
+
+    def _choice(self, finding: Diagnostic) -> Choice | None:
+        """The element that alone decides whether a run comes to a failure, where a range says for which it does not."""
+        choices = [self.inference.conditions[body].choice for body in finding.under]
+        choice = choices[0] if len(choices) == 1 else None
+        if choice is None or (choice.relation == "==" and not choice.is_bool):
+            return None
+        return choice if choice.input in self.inference.inputs else None
 
     def _is_surely_needed(self, condition: Condition, verdict: Verdict) -> bool:
         """Whether every run comes to a condition on elements, and what it says does not rest on an assumption."""
@@ -240,6 +265,14 @@ class _Making:
         for verdict in self.found:
             if verdict.kind is Kind.UNDECIDED:
                 yield Open(str(verdict.access.node), verdict.reason)
+            elif verdict.kind is Kind.VIOLATED and verdict.empty and verdict.outside is Outside.FAILS:
+                yield Open(str(verdict.access.node), f"{verdict.reason}, where there is one: {verdict.empty}")
+        for finding in self.spared:
+            conditions = [self.inference.conditions[body] for body in finding.under]
+            dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
+            is_told = len(dims) == len(conditions) and all(free_symbols(dim) <= self.symbols for dim in dims)
+            if not is_told and self._choice(finding) is None:
+                yield Open(str(finding.location.node), f"{finding.message}; {'; '.join(map(str, conditions))}")
         for constraint in self.inference.constraints:
             if not free_symbols(constraint.left) | free_symbols(constraint.right) <= self.symbols:
                 yield Open(str(constraint.node), f"{constraint} depends on data, or on what is not known")
@@ -252,7 +285,7 @@ class _Making:
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
         yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
         violated = [verdict for verdict in self.found if verdict.kind is Kind.VIOLATED]
-        yield from judged_findings(violated, self.inference.diagnostics)
+        yield from (d for d in judged_findings(violated, self.inference) if not d.under)
         for line in (*made.nonempty, *made.lines):
             for said in self._contradictions(line):
                 how = "the model fails there" if line.tight else "whether the model fails there is not known"
@@ -302,6 +335,20 @@ def _without_ambiguity(inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
     names = {name for spec in inputs for dim in spec.shape or () for name in free_symbols(dim)}
     unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis(axis) in names}
     return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
+
+
+def _legal(choice: Choice) -> tuple[int | None, int | None]:
+    """The least and the greatest element for which a choice does not hold."""
+    match choice.relation:
+        case "<":
+            return choice.number, None
+        case ">=":
+            return None, choice.number - 1
+        case "!=":
+            return choice.number, choice.number
+        case _:
+            assert choice.is_bool, "the other elements are no range"
+            return (None, 0) if choice.number else (1, None)
 
 
 def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], where: Scope) -> Claim:

@@ -16,7 +16,7 @@ from gather_infer.validate.verdict import Verdict, judged_findings
 
 def violations(inference: Inference) -> Iterator[Diagnostic]:
     """Errors that the walk has not told: accesses that are out of bounds in every run that comes to them."""
-    for finding in judged_findings(map(verdict, inference.accesses), inference.diagnostics):
+    for finding in judged_findings(map(verdict, inference.accesses), inference):
         if finding.severity is Severity.ERROR:
             yield finding
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
-from gather_infer.inference import Access
+from gather_infer.inference import Access, Inference
+from gather_infer.inference.failures import conditional, lifted, under
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, format_shape
 from gather_infer.validate.condition import Condition, joined
@@ -49,6 +50,8 @@ class Verdict:
     witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
     reason      of a violated or an undecided access; of a conditional one, what the conditions come from
     outside     what an index out of bounds does
+    empty       why the index of a violated access may have no elements in runs that are like any others: then these are
+                legal. That a size of the inputs may be 0 is no such reason
     """
 
     access: Access
@@ -57,6 +60,7 @@ class Verdict:
     witness: tuple[tuple[str, Dim], ...] = ()
     reason: str = ""
     outside: Outside = Outside.FAILS
+    empty: str = ""
 
     def __str__(self) -> str:
         return self.text()
@@ -86,10 +90,10 @@ class Verdict:
             case Kind.PROVED:
                 return None
             case Kind.VIOLATED:
-                severity = Severity.ERROR if self.outside is Outside.FAILS else Severity.WARNING
-                reached = access.evidence is None or access.evidence.is_always_reached
-                taken = () if reached else ("when taken: not every run comes to the node",)
-                return diagnostic("GI301", self.reason, where, detail=(place, *taken, *goes_on), severity=severity)
+                severity = Severity.WARNING if self.empty or self.outside is not Outside.FAILS else Severity.ERROR
+                message = f"fails when indices has an element: {self.reason}" if self.empty else self.reason
+                empty = (f"it may have none: {self.empty}",) if self.empty else ()
+                return diagnostic("GI301", message, where, detail=(place, *empty, *goes_on), severity=severity)
             case Kind.CONDITIONAL:
                 past = (f"{self.example} is past the end",) if self.witness and self.tight else ()
                 how = "in bounds only" if self.tight else "surely in bounds"
@@ -105,16 +109,20 @@ class Verdict:
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
 
 
-def judged_findings(judged: Iterable[Verdict], told: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def judged_findings(judged: Iterable[Verdict], inference: Inference) -> Iterator[Diagnostic]:
     """The verdicts as findings, but for indices that the walk has found out of bounds itself.
 
-    told   what the walk has found
+    A failure is a warning where not every run comes to it, as it is for those that the walk has found.
     """
+    told, conditions = inference.diagnostics, inference.conditions
     nodes = {d.location.node for d in told if d.code == "GI301"}
-    for verdict in judged:
-        finding = verdict.diagnostic()
-        if finding is not None and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes):
-            yield finding
+    found = [(verdict.access, finding) for verdict in judged if (finding := verdict.diagnostic()) is not None
+             and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes)]  # fmt: skip
+    bodies = {a.node: under(a.node.graph, conditions) for a, f in found if f.severity is Severity.ERROR}
+    certain = lifted((*(d.under for d in told if d.under), *bodies.values()), conditions)
+    for access, finding in found:
+        around = certain[bodies[access.node]] if finding.severity is Severity.ERROR else ()
+        yield conditional(finding, around, conditions) if around else finding
 
 
 def _place(access: Access) -> str:

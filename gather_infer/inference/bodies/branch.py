@@ -14,7 +14,9 @@ from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, l
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import fresh_dim, join
 from gather_infer.ops.onnx.sequence import DIFFERS
+from gather_infer.record import PathCondition
 from gather_infer.rules import Attribute
+from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -33,10 +35,14 @@ def branch(
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
     taken = scalar(inputs[0])
-    negative = frame.comparison(call.input[0])
+    negative, choice = frame.comparison(call.input[0]), frame.choice(call.input[0])
     scope, created = context.scope, len(context.causes)
+    if negative is not None and not isinstance(taken, bool):
+        taken = known_lt(negative, 0, scope)  # by what is known here, which may be more than where it was compared
     results: dict[bool, list[Value]] = {}
-    for branch, name in ((True, "then_branch"), (False, "else_branch")):
+    attribute_of = {True: "then_branch", False: "else_branch"}
+    at = {branch: inside(place, call, name) for branch, name in attribute_of.items()}
+    for branch, name in attribute_of.items():
         body = body_of(attributes, name)
         if len(body.output) != outputs:
             raise SpecViolation(f"{name} must have {outputs} outputs, has {len(body.output)}", "GI110")
@@ -49,15 +55,24 @@ def branch(
             context.scope = scope if taken is branch else scope.child()
             if negative is not None and not isinstance(taken, bool):
                 context.scope.require(-negative - 1 if branch else negative)
-            results[branch], inner = walk_body(walker, body, (), inside(place, call, name), frame)
+            results[branch], inner = walk_body(walker, body, (), at[branch], frame)
         if taken is branch:
-            for name, output in zip(call.output, body.output, strict=True):
+            walker.conditions.pop(at[branch].path, None)
+            for outer, output in zip(call.output, body.output, strict=True):
                 trace = inner.trace(output.name)
-                if name and trace is not None:
-                    frame.traces[name] = trace
-        else:
-            walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
-            note_branch(walker, mark)
+                if outer and trace is not None:
+                    frame.traces[outer] = trace
+            continue
+        walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
+        note_branch(walker, mark)
+        walker.conditions[at[branch].path] = PathCondition(
+            at[branch].path,
+            place,
+            name,
+            negative if branch or negative is None else -negative - 1,
+            choice if branch or choice is None else choice.negated,
+            at[not branch].path,
+        )
     if isinstance(taken, bool):
         return results[taken]
     differ = "the branches of the If give it different sizes"

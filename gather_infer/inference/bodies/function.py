@@ -77,6 +77,9 @@ def call(
         trace = frame.trace(argument)
         if trace is not None:
             inner.traces[name] = trace
+        choice = frame.choice(argument)
+        if choice is not None:
+            inner.choices[name] = choice
     walker.calls.append(key)
     walker.enter(inner)
     with walker.context.kept():

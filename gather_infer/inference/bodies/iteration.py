@@ -14,7 +14,7 @@ from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.inference.result import Access
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.record import Mark
+from gather_infer.record import Mark, PathCondition
 from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import (
     Dim,
@@ -37,11 +37,16 @@ def iteration_symbol(context: Context) -> Expr:
     return iteration
 
 
-def leave(walker: State, mark: Mark, trips: Dim) -> None:
-    """Forget what holds only if the body runs, unless it surely does."""
-    runs = known_le(1, trips, walker.context.scope)
-    if runs is not True:
-        walker.forget_conditional(mark, is_dead=runs is False)
+def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition) -> None:
+    """Forget what holds only if the body of a loop runs, unless it surely does, and note when that is.
+
+    runs   whether it does at all
+    """
+    if runs is True:
+        walker.conditions.pop(condition.body, None)
+        return
+    walker.forget_conditional(mark, is_dead=runs is False)
+    walker.conditions[condition.body] = condition
 
 
 def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None) -> None:

@@ -18,12 +18,13 @@ from gather_infer.inference.bodies.iteration import (
     note_iterations,
     stacked,
 )
-from gather_infer.inference.bodies.predicates import scalar
-from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.bodies.predicates import deciding_input, scalar
+from gather_infer.inference.bodies.subgraph import Inside, body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
-from gather_infer.record import Iterations
+from gather_infer.places import NodePath
+from gather_infer.record import Choice, Iterations, PathCondition
 from gather_infer.rules import Attribute
-from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, maximum, minimum, substitute
+from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
 from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def loop(
     """
     context, outputs = walker.context, len(call.output)
     body = body_of(attributes, "body")
-    at = inside(context.node, call, "body")
+    place = context.node
+    at = inside(place, call, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
     taken = len(inputs_of(body))
@@ -109,7 +111,14 @@ def loop(
         trips = context.fresh("the number of iterations depends on data", stem="trips")
         if most is not None:
             scope.require(most - trips)
-    leave(walker, mark, trips)
+        if start is True and is_limit_known and (most is None or known_le(1, most, scope) is True):
+            scope.require(trips - 1)
+    leave(
+        walker,
+        mark,
+        known_le(1, trips, scope),
+        _condition(at, place, call, start, -trips if is_counted else None, frame),
+    )
     walker.record.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips if is_counted else None)
     local = local_symbols(context, created) - free_symbols(trips)
@@ -121,6 +130,18 @@ def loop(
     made = zip(results[1 + n :], body.output[1 + n :], strict=True)
     scans = [stacked(v, declared, trips, 0, local, context) for v, declared in made]
     return [*finals, *scans]
+
+
+def _condition(
+    at: Inside, place: NodePath, call: NodeProto, start: object, negative: Dim | None, frame: Frame
+) -> PathCondition:
+    """When the body runs at all: where M is not 0, and the condition holds at first."""
+    limit, condition = call.input[0], call.input[1]
+    if not limit and condition:
+        begins = frame.comparison(condition) if negative is None else negative
+        return PathCondition(at.path, place, "body", begins, frame.choice(condition))
+    name = deciding_input(limit, frame) if limit and start is True else None
+    return PathCondition(at.path, place, "body", negative, None if name is None else Choice(name, ">=", 1))
 
 
 def _counted(

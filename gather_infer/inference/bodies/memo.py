@@ -18,7 +18,7 @@ from gather_infer.inference.lineage.trace import Trace
 from gather_infer.inference.result import Access
 from gather_infer.inference.state import Opened, State
 from gather_infer.places import GraphPath, NodePath, Step
-from gather_infer.record import Mark
+from gather_infer.record import Mark, PathCondition
 from gather_infer.tensor import Value
 
 MAX_ATTRIBUTE_BYTES: Final = 256
@@ -76,7 +76,8 @@ def key_of(
         given += [attribute.name, source.SerializeToString()]
     facts = [id(None if value is None else state.cache.canonical(value)) for value in inputs]
     scope = state.context.scope
-    return (name, *facts, *map(frame.trace, node.input), *given, tuple(map(bool, node.output)), scope, scope.version)
+    origins = (*map(frame.trace, node.input), *map(frame.choice, node.input))
+    return (name, *facts, *origins, *given, tuple(map(bool, node.output)), scope, scope.version)
 
 
 def before(state: State) -> Before:
@@ -106,6 +107,11 @@ def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value 
         for opened in call.opened:
             path, label = _moved(opened.path, call.node, place), _relabelled(opened.label, call.node, place)
             state.list_scope(Opened(path, label, opened.values))
+            condition = state.conditions.get(opened.path)
+            if condition is None:
+                state.conditions.pop(path, None)
+            else:
+                state.conditions[path] = _moved_condition(condition, call.node, place)
         for access in call.accesses:
             inner = access.node
             path = _moved(inner.graph, call.node, place)
@@ -115,6 +121,13 @@ def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value 
         if trace is not None:
             frame.traces[name] = trace
     return call.results
+
+
+def _moved_condition(condition: PathCondition, old: NodePath, new: NodePath) -> PathCondition:
+    holder = condition.node
+    node = NodePath(_moved(holder.graph, old, new), holder.position, _relabelled(holder.label, old, new))
+    other = None if condition.other is None else _moved(condition.other, old, new)
+    return replace(condition, body=_moved(condition.body, old, new), node=node, other=other)
 
 
 def _moved(path: GraphPath, old: NodePath, new: NodePath) -> GraphPath:

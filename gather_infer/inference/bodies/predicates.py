@@ -11,6 +11,7 @@ from typing import Final
 from gather_infer.context import Context
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import one_element
+from gather_infer.record import Choice
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
 from gather_infer.tensor import SymbolicTensor, Value, make_values
 
@@ -63,6 +64,40 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
             return None
         parts.append(part)
     return CONNECTIVES[op_type](*parts) if len(parts) == taken else None
+
+
+def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Choice | None:
+    """The element of an input that decides the one boolean that a node computes; None when it is none, or not alone."""
+    if op_type in ("And", "Or"):
+        return None
+    if op_type in CONNECTIVES:
+        known = frame.choice(names[0])
+        return known.negated if known is not None and op_type == "Not" else known
+    if len(names) != 2:
+        return None
+    for x, number, is_left in ((0, 1, True), (1, 0, False)):
+        name, limit = deciding_input(names[x], frame), inputs[number]
+        least = one_element(limit) if isinstance(limit, SymbolicTensor) else None
+        if name is None or not isinstance(least, int):
+            continue
+        if op_type == "Equal":
+            return Choice(name, "==", least)
+        # x < n and x >= n + 1 as they stand; n < x is x >= n + 1
+        is_below = op_type.startswith("Less") is is_left
+        includes = op_type.endswith("OrEqual")
+        return Choice(name, "<", least + includes) if is_below else Choice(name, ">=", least + (not includes))
+    return None
+
+
+def deciding_input(name: str, frame: Frame) -> str | None:
+    """The input whose elements a tensor has, as they are and where they are."""
+    trace = frame.trace(name)
+    if trace is None or len(trace.parts) != 1:
+        return None
+    part = trace.parts[0]
+    changed = part.offset != 0 or part.wrap is not None or part.limits or part.wraps is not None
+    is_all = part.whole and part.column is None and part.direct
+    return part.input if part.input and is_all and not changed else None
 
 
 def assumed(negative: Dim, context: Context) -> bool | None:

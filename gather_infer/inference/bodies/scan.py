@@ -20,9 +20,9 @@ from gather_infer.inference.bodies.iteration import (
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import escape, fresh_dim
-from gather_infer.record import Assumption, Iterations
+from gather_infer.record import Assumption, Iterations, PathCondition
 from gather_infer.rules import Attribute
-from gather_infer.symbolic import Dim, free_symbols
+from gather_infer.symbolic import Dim, free_symbols, known_le
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def scan(
     """
     context = walker.context
     body = body_of(attributes, "body")
-    at = inside(context.node, node, "body")
+    place = context.node
+    at = inside(place, node, "body")
     batched = frame.opsets.version_of("") < 9
     given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
     m = attributes["num_scan_inputs"]
@@ -85,7 +86,7 @@ def scan(
 
     with context.kept():
         state, results = induction(walker, states, iteration, run, slice(0, n))
-    leave(walker, mark, trips)
+    leave(walker, mark, known_le(1, trips, scope), PathCondition(at.path, place, "body", -trips))
     walker.record.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips)
     local = local_symbols(context, created) - free_symbols(trips)

@@ -13,11 +13,13 @@ from onnx import GraphProto, NodeProto
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.iteration import leave
 from gather_infer.inference.bodies.subgraph import Inside, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import escape, fresh_dim
 from gather_infer.inference.result import Access
 from gather_infer.ops.onnx.sequence import DIFFERS, listed, member
+from gather_infer.record import PathCondition
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import known_le
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
@@ -56,7 +58,8 @@ def sequence_map(
     if len(set(lengths)) > 1:
         raise SpecViolation(f"the sequences must have one length, have {lengths}", "GI212")
 
-    at = inside(walker.context.node, node, "body")
+    place = walker.context.node
+    at = inside(place, node, "body")
     members = _one_by_one(walker, body, inputs, at, frame)
     context, created = walker.context, len(walker.context.causes)
     length = lengths[0] if lengths else sequences[0].length
@@ -72,8 +75,7 @@ def sequence_map(
     with context.kept():
         context.scope = scope if runs is True else scope.child()
         results, _ = walk_body(walker, body, given, at, frame)
-    if runs is not True:
-        walker.forget_conditional(mark, is_dead=runs is False)
+    leave(walker, mark, runs, PathCondition(at.path, place, "body", None if length is None else -length))
     local = local_symbols(context, created)
     elements = [escape(value, local, fresh_dim(context, DIFFERS)) for value in results]
     return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
