@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from gather_infer_cli.main import main
 
-from gather_infer import check, contract_of, infer
+from gather_infer import check, contract_of, fold, infer, optimize
 from gather_infer.diagnostic import Severity
 from tests.inference.models import model, untyped
 
@@ -63,7 +64,6 @@ class Case:
     open: int = 0
     codes: tuple[str, ...] = ("GI210",)
     functions: str = ""
-    dims: tuple[str, ...] = field(default=())
 
 
 TRIPS = "body = b (int64 i, bool q, float[P, Q, R] s) => (bool q2, float[S, T, U] s2) { q2 = Identity(q) s2 = %s }"
@@ -382,3 +382,17 @@ def test_an_index_that_an_empty_input_leaves_empty_is_an_error() -> None:
     with pytest.raises(FAILURES):
         running.run(None, {"x": np.ones(1, np.float32), "d": np.ones(3, np.float32)})
     assert [d.code for d in infer(proto).errors] == ["GI301"]
+
+
+@pytest.mark.parametrize("rewrite", [fold, optimize])
+@pytest.mark.parametrize("name", CASES)
+def test_a_rewritten_model_runs_and_fails_as_before(name: str, rewrite: Callable[..., Any]) -> None:
+    case = CASES[name]
+    proto = made(case)
+    before, after = session(proto), session(rewrite(proto).proto)
+    for feeds in case.runs:
+        for one, other in zip(before.run(None, feeds), after.run(None, feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
+    for feeds in case.fails:
+        with pytest.raises(FAILURES):
+            after.run(None, feeds)
