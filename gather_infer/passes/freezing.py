@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gather_infer.diagnostic import Diagnostic
+from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import ModelStructureError, UsageError
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.failures import refused_nodes, under
 from gather_infer.inference.interface import UNCHANGED, declare
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
@@ -26,10 +27,17 @@ class FreezeResult(PassResult):
 
     inputs    names of the inputs, without those that are constants
     refused   errors that the model has with these sizes, and had not without them: then it is as it was given
+    loads     False when it is refused because a loader may reject the file, for a node that not every run comes to
     """
 
     refused: tuple[Diagnostic, ...]
     inputs: tuple[str, ...]
+    loads: bool = True
+
+    @property
+    def why_refused(self) -> str:
+        """Why nothing is written, where something is refused."""
+        return "the sizes contradict the model" if self.loads else "the file may not load with these sizes"
 
     def __repr__(self) -> str:
         return f"<FreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)
@@ -39,7 +47,7 @@ class FreezeResult(PassResult):
     ) -> SaveReport:
         """Write the model, whole or not at all. Raises UsageError when it is refused, and as `PassResult.save`."""
         if self.refused:
-            raise UsageError(f"{self.source.name}: the sizes contradict the model: {self.refused[0].message}")
+            raise UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}")
         return PassResult.save(self, path, external_data=external_data, in_place=in_place)
 
 
@@ -55,7 +63,8 @@ def freeze(
 
     Inputs, outputs and the `value_info` that is there say the numbers, in subgraphs too where they are proved; an
     output without a shape gets the one that is known. Bounds and relations among `dims` are recorded in the metadata.
-    Nodes, weights and all else stay as they are.
+    Nodes, weights and all else stay as they are. What fails with these sizes in a branch only, when it is taken, is a
+    warning; where a loader may reject the file for it, the sizes are refused, whether or not a run takes the branch.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, rules, progress   as for `infer`
@@ -74,32 +83,61 @@ def freeze(
             raise ModelStructureError(f"{source.name}: {finding.message}")
     dims = dims if isinstance(dims, (str, Mapping)) else tuple(dims)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
-    refused = _contradictions(source, inference, rules)
-    proto, interface = (source.proto, UNCHANGED) if refused else declare(source.proto, inference, rests=True)
+    refused, unloadable = _contradictions(source, inference, rules)
+    proto, interface = (
+        (source.proto, UNCHANGED) if refused or unloadable else declare(source.proto, inference, rests=True)
+    )
     if proto is source.proto:
         proto = type(proto)()
         proto.CopyFrom(source.proto)
     return FreezeResult(
         model=as_given(model, proto),
-        diagnostics=(
-            *inference.diagnostics,
-            *(error for error in inference.errors if error not in inference.diagnostics),
-        ),
+        diagnostics=_told(inference, unloadable),
         journal=Journal(),
         source=source,
         proto=proto,
         interface=interface,
-        refused=refused,
+        refused=refused or tuple(map(_as_error, unloadable)),
         inputs=inference.inputs,
+        loads=bool(refused) or not unloadable,
     )
 
 
-def _contradictions(source: ModelFile, inference: Inference, rules: Sequence[RuleSet]) -> tuple[Diagnostic, ...]:
-    """The errors that a model has for what is given alone."""
-    if not inference.errors:
-        return ()
-    before = {_key(finding) for finding in infer(source, rules=rules, assume=False).errors}
-    return tuple(finding for finding in inference.errors if _key(finding) not in before)
+def _contradictions(
+    source: ModelFile, inference: Inference, rules: Sequence[RuleSet]
+) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+    """The errors that a model has for what is given alone; and what a loader may refuse though not every run fails."""
+    spared = (*(d for d in inference.diagnostics if d.under), *inference.unreached)
+    if not inference.errors and not spared:
+        return (), ()
+    without = infer(source, rules=rules, assume=False)
+    failing = (*without.errors, *(d for d in without.diagnostics if d.is_failure), *without.unreached)
+    before = set(map(_key, failing))
+    errors = tuple(finding for finding in inference.errors if _key(finding) not in before)
+    new = [finding for finding in spared if _key(finding) not in before]
+    refused = refused_nodes(inference, new)
+    return errors, tuple(_named(finding, inference) for finding in new if finding in refused)
+
+
+def _named(finding: Diagnostic, inference: Inference) -> Diagnostic:
+    """A failure that a loader may refuse, with the branches that it is in."""
+    if finding.under or finding.location.node is None:
+        return finding
+    bodies = (inference.conditions[body] for body in under(finding.location.node.graph, inference.conditions))
+    where = (f"{body.name} of node {body.node} runs with none of these sizes" for body in bodies)
+    return replace(finding, detail=(*finding.detail, *where))
+
+
+def _as_error(finding: Diagnostic) -> Diagnostic:
+    return replace(finding, severity=Severity.ERROR, under=())
+
+
+def _told(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """All that is found, accesses that are always out of bounds and what a loader may refuse among it."""
+    places = set(map(_key, unloadable))
+    found = tuple(finding for finding in inference.diagnostics if _key(finding) not in places)
+    errors = (error for error in inference.errors if error not in inference.diagnostics)
+    return *found, *errors, *map(_as_error, unloadable)
 
 
 def _key(finding: Diagnostic) -> tuple[str, NodePath | None, str, str]:

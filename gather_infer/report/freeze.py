@@ -18,7 +18,7 @@ def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
     """What `gather-infer freeze` prints."""
     name = printable(result.source.name)
     if result.refused:
-        lines = [f"{name}   refused: the sizes contradict the model"]
+        lines = [f"{name}   refused: {result.why_refused}"]
     else:
         graph = result.proto.graph
         open_values = {(o.kind, o.name) for o in result.interface.open}

@@ -97,7 +97,8 @@ def _items(contract: Contract, spec: InputSpec) -> dict[str, Any]:
     if spec.dtype == "bool":
         stated = [line.low is not None for line in contract.demands
                   if isinstance(line, ElementsLine) and line.input == spec.name]  # fmt: skip
-        return {"type": "boolean", **({"const": stated[0]} if len(set(stated)) == 1 else {})}
+        legal = [value for value in (False, True) if all(value is each for each in stated)]
+        return {"type": "boolean", "enum": legal} if stated else {"type": "boolean"}
     if spec.dtype == "string":
         return {"type": "string"}
     if spec.dtype not in _RANGES:

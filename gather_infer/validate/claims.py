@@ -132,8 +132,16 @@ def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
         conditions = [inference.conditions[body] for body in finding.under]
         dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
         if len(dims) == len(conditions) and finding.location.node is not None:
-            relations = tuple(Relation(dim, ">=", 0) for dim in dims)
+            relations = tuple(_not_negative(dim, inference.declared) for dim in dims)
             yield finding.location.node, Claim(relations, True, (str(finding.location.node),), finding.message)
+
+
+def _not_negative(dim: Dim, scope: Scope) -> Relation:
+    """That `dim >= 0`, in the words of a person where one relation says it."""
+    stated = list(at_least_zero(dim, scope))
+    if len(stated) != 1 or stated[0].either or not isinstance(stated[0].left, Expr):
+        return Relation(dim, ">=", 0)
+    return _plain(stated[0].left, stated[0].relation, stated[0].right)
 
 
 def _relations(condition: Condition) -> tuple[Relation, ...]:

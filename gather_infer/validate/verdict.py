@@ -42,7 +42,7 @@ class Verdict:
     """Whether the indices of an access stay in bounds.
 
     kind        proved: in every run that reaches the node, whatever the inputs hold;
-                violated: in no run in which the index is not empty;
+                violated: in no run that reaches the node and in which the index is not empty;
                 conditional: when all the conditions hold, and only then as far as they are tight (of what is empty
                 nothing is demanded);
                 undecided: it depends on data, or on what is not known

@@ -15,8 +15,9 @@ import pytest
 
 import gather_infer
 from gather_infer import Contract
+from gather_infer.contract import ElementsLine
 from gather_infer.report import guard_source, request_schema
-from tests.contract.contracts import BERT, MIXED, Feeds, good, random_feeds
+from tests.contract.contracts import BERT, MIXED, Feeds, good, random_feeds, spec
 from tests.validate.contract_runs import Drawer, NoElement
 
 REPO = Path(__file__).parents[2]
@@ -108,6 +109,25 @@ def validator(contract: Contract) -> Any:
     schema = request_schema(contract)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
+
+
+def test_bools_are_true_or_false() -> None:
+    lines = (
+        ElementsLine("c", None, None, 0, nodes=("If/then_branch/Conv",), is_bool=True),
+        ElementsLine("d", None, 1, None, is_bool=True),
+    )
+    contract = Contract("m.onnx", (spec("c", "bool"), spec("d", "bool", 2)), lines)
+    assert [line.text for line in contract.lines] == ["c is false", "d is true"]
+    assert Contract.from_json(json.loads(json.dumps(contract.to_json()))) == contract
+    cases: list[tuple[bool, list[bool], list[str]]] = [
+        (False, [True, True], []),
+        (True, [True, True], ["c = true: must be c is false (If/then_branch/Conv)"]),
+        (False, [True, False], ["d[1] = false: must be d is true"]),
+    ]
+    for c, d, wrong in cases:
+        feeds: Feeds = {"c": np.array(c), "d": np.array(d)}
+        assert texts(contract, feeds) == list(guard(contract)["check"](feeds)) == wrong
+        assert validator(contract).is_valid({"c": c, "d": d}) is not bool(wrong)
 
 
 SCHEMA = {

@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from fixtures.feeds import NAMES, bindings, make_feeds, model_path
 from gather_infer import UsageError, convert, fold, freeze, infer
+from gather_infer.diagnostic import Severity
 from gather_infer.errors import ModelStructureError
 from gather_infer.inference.naming import dims_of
 from gather_infer.inference.stated import KEY
@@ -287,6 +288,84 @@ def test_a_size_that_contradicts_the_model(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the sizes contradict the model"):
         result.save(tmp_path / "out.onnx")
     assert not (tmp_path / "out.onnx").exists()
+
+
+KERNELS = "float[1, 1, 8] w, float[1, 1, 4] v"
+SHORT = "<then_branch = t () => (a) { a = Conv(x, w) }, else_branch = e () => (float[D, E, G] b) { b = Conv(x, v) }>"
+SQUEEZED = "<then_branch = t () => (a) { a = Squeeze(x, i) }, else_branch = e () => (b) { b = Relu(x) }>"
+SIZED = (
+    "s = Shape <end = 1> (x) one = Constant <value_ints = [1]> () i = Constant <value_ints = [0]> () c = Equal(s, one)"
+)
+BRANCHES = {
+    # id: (model, what is given, whether the frozen file loads)
+    "a kernel": (f"(bool c, float[1, 1, T] x, {KERNELS}) => (y) {{ y = If(c) {SHORT} }}", {"T": 5}, True),
+    "a kernel in a branch that is not taken": (
+        f"(bool d, float[1, 1, T] x, {KERNELS}) => (y) {{ s = Shape <start = 2> (x) k = Constant <value_ints = [5]> () "
+        f"c = Greater(s, k) y = If(c) {SHORT} }}", {"T": 5}, True,
+    ),
+    "a loop": (
+        f"(int64 m, bool c, float[1, 1, T] x, {KERNELS}) => (y) {{ n = Constant <value = int64 {{0}}> () k = Min(m, n) "
+        "y = Loop(k, c, x) <body = b (int64 i, bool p, float[A, B, H] z) => (bool q, float[D, E, G] u) "
+        "{ q = Identity(p) u = Conv(x, w) }> }", {"T": 5}, True,
+    ),
+    "a Squeeze": (
+        "(bool c, float[N, 3] x) => (y) { i = Constant <value_ints = [0]> () y = If(c) " + SQUEEZED + " }", {"N": 2},
+        False,
+    ),
+    "a Squeeze in a branch that is not taken": (
+        "(bool d, float[N, 3] x) => (y) { " + SIZED + " y = If(c) " + SQUEEZED + " }", {"N": 2}, False,
+    ),
+    "a Squeeze in a branch that is taken": (
+        "(bool d, float[N, 3] x) => (y) { " + SIZED + " y = If(c) " + SQUEEZED + " }", {"N": 1}, True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_what_fails_in_a_branch_alone_is_frozen_where_it_loads(name: str, tmp_path: Path) -> None:
+    text, sizes, loads = BRANCHES[name]
+    made = text_model(text)
+    for output in made.graph.output:
+        output.ClearField("type")
+        output.type.tensor_type.elem_type = F
+    feeds: dict[str, Any] = {
+        v.name: np.zeros((), bool) if v.type.tensor_type.elem_type == BOOL
+        else np.zeros((), np.int64) if v.type.tensor_type.elem_type == I64
+        else np.ones([sizes.get(n, n) for n in said(v)], np.float32) for v in made.graph.input}  # fmt: skip
+    before = run(made, feeds)
+    stated = ModelProto()
+    stated.CopyFrom(made)
+    for value in stated.graph.input:
+        for dim in dims_of(value.type):
+            if dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+    result = freeze(made, dims=[f"{k}={v}" for k, v in sizes.items()])
+    assert bool(result.refused) is not loads
+    assert result.loads is loads
+    if loads:
+        for one, other in zip(before, run(result.proto, feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert not any(d.severity is Severity.ERROR for d in result.diagnostics)
+        return
+    with pytest.raises(FAILURES):
+        run(stated, feeds)
+    assert result.proto == made
+    assert [d.severity for d in result.diagnostics] == [Severity.ERROR]
+    assert any("then_branch of node If#" in line for line in result.refused[0].detail)
+    with pytest.raises(UsageError, match="the file may not load with these sizes"):
+        result.save(tmp_path / "out.onnx")
+
+
+def test_a_branch_that_fails_at_every_size_refuses_none() -> None:
+    made = text_model(
+        f"(bool c, float[1, 1, 5] x, float[N] z, {KERNELS}) => (y, o) {{ y = If(c) {SHORT} o = Relu(z) }}"
+    )
+    for output in made.graph.output:
+        output.ClearField("type")
+        output.type.tensor_type.elem_type = F
+    result = freeze(made, dims=["N=2"])
+    assert not result.refused and declared(result.proto)["z"] == [2]
+    assert [d.code for d in result.diagnostics if d.severity is Severity.WARNING] == ["GI210"]
 
 
 def test_what_would_have_to_be_assumed_is_no_number() -> None:
