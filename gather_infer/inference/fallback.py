@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto
+from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.context import Context
@@ -85,7 +86,7 @@ def _outputs(
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
     try:
         found: Mapping[str, TypeProto] = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
-    except InferenceError as error:
+    except (InferenceError, ValidationError) as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     return found
 
