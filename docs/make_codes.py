@@ -21,6 +21,12 @@ one run.
 * **warning**: legal, but it will hurt;
 * **note**: worth knowing.
 
+A failure in a branch of an If, in the body of a loop that may run 0 times, or in a function that is called only there
+is a warning of the same code, "fails when taken" or "fails when it runs": a run that does not come to it is legal. Its
+detail names each body, and when it runs as far as that is known. It stays an error where every run comes to it, where
+both branches of an If fail, and where a loader refuses the file for it, whichever branch a run takes: onnxruntime and
+`onnx.checker` infer the shapes of every branch.
+
 ```python
 import gather_infer
 import onnx
@@ -52,7 +58,8 @@ def page() -> str:
                 parts.append(f"| `{code}` | {severity} | {meaning} | {_linked(ADVICE[code])} |")
         parts.append("")
     parts.append(
-        "\nAn index out of bounds is a warning where the operator gives zeros for it, as OpenVINO's Gather does."
+        "\nAn index out of bounds is a warning where the operator gives zeros for it, as OpenVINO's Gather does, and\n"
+        "where the index may have no elements although no input is empty, as the stack of a loop that need not run."
     )
     return "\n".join(parts).replace("\n\n\n", "\n\n") + "\n"
 

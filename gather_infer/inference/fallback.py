@@ -7,11 +7,11 @@ symbols is not sound for every operator. Any other dim is an unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto
-from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.context import Context
@@ -20,6 +20,9 @@ from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import DimReader, from_type, to_type
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
+
+REJECTIONS: Final = (InferenceError, onnx.checker.ValidationError)
+"""What onnx's inference raises for a model or a node that it does not take."""
 
 
 def onnx_inference(
@@ -86,7 +89,7 @@ def _outputs(
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
     try:
         found: Mapping[str, TypeProto] = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
-    except (InferenceError, ValidationError) as error:
+    except REJECTIONS as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     return found
 

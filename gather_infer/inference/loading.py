@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto
 
 from gather_infer.inference.bodies.function import resolved
-from gather_infer.inference.fallback import rejection
+from gather_infer.inference.fallback import REJECTIONS, rejection
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.walked import Place
 from gather_infer.model import ModelFile
@@ -40,7 +40,7 @@ def refuses(model: ModelFile) -> bool:
     """Whether onnx's inference rejects a file as it is: its checker does then, with `full_check`, and onnxruntime."""
     try:
         onnx.shape_inference.infer_shapes(_light(model), strict_mode=True)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
+    except REJECTIONS:
         return True
     except ValueError:  # larger than protobuf's limit
         return False

@@ -67,7 +67,6 @@ class Access:
     result    name of the first output
     addressing  the addressed axis and how; None where it is not known which one it is
     evidence  what the verdict on its bounds rests on; None when the node was reached in a later pass only
-    under     the bodies around the node that not every run comes to, from the outside
     """
 
     node: NodePath
@@ -82,8 +81,7 @@ class Access:
     data_type: Value
     indices_type: Value
     result_type: Value
-    evidence: Evidence | None = field(default=None, compare=False, repr=False)
-    under: tuple[PathCondition, ...] = field(default=(), compare=False, repr=False)
+    evidence: Evidence | None = field(compare=False, repr=False)
 
     @property
     def axis(self) -> int | None:

@@ -14,7 +14,7 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
-from gather_infer.inference.failures import under, weighed
+from gather_infer.inference.failures import weighed
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import effort_of, spent_on_proofs
@@ -33,9 +33,9 @@ from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.places import MAIN, GraphPath, Source
+from gather_infer.places import MAIN, Source
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations, PathCondition
+from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -391,7 +391,6 @@ class _Run:
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
-        conditions = {path: _told(settled, found, context) for path, found in walker.conditions.items()}
         facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
         return Inference(
             self.model,
@@ -409,7 +408,7 @@ class _Run:
             constraints=constraints,
             assumptions=assumptions,
             causes=causes_of(facts, constraints, assumptions, (i.trips for i in iterations.values()), context.causes),
-            accesses=tuple(_placed(settled.access(access), conditions) for access in accesses),
+            accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,
             declared=declared,
@@ -420,7 +419,7 @@ class _Run:
             assume=self.assume,
             rules=self.rules,
             iterations=iterations,
-            conditions=conditions,
+            conditions={path: settled.condition(found) for path, found in walker.conditions.items()},
             unreached=tuple({u.finding: None for u in walker.record.all(Unreached)}),
         )
 
@@ -445,20 +444,6 @@ def _as_met(access: Access, first: Access | None) -> Access:
     if first is None:
         return replace(access, evidence=None)
     return replace(access, evidence=first.evidence, addressing=first.addressing or access.addressing)
-
-
-def _placed(access: Access, conditions: Mapping[GraphPath, PathCondition]) -> Access:
-    """An access with the bodies around it that not every run comes to."""
-    bodies = under(access.node.graph, conditions)
-    return replace(access, under=tuple(conditions[body] for body in bodies)) if bodies else access
-
-
-def _told(settled: Settling, found: PathCondition, context: Context) -> PathCondition:
-    """A condition in the symbols of the inputs; without the dim where it has others."""
-    negative = None if found.negative is None else settled.written(found.negative)
-    if negative is not None and not free_symbols(negative).isdisjoint(context.causes):
-        negative = None
-    return replace(found, negative=negative)
 
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:

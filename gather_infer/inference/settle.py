@@ -8,8 +8,8 @@ from dataclasses import replace
 from gather_infer.context import Context
 from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
-from gather_infer.record import Assumption, Cause, Constraint, Demand
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, simplify, substitute
+from gather_infer.record import Assumption, Cause, Constraint, Demand, PathCondition
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
     Ratio,
@@ -35,6 +35,7 @@ class Settling:
 
     def __init__(self, context: Context) -> None:
         self.scope = context.scope
+        self.causes = context.causes
         self.meanings = _meanings(context.causes)
         self._dims = _Dims(self)
         self._values: dict[int, tuple[Value, Value]] = {}  # by identity: many tensors share one fact
@@ -69,6 +70,13 @@ class Settling:
     def demand(self, demand: Demand) -> Demand:
         stated = tuple((self.written(left), relation, self.written(right)) for left, relation, right in demand.any_of)
         return replace(demand, any_of=stated)
+
+    def condition(self, condition: PathCondition) -> PathCondition:
+        """The condition in the symbols of the inputs; without its dim where that has others."""
+        negative = None if condition.negative is None else self.written(condition.negative)
+        if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
+            negative = None
+        return replace(condition, negative=negative)
 
     def assumption(self, assumption: Assumption) -> Assumption:
         return replace(assumption, dim=self.written(assumption.dim))

@@ -163,6 +163,20 @@ CASES = {
         (), tuple({"c": truth(c), **FED} for c in (True, False)), None, ("c is false",), codes=("GI210", "GI210"),
         functions='<domain: "local", opset_import: ["" : 17]> long (p, q) => (r) { r = Conv(p, q) }',
     ),
+    "a branch in a function that is called twice": Case(
+        f"(bool c, {PICK}, {TENSORS}) => (float y, float z) {{ nine = Constant <value_ints = [9]> () m = Max(k, nine) "
+        "y = local.pick(c, x, d, m) z = local.pick(c, x, d, m) }",
+        ({"c": truth(False), "d": np.ones((1, 3, 5), np.float32), "k": np.ones(1, np.int64), **FED},),
+        ({"c": truth(True), "d": np.ones((1, 3, 5), np.float32), "k": np.ones(1, np.int64), **FED},),
+        "c is true", ("c is false",), codes=("GI301", "GI301"),
+        functions='<domain: "local", opset_import: ["" : 17]> pick (c, x, d, m) => (r) { r = If(c) <then_branch = t () => '
+        "(a) { a = Gather <axis = 1> (d, m) }, else_branch = e () => (b) { b = Relu(x) }> }",
+    ),
+    "a size and the other branch": Case(
+        f"(float[N, 2] q, {TENSORS}) => (float y) {{ s = Shape <end = 1> (q) k = Constant <value = int64[1] {{4}}> () "
+        f"c = LessOrEqual(s, k) y = If(c) {BRANCHES % ('a = Conv(x, v)', 'b = Conv(x, w)')} }}",
+        ({"q": rows(4), **FED},), ({"q": rows(5), **FED},), "N >= 5", ("N <= 4",),
+    ),
     "a condition that a function is given": Case(
         f"(bool c, {TENSORS}) => (float y) {{ y = local.choose(c, x, w, v) }}",
         ({"c": truth(False), **FED},), ({"c": truth(True), **FED},), "c is true", ("c is false",),
@@ -396,3 +410,21 @@ def test_a_rewritten_model_runs_and_fails_as_before(name: str, rewrite: Callable
     for feeds in case.fails:
         with pytest.raises(FAILURES):
             after.run(None, feeds)
+
+
+def test_a_call_that_is_remembered_has_the_conditions_of_its_bodies() -> None:
+    proto = declared(
+        model(
+            "(bool c, float[1, 3, 5] x) => (float y, float z) { y = local.pick(c, x) z = local.pick(c, y) }",
+            domains=', "local": 1',
+            functions='<domain: "local", opset_import: ["" : 17]> pick (c, x) => (r) { r = If(c) <then_branch = t () => (a) '
+            "{ a = Neg(x) }, else_branch = e () => (b) { b = Relu(x) }> }",
+        )
+    )
+    found = infer(proto).conditions
+    assert {(str(each.node), each.name, str(each.choice)) for each in found.values()} == {
+        (f"pick#{call}/If#0", branch, f"c is {truth}")
+        for call in (0, 1)
+        for branch, truth in (("then_branch", "true"), ("else_branch", "false"))
+    }
+    assert all(path == each.body and each.other in found for path, each in found.items())
