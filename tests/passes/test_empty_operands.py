@@ -20,11 +20,11 @@ Refusal = onnxruntime.capi.onnxruntime_pybind11_state.Fail
 MODELS: dict[str, tuple[str, list[Shapes]]] = {
     "any two": (
         "g (float[A, B] x, float[C, D] z) => (float[P, Q] y) { c = Concat<axis = 0>(x, z) y = Neg(c) }",
-        [((0, 3), (2, 4)), ((2, 3), (0, 4)), ((0, 3), (0, 4)), ((2, 0), (1, 4)), ((1, 3), (1, 4)), ((1, 3), (2, 3))],
+        [((0, 3), (2, 4)), ((2, 3), (0, 4)), ((0, 3), (0, 4)), ((1, 3), (1, 4)), ((1, 3), (2, 3))],
     ),
     "one that is always empty": (
         "g (float[0, B] x, float[C, D] z) => (float[P, Q] y) { c = Concat<axis = 0>(x, z) y = Neg(c) }",
-        [((0, 3), (2, 4)), ((0, 3), (0, 4)), ((0, 3), (2, 3))],
+        [((0, 3), (2, 4)), ((0, 3), (2, 3))],
     ),
     "one of another": (
         """g (float[A, B] x, float[C, D] z, float[E, F] w) => (float[P, Q] y) {
@@ -33,7 +33,7 @@ MODELS: dict[str, tuple[str, list[Shapes]]] = {
     ),
     "and its shape": (
         "g (float[A, B] x, float[C, D] z) => (float[P, Q] y, int64[R] s) { y = Concat<axis = 0>(x, z) s = Shape(y) }",
-        [((0, 3), (2, 4)), ((2, 3), (0, 4)), ((2, 0), (1, 4)), ((1, 4), (1, 4))],
+        [((0, 3), (2, 4)), ((2, 3), (0, 4)), ((1, 4), (1, 4))],
     ),
     "one that has a static dim": (
         "g (float[A, B] x, float[C, 4] z) => (float[P, Q] y) { c = Concat<axis = 0>(x, z) y = Neg(c) }",
