@@ -9,7 +9,8 @@ where the target does not fit the elements, or a 0 stands beside the -1, no runt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from gather_infer.inference import Inference
@@ -42,7 +43,8 @@ class Grounds:
         self._equated = inference.equated
         self._left: dict[Fact, int] = {}
         self._of: dict[Source, list[Fact]] = {}
-        for fact, sources in (*self._implied.items(), *self._equated.items()):
+        owned: Iterator[tuple[Fact, frozenset[Source | None]]] = chain(self._implied.items(), self._equated.items())
+        for fact, sources in owned:
             if not any(source is None or is_certain(source) for source in sources):
                 self._enter(fact, sources)
         self._lost: set[Fact] = set()

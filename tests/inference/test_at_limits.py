@@ -217,7 +217,7 @@ def nested(levels: int) -> ModelProto:
         made = {f"s{level}_{at}": f"r{level}_{at}" for at in range(count)}
         values = [f"i{level}", f"c{level}", *made]
         kinds = [TensorProto.INT64, TensorProto.BOOL, *[TensorProto.FLOAT] * count]
-        shapes = [[], [], *[None] * count]
+        shapes: list[list[int] | None] = [[], [], *[None] * count]
         inputs = [helper.make_tensor_value_info(*given) for given in zip(values, kinds, shapes, strict=True)]
         nodes = [helper.make_node("Identity", [f"c{level}"], [f"d{level}"])]
         if level + 1 < levels:
