@@ -25,9 +25,14 @@ BODY_NODES_PER_NODE: Final = 20
 Deep models that keep their layers as functions visit some 20 000. Calls that call twice what they call, and loops in
 loops whose states change, would visit 2^40."""
 
-LISTED_VALUES: Final = 1_000_000
+LISTED_VALUES: Final = 40_000
 LISTED_VALUES_PER_NODE: Final = 100
 """Values of function bodies that one walk lists again for calls that it has not walked again."""
+
+RETRIES: Final = 60
+RETRIES_PER_NODE: Final = 2
+"""Walks of bodies of loops under a weaker hypothesis, after the first, in one pass: whatever the size of the model, and
+for each of its nodes. Loops in loops multiply them."""
 
 ELIMINATIONS: Final = 600
 ELIMINATIONS_PER_NODE: Final = 2
@@ -72,6 +77,11 @@ class Budget:
             return False
         self._listed += values
         return True
+
+    @property
+    def retries(self) -> int:
+        """How often bodies of loops may be walked again."""
+        return RETRIES + RETRIES_PER_NODE * self._nodes
 
     def _fits(self, amount: int, base: int, per_node: int) -> bool:
         return amount <= base or amount <= base + per_node * self._nodes

@@ -310,6 +310,7 @@ class Engine:
             return False
         self._note_done(node, rule, rewrite.law, next(filter(None, node.outputs), ""), cost, 0)
         self._changes.inline(node, rewrite, inlining)
+        self._given = None  # what the body was given differs no more
         return True
 
     def _note_done(self, node: Node, rule: str, law: str, name: str, cost: Cost, nbytes: int) -> None:

@@ -3,13 +3,14 @@
 A node fails in some runs by the specification, and the facts say that no run is one of these. Yet some runtimes let it
 pass: GatherND of rows without elements reads no index. Were it replaced by a node that is right only where it does not
 fail, the rewrite would justify itself, and such a run would fail, or give something else. So what a node implies is no
-reason to take it out; nor do two nodes justify each other, one gone after the other. A Reshape alone is believed that
-its input has as many elements as its result: no runtime makes one where that is not so.
+reason to take it out; nor do two nodes justify each other, one gone after the other. A Reshape alone is believed:
+where the target does not fit the elements, or a 0 stands beside the -1, no runtime makes a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from gather_infer.inference import Inference
@@ -26,7 +27,7 @@ class Grounds:
     """The facts of a run, and the nodes that imply each of them.
 
     learn       has a scope know that dims are equal
-    is_certain  whether a node fails in every runtime where dims that it demands to be equal are not
+    is_certain  whether a node fails in every runtime where what it implies does not hold
     """
 
     def __init__(
@@ -42,11 +43,10 @@ class Grounds:
         self._equated = inference.equated
         self._left: dict[Fact, int] = {}
         self._of: dict[Source, list[Fact]] = {}
-        for fact, sources in self._implied.items():
-            self._enter(fact, sources)
-        for pair, sources in self._equated.items():
+        owned: Iterator[tuple[Fact, frozenset[Source | None]]] = chain(self._implied.items(), self._equated.items())
+        for fact, sources in owned:
             if not any(source is None or is_certain(source) for source in sources):
-                self._enter(pair, sources)
+                self._enter(fact, sources)
         self._lost: set[Fact] = set()
         self._scopes: dict[frozenset[Fact], Scope] = {}
 

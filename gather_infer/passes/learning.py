@@ -151,10 +151,12 @@ def _sharper(
 
 
 def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
-    """Whether of two that are equal the other one is known where this is not, or has no min, max or quotient left."""
+    """Whether of two that are equal the other one is known where this is not, or has fewer of min, max and quotients."""
     if _is_vague(dim, is_generated) or _is_vague(other, is_generated):
         return not _is_vague(other, is_generated)
-    return isinstance(dim, Expr) and dim.depth > 1 and (not isinstance(other, Expr) or other.depth == 1)
+    if not isinstance(dim, Expr) or dim.depth == 1:
+        return False
+    return not isinstance(other, Expr) or other.depth == 1 or other.size < dim.size
 
 
 def _is_vague(element: object, is_generated: IsGenerated) -> bool:

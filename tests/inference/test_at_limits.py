@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 
+from gather_infer import check, contract_of, infer, optimize
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.limits import (
@@ -191,3 +195,64 @@ def test_causes_that_are_told() -> None:
     assert set(causes_of([], [], [Assumption(d, 1, place, "so it is")], [], causes)) == {"a", "b", "d"}
     assert set(causes_of([SequenceType(SymbolicTensor(F, (a,)), c)], [], [], [], causes)) == {"a", "c"}
     assert causes_of([SymbolicTensor(F, (N,))], [], [], [], causes) == {}
+
+
+def doubling(levels: int) -> ModelProto:
+    """Functions of which each calls the one before twice."""
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
+    functions = [helper.make_function("f", "f0", ["x"], ["y"], [helper.make_node("Neg", ["x"], ["y"])], imports[:1])]
+    for level in range(1, levels):
+        calls = [helper.make_node(f"f{level - 1}", [a], [b], domain="f") for a, b in (("x", "a"), ("a", "y"))]
+        functions.append(helper.make_function("f", f"f{level}", ["x"], ["y"], calls, imports))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in "xy")
+    graph = helper.make_graph([helper.make_node(f"f{levels - 1}", ["x"], ["y"], domain="f")], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=10)
+
+
+def nested(levels: int) -> ModelProto:
+    """Loops in loops, whose six states grow by each other in the innermost."""
+    count = 6
+
+    def body(level: int) -> GraphProto:
+        made = {f"s{level}_{at}": f"r{level}_{at}" for at in range(count)}
+        values = [f"i{level}", f"c{level}", *made]
+        kinds = [TensorProto.INT64, TensorProto.BOOL, *[TensorProto.FLOAT] * count]
+        shapes: list[list[int] | None] = [[], [], *[None] * count]
+        inputs = [helper.make_tensor_value_info(*given) for given in zip(values, kinds, shapes, strict=True)]
+        nodes = [helper.make_node("Identity", [f"c{level}"], [f"d{level}"])]
+        if level + 1 < levels:
+            nodes.append(helper.make_node("Loop", ["m", "", *made], list(made.values()), body=body(level + 1)))
+        else:
+            names = list(made)
+            pairs = zip(names, [*names[1:], names[0]], made.values(), strict=True)
+            nodes += [helper.make_node("Concat", [a, b], [r], axis=0) for a, b, r in pairs]
+        outputs = [helper.make_tensor_value_info(f"d{level}", TensorProto.BOOL, [])]
+        outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in made.values()]
+        return helper.make_graph(nodes, f"b{level}", inputs, outputs)
+
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"])
+    given = [x, helper.make_tensor_value_info("m", TensorProto.INT64, [])]
+    names = [f"y{at}" for at in range(count)]
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["m", "", *["x"] * count], names, body=body(0))], "g", given,
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+DEEP = {"functions that call twice": doubling(40), "loops in loops": nested(15)}
+COMMANDS: dict[str, Callable[[ModelProto], object]] = {
+    "infer": infer,
+    "check": check,
+    "cost": lambda made: infer(made).cost(),
+    "contract": contract_of,
+    "optimize": optimize,
+}
+
+
+@pytest.mark.parametrize("deep", DEEP)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_nested_deep_takes_little_work(command: str, deep: str) -> None:
+    start = time.process_time()
+    COMMANDS[command](DEEP[deep])
+    assert time.process_time() - start < 4, "one or two seconds on a slow machine; it took ten times as long"

@@ -22,7 +22,7 @@ MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
 
 MAX_RETRIES: Final = 500
-"""Trials after the first in one pass: loops in loops multiply them. Then nothing is said about states."""
+"""Trials after the first in one pass, and fewer in a small model: then nothing is said about states."""
 
 
 def induction(
@@ -38,7 +38,7 @@ def induction(
     spans = [_span_before(first, context.scope) for first in initial]
     state = initial
     for _ in range(MAX_TRIALS):
-        if walker.retries >= MAX_RETRIES:
+        if walker.retries >= min(MAX_RETRIES, walker.budget.retries):
             state = [UNKNOWN for _ in initial]
             return state, run(state)
         mark = walker.mark()
