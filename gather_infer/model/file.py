@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 
 from gather_infer.dialect import Dialect
+from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import called, is_external, raw_nbytes, reference_of, region_of, type_name
@@ -31,6 +32,8 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
+
+_NEWEST = (1 << 31) - 1
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -75,7 +78,11 @@ class ModelFile:
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
-        """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`."""
+        """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`.
+
+        Raises ModelReadError for an opset version that is none.
+        """
+        _require_versions(proto, "<model>")
         return ModelFile(proto, base_dir=None if base_dir is None else Path(base_dir))
 
     @staticmethod
@@ -284,7 +291,17 @@ def _parse(data: Buffer, name: str) -> ModelProto:
         raise _not_a_model(data, name, "not an ONNX model: it has neither ir_version nor opset_import")
     if not texts_are_utf8(data):
         raise ModelReadError(f"{name}: a name or another text in the model is not UTF-8")
+    _require_versions(proto, name)
     return proto
+
+
+def _require_versions(proto: ModelProto, name: str) -> None:
+    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and the runtimes read 32."""
+    imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
+    for entry in imports:
+        if not 0 <= entry.version <= _NEWEST:
+            domain = plain_domain(entry.domain) or "ai.onnx"
+            raise ModelReadError(f"{name}: opset versions are in [0, {_NEWEST}], {domain} has {entry.version}")
 
 
 def texts_are_utf8(data: Buffer) -> bool:
