@@ -6,9 +6,9 @@ import mmap
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import called, is_external, raw_nbytes, reference_of, region_of, type_name
 from gather_infer.model.formats import HEAD, known_format
-from gather_infer.model.source import Region, Source
+from gather_infer.model.source import STREAM_BYTES, Region, Source, joined, streamed
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError, length_delimited
 
@@ -229,21 +229,27 @@ def open_model(path: PathLike) -> ModelFile:
         335
     """
     if path == STDIN:
-        return ModelFile.from_bytes(sys.stdin.buffer.read(), name="<stdin>")
+        chunks = iter(partial(sys.stdin.buffer.read, STREAM_BYTES), b"")
+        return _of_stream(chunks, "<stdin>")
     if not os.fspath(path):
         raise ModelReadError("'': not the name of a file")
     path = Path(path)
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise ModelReadError(f"{path}: a directory, not a model file")
-        if not stat.S_ISREG(mode):
-            return ModelFile.from_bytes(path.read_bytes(), name=str(path))
-        return _open_regular(path)
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return _open_regular(path)
+        return _of_stream(streamed(path), str(path))
     except OSError as error:
         raise ModelReadError(f"{path}: {error.strerror}") from error
     except ValueError as error:  # a NUL in the path
         raise ModelReadError(f"{str(path)!r}: {error}") from error
+
+
+def _of_stream(chunks: Iterable[bytes], name: str) -> ModelFile:
+    try:
+        data = joined(chunks)
+    except ModelReadError as error:
+        raise ModelReadError(f"{name}: {error}") from error
+    return ModelFile.from_bytes(data, name=name)
 
 
 def _open_regular(path: Path) -> ModelFile:
@@ -296,7 +302,7 @@ def _parse(data: Buffer, name: str) -> ModelProto:
 
 
 def _require_versions(proto: ModelProto, name: str) -> None:
-    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and the runtimes read 32."""
+    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
         if not 0 <= entry.version <= _NEWEST:
