@@ -6,9 +6,9 @@ import mmap
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,11 +19,12 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 
 from gather_infer.dialect import Dialect
+from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.model.elide import Ledger, Payload, elide
 from gather_infer.model.external import called, is_external, raw_nbytes, reference_of, region_of, type_name
 from gather_infer.model.formats import HEAD, known_format
-from gather_infer.model.source import Region, Source
+from gather_infer.model.source import STREAM_BYTES, Region, Source, joined, streamed
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError, length_delimited
 
@@ -31,6 +32,8 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
 STDIN = "-"
+
+_NEWEST = (1 << 31) - 1
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -75,7 +78,11 @@ class ModelFile:
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
-        """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`."""
+        """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`.
+
+        Raises ModelReadError for an opset version that is none.
+        """
+        _require_versions(proto, "<model>")
         return ModelFile(proto, base_dir=None if base_dir is None else Path(base_dir))
 
     @staticmethod
@@ -222,21 +229,27 @@ def open_model(path: PathLike) -> ModelFile:
         335
     """
     if path == STDIN:
-        return ModelFile.from_bytes(sys.stdin.buffer.read(), name="<stdin>")
+        chunks = iter(partial(sys.stdin.buffer.read, STREAM_BYTES), b"")
+        return _of_stream(chunks, "<stdin>")
     if not os.fspath(path):
         raise ModelReadError("'': not the name of a file")
     path = Path(path)
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise ModelReadError(f"{path}: a directory, not a model file")
-        if not stat.S_ISREG(mode):
-            return ModelFile.from_bytes(path.read_bytes(), name=str(path))
-        return _open_regular(path)
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return _open_regular(path)
+        return _of_stream(streamed(path), str(path))
     except OSError as error:
         raise ModelReadError(f"{path}: {error.strerror}") from error
     except ValueError as error:  # a NUL in the path
         raise ModelReadError(f"{str(path)!r}: {error}") from error
+
+
+def _of_stream(chunks: Iterable[bytes], name: str) -> ModelFile:
+    try:
+        data = joined(chunks)
+    except ModelReadError as error:
+        raise ModelReadError(f"{name}: {error}") from error
+    return ModelFile.from_bytes(data, name=name)
 
 
 def _open_regular(path: Path) -> ModelFile:
@@ -284,7 +297,17 @@ def _parse(data: Buffer, name: str) -> ModelProto:
         raise _not_a_model(data, name, "not an ONNX model: it has neither ir_version nor opset_import")
     if not texts_are_utf8(data):
         raise ModelReadError(f"{name}: a name or another text in the model is not UTF-8")
+    _require_versions(proto, name)
     return proto
+
+
+def _require_versions(proto: ModelProto, name: str) -> None:
+    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and runtimes read 32."""
+    imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
+    for entry in imports:
+        if not 0 <= entry.version <= _NEWEST:
+            domain = plain_domain(entry.domain) or "ai.onnx"
+            raise ModelReadError(f"{name}: opset versions are in [0, {_NEWEST}], {domain} has {entry.version}")
 
 
 def texts_are_utf8(data: Buffer) -> bool:

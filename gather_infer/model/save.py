@@ -164,7 +164,7 @@ def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
     The file is read anew: an edit made to `model.proto` itself must not be lost.
     """
     if model.original is not None:
-        same = ModelProto.FromString(model.original).SerializeToString() == proto.SerializeToString()
+        same = ModelProto.FromString(model.original).SerializeToString() == _serialized(proto)
         return iter([model.original]) if same else None
     if model.path is None:
         return None
@@ -172,9 +172,18 @@ def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
         again = open_model(model.path)
     except ModelReadError:  # gone since; what is in memory can still be written
         return None
-    if again.size != model.size or again.proto.SerializeToString() != proto.SerializeToString():
+    if again.size != model.size or again.proto.SerializeToString() != _serialized(proto):
         return None
     return Region(Source.of(model.path), 0, model.size).chunks()
+
+
+def _serialized(proto: ModelProto) -> bytes | None:
+    """The message in bytes; None when protobuf cannot serialise that much."""
+    try:
+        data: bytes = proto.SerializeToString()
+    except (EncodeError, ValueError, MemoryError):
+        return None
+    return data
 
 
 def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _Plan | None:
@@ -184,9 +193,8 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
 
     Raises ModelReadError when external data is missing.
     """
-    try:
-        serialized: bytes = proto.SerializeToString()
-    except (EncodeError, ValueError, MemoryError):
+    serialized = _serialized(proto)
+    if serialized is None:
         return None
     regions: dict[str, Region] = {}
 

@@ -3,14 +3,60 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from gather_infer.errors import ModelReadError
+from gather_infer.model.wire import MAX_MESSAGE_BYTES
 
+STREAM_BYTES = 1 << 16
 CHUNK_BYTES = 256 << 10  # small enough for the cache of a processor, and for memory that need not be cleared anew
+
+
+def streamed(path: Path) -> Iterator[bytes]:
+    """A file, or a pipe that somebody writes to, from front to back in pieces.
+
+    Raises ModelReadError for a directory, a device, a socket and a pipe without a writer, which would never end or
+    never begin; OSError.
+    """
+    mode = os.stat(path).st_mode
+    is_pipe = stat.S_ISFIFO(mode)
+    if not is_pipe and not stat.S_ISREG(mode):
+        raise ModelReadError(f"{_kind(mode)}, not a model file")
+    flags = os.O_RDONLY | (os.O_NONBLOCK if is_pipe else getattr(os, "O_BINARY", 0))
+    with os.fdopen(os.open(path, flags), "rb", buffering=0) as file:
+        chunk = file.read(STREAM_BYTES)  # of a pipe None while its writer has not begun
+        if is_pipe:
+            if chunk == b"":
+                raise ModelReadError("a pipe that nobody writes to")
+            os.set_blocking(file.fileno(), True)
+        while chunk is None or chunk:
+            if chunk:
+                yield chunk
+            chunk = file.read(STREAM_BYTES)
+
+
+def joined(chunks: Iterable[bytes]) -> bytes:
+    """All of a stream. Raises ModelReadError for more than protobuf reads."""
+    found: list[bytes] = []
+    nbytes = 0
+    for chunk in chunks:
+        if not found and chunk.startswith(b"\0"):
+            raise ModelReadError("not ONNX protobuf, whose first byte is never 0")
+        found.append(chunk)
+        nbytes += len(chunk)
+        if nbytes > MAX_MESSAGE_BYTES:
+            raise ModelReadError(f"more than {MAX_MESSAGE_BYTES} bytes, which protobuf does not read")
+    return b"".join(found)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from onnx import AttributeProto, NodeProto, helper
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.resume import Resumed, learn_equalities
+from gather_infer.model.wire import MAX_MESSAGE_BYTES
 from gather_infer.passes.changes import Changes
 from gather_infer.passes.constants import Constants, fact_of, key_of
 from gather_infer.passes.costs import cost_of, count_nodes, dying_by, held_bytes
@@ -57,6 +58,10 @@ class Done:
     nbytes: int
 
 
+_FOR_NODES: Final = 16 << 20
+"""Bytes of a message that are kept for what rewrites add beside constants."""
+
+
 @dataclass(slots=True, eq=False)
 class Engine:
     """Rules at work on a draft.
@@ -91,6 +96,8 @@ class Engine:
     _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
     _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
     _noted: set[tuple[Node, str]] = field(default_factory=set)
+    _made: int = 0
+    _room: int | None = None
 
     def __post_init__(self) -> None:
         self.constants = Constants(self.draft)
@@ -314,6 +321,7 @@ class Engine:
         return True
 
     def _note_done(self, node: Node, rule: str, law: str, name: str, cost: Cost, nbytes: int) -> None:
+        self._made += nbytes
         self.done.append(Done(self.draft.label(node), node.op_type, rule, law, name, cost, nbytes))
 
     def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
@@ -379,12 +387,22 @@ class Engine:
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
         if cost.nodes > 0:
             return False
+        made = sum(constant.nbytes for constant in rewrite.constants.values())
+        if made and not self._has_room_for(made):
+            self.note(Site(self, node), "GI401", f"not folded: {made} bytes of constants more than a model file holds")
+            return False
         if cost.constant_bytes > self.max_growth:
             text = f"its constants have {cost.constant_bytes} bytes more, the budget is {self.max_growth}"
             self.note(Site(self, node), "GI401", f"not folded: {text}")
             self.looked += map(key_of, rewrite.constants.values())  # they may come to be there
             return False
         return cost.run_bytes is not None and known_le(cost.run_bytes, 0, self.scope) is True
+
+    def _has_room_for(self, nbytes: int) -> bool:
+        """Whether the message of the model, without what is on disk, can hold so many bytes of constants more."""
+        if self._room is None:
+            self._room = MAX_MESSAGE_BYTES - self.draft.subject.model.proto.ByteSize() - _FOR_NODES
+        return self._made + nbytes <= self._room
 
     # facts
 

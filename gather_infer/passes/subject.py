@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from functools import cached_property
+from typing import Final, TypeAlias
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, defs
 
 from gather_infer.domains import plain_domain
-from gather_infer.errors import ModelStructureError
+from gather_infer.errors import ModelReadError, ModelStructureError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, roots
+from gather_infer.model.tensors import iter_tensors
 from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.places import MAIN, GraphPath, NodePath, Root, Source
@@ -20,6 +22,10 @@ from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
 Held: TypeAlias = "Constant | TensorProto | AttributeProto"
+
+
+MAX_HELD: Final = 512 << 20
+"""Bytes of constants of a model up to which all of them may be made anew: a rewrite holds them in memory some times."""
 
 
 class Subject:
@@ -112,6 +118,17 @@ class Subject:
             is_known = rules is not None and rules.lookup(node.op_type, version) is not None
             found = self._pure[key] = is_known or defs.has(node.op_type, domain)
         return found and self.is_ours(node)
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether the constants of the model, on disk or not, are more than a pass may hold in memory."""
+        nbytes = 0
+        for tensor in iter_tensors(self.model.proto):
+            try:
+                nbytes += self.model.nbytes(tensor)
+            except ModelReadError:  # no type, or a negative dim: the inference has reported it
+                continue
+        return nbytes > MAX_HELD
 
     @property
     def ir_version(self) -> int:

@@ -408,7 +408,12 @@ class View:
 
     @property
     def growth_limit(self) -> int:
-        """Bytes that new constants can have at most, since those that the node reads may go."""
+        """Bytes that new constants can have at most, since those that the node reads may go.
+
+        Large ones of a heavy model stay as they are: it is rewritten in the memory of its graph.
+        """
+        if self.engine.draft.subject.is_heavy:
+            return self.max_growth
         freed = 0
         for at, name in enumerate(self.node.inputs):
             if name and self.is_constant(at) and self.is_only_reader(at):

@@ -87,7 +87,7 @@ def test_another_encoding_is_read(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ModelReadError, match=r"m\.xml: No such file or directory"):
         read_ir(tmp_path / "m.xml")
-    with pytest.raises(ModelReadError, match="Is a directory"):
+    with pytest.raises(ModelReadError, match="a directory, not a model file"):
         read_ir(tmp_path)
     with pytest.raises(ModelReadError, match="NUL"):
         read_ir("a\0b.xml")

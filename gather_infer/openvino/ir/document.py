@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn
 from xml.parsers import expat
 
 from gather_infer.errors import ModelReadError, shortened
+from gather_infer.model.source import streamed
 
-CHUNK_BYTES: Final = 1 << 16
 MAX_DEPTH: Final = 64
 """Elements inside elements. A body takes three levels, so that 20 bodies stand in each other at most."""
 
@@ -58,9 +58,8 @@ def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Ele
     Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
     """
     parser = _Parser(compact)
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            parser.feed(chunk, last=False)
+    for chunk in streamed(path):
+        parser.feed(chunk, last=False)
     parser.feed(b"", last=True)
     assert parser.root is not None, "expat has seen a root element"
     return parser.root
