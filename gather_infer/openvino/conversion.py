@@ -25,6 +25,7 @@ from gather_infer.model.tensors import iter_tensors
 from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.beside import beside
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
+from gather_infer.openvino.nodes import is_kept_apart
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
@@ -170,6 +171,7 @@ def convert(
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         _state_outputs(proto, inference)
+        _declare_kept(proto, inference)
         drop_unread(proto)
         _check_types(proto, source.name, target)
         _name_apart(proto)
@@ -224,6 +226,18 @@ def _state_outputs(proto: ModelProto, inference: Inference) -> None:
             output.type.CopyFrom(known)
 
 
+def _declare_kept(proto: ModelProto, inference: Inference) -> None:
+    """Declare what is believed of the outputs of nodes that stay: their readers were converted for such types."""
+    believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.believed}
+    for _, body in bodies(proto):
+        said = {value.name for value in (*body.value_info, *body.output)}
+        for node in body.node:
+            for name in node.output if is_kept_apart(node) else ():
+                known = believed.get(name)
+                if known is not None and name not in said:
+                    body.value_info.add(name=name, type=known)
+
+
 def _check_types(proto: ModelProto, name: str, opset: int) -> None:
     """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
     for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
@@ -261,16 +275,16 @@ def _name_apart(proto: ModelProto) -> None:
 
 def _refusal(name: str, made: Plan) -> str:
     """One error that names every operator that cannot be converted, once for each reason."""
-    alike: dict[tuple[str, int, str], list[NodePath]] = {}
+    alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:
-        alike.setdefault((refused.op_type, refused.version, refused.reason), []).append(refused.node)
+        alike.setdefault((refused.operator, refused.reason), []).append(refused.node)
     total = len(made.refused)
     which = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
     hint = f"; --gather-oob guard converts {which}" if made.unproved else ""
     nodes = f"{total} nodes" if total > 1 else "1 node"
     lines = [
-        f"{op}-{version}, {f'{len(found)} nodes, first ' if len(found) > 1 else ''}{found[0]}: {reason}"
-        for (op, version, reason), found in alike.items()
+        f"{op}, {f'{len(found)} nodes, first ' if len(found) > 1 else ''}{found[0]}: {reason}"
+        for (op, reason), found in alike.items()
     ]
     return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
