@@ -1,12 +1,15 @@
-"""Operator domains: `ai.onnx` has two names, and OpenVINO has a domain for every opset."""
+"""Operator domains: `ai.onnx` has two names, OpenVINO one for every opset, and some for what is not its own."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_UNNUMBERED: Final = "extension|experimental|ie_internal_opset"
-_OPENVINO: Final = re.compile(rf"openvino(?:\.(?:opset(\d+)|{_UNNUMBERED}))?|org\.openvinotoolkit")
+UNNUMBERED: Final = ("experimental", "extension", "ie_internal_opset")
+"""Sets that a layer of an IR may be of beside the opsets: their operators are those of whoever wrote the file."""
+
+_FOREIGN: Final = frozenset(f"openvino.{name}" for name in UNNUMBERED)
+_OPENVINO: Final = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
 NEWEST_OPENVINO: Final = 17
 """The newest opset of OpenVINO that is known; what a domain without a number means."""
 
@@ -21,6 +24,11 @@ def canonical_domain(domain: str) -> str:
     if not domain or domain == "ai.onnx":
         return ""
     return "openvino" if domain[0] == "o" and _OPENVINO.fullmatch(domain) else domain
+
+
+def is_extension(domain: str) -> bool:
+    """Whether a domain is that of a set beside OpenVINO's opsets: it knows no operator there, whatever it is called."""
+    return domain in _FOREIGN
 
 
 def openvino_opset(domain: str) -> int | None:

@@ -50,6 +50,7 @@ class Frame:
     counts      how many elements of a tensor of bools are true
     sized_by_data  by operator, what its nodes have computed whose sizes depend on data
     tests       bools that say of each element of a tensor whether it is less than a number
+    hints       of the main graph: types that the file states beside the model, of values of all its graphs
     """
 
     opsets: Opsets
@@ -76,6 +77,7 @@ class Frame:
     bools: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Dim] = field(default_factory=dict)
     sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
+    hints: Mapping[str, onnx.TypeProto] = field(default_factory=dict)
     depth: int = 0
 
     def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Frame:
@@ -100,6 +102,7 @@ class Frame:
             floats=earlier(self.floats),
             growth=earlier(self.growth),
             bools=earlier(self.bools),
+            hints=self.hints,
         )
 
     def _home(self, name: str) -> Frame | None:
@@ -113,6 +116,14 @@ class Frame:
         """The fact of a name in this graph or in one around it."""
         home = self._home(name)
         return None if home is None else home.values[name]
+
+    def hint(self, name: str) -> onnx.ValueInfoProto | None:
+        """The type that the file states beside the model of a value of this graph."""
+        outermost = self
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        stated = outermost.hints.get(name)
+        return None if stated is None else onnx.ValueInfoProto(name=name, type=stated)
 
     def comparison(self, name: str) -> Dim | None:
         """The dim whose sign the boolean `name` tells; see `negative`."""

@@ -299,7 +299,7 @@ class _Run:
         context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
         walker = self._walker(context, reader, until)
-        frame = Frame(walker.opsets(imports_of(self.model.proto)))
+        frame = Frame(walker.opsets(imports_of(self.model.proto)), hints=self.model.hints)
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
         for value in self.inputs:
             if value.name not in frame.values:

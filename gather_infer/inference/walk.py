@@ -433,16 +433,17 @@ class Walker(State):
             if not name:
                 continue
             value = known = UNKNOWN if inferred is None else inferred
-            declared = frame.declared.get(name)
-            if declared is None and name in frame.outputs and value == UNKNOWN:
-                declared = frame.outputs[name]
+            declared, hint = frame.declared.get(name), None
+            if declared is None and value == UNKNOWN:
+                hint = frame.hint(name)
+                declared = frame.outputs.get(name) if hint is None else hint
             if declared is not None:
                 value = compared(self, declared, value, node, index, frame)
                 if value is not known and value != known:
                     if self.context.may_assume:
                         self.context.rest_on_assumption()  # that the file is right
                     else:
-                        value = _typed(known, value)
+                        value = self.typed(known, value, ranked=hint is not None)
             if name in frame.values:
                 self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
                 continue
@@ -451,12 +452,18 @@ class Walker(State):
                 place = NodePath(frame.path, index, frame.labels[index])
                 self.record.add(Belief(name, frame.label, place, value))
 
+    def typed(self, known: Value, declared: Value, *, ranked: bool) -> Value:
+        """What is known of a value, and its element type from the file: a wrong one ends a run, a wrong shape need not.
 
-def _typed(known: Value, declared: Value) -> Value:
-    """What is known of a value, and its element type from the file: a wrong one ends a run, a wrong shape need not."""
-    if not isinstance(declared, SymbolicTensor):
-        return known
-    return (known if isinstance(known, SymbolicTensor) else SymbolicTensor()).with_(dtype=declared.dtype)
+        ranked   its rank as well: that is how an operator is declared which nobody knows, while its sizes are hints
+        """
+        if not isinstance(declared, SymbolicTensor):
+            return known
+        value = (known if isinstance(known, SymbolicTensor) else SymbolicTensor()).with_(dtype=declared.dtype)
+        if not ranked or value.shape is not None or declared.shape is None:
+            return value
+        why = "the file alone tells of it, and its sizes are not believed"
+        return value.with_(shape=tuple(self.context.fresh(why) for _ in declared.shape))
 
 
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:

@@ -60,7 +60,8 @@ class ModelFile:
     `original`  the bytes that a model from a stream was parsed from
     `foreign`   what the file is when it is no ONNX, as messages say it; then it is not rewritten
     `dialects`  how operators are inferred that are not ONNX's
-    `hints`     types that the file states and nobody believes, by value: they are compared with what is inferred
+    `hints`     types that the file states beside the model, by value: compared with what is inferred, and believed
+                where nothing is
     `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
     """
 

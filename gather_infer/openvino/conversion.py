@@ -14,6 +14,7 @@ from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
+from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
@@ -24,6 +25,7 @@ from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.beside import beside
 from gather_infer.openvino.interface import check_interface, state_outputs, with_parts_declared
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
+from gather_infer.openvino.nodes import is_kept_apart
 from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
@@ -164,6 +166,7 @@ def convert(
     if source.foreign:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
         state_outputs(proto, source, inference)
+        _declare_kept(proto, inference)
         drop_unread(proto)
         check_interface(proto, source, inference, target)
         _name_apart(proto)
@@ -207,6 +210,18 @@ def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset
             yield ImportOpset(by="openvino", reason="for the converted nodes", domain=domain, version=version)
 
 
+def _declare_kept(proto: ModelProto, inference: Inference) -> None:
+    """Declare what is believed of the outputs of nodes that stay: their readers were converted for such types."""
+    believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.believed}
+    for _, body in bodies(proto):
+        said = {value.name for value in (*body.value_info, *body.output)}
+        for node in body.node:
+            for name in node.output if is_kept_apart(node) else ():
+                known = believed.get(name)
+                if known is not None and name not in said:
+                    body.value_info.add(name=name, type=known)
+
+
 def _name_apart(proto: ModelProto) -> None:
     """Names that nodes of a graph share in the file get numbers: onnxruntime refuses a graph where two are equal."""
     names = Names(proto)
@@ -221,18 +236,17 @@ def _name_apart(proto: ModelProto) -> None:
 
 def _refusal(name: str, made: Plan) -> str:
     """One error that names every operator that cannot be converted, once for each reason."""
-    alike: dict[tuple[str, int, str], list[NodePath]] = {}
+    alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:
-        alike.setdefault((refused.op_type, refused.version, refused.reason), []).append(refused.node)
+        alike.setdefault((refused.operator, refused.reason), []).append(refused.node)
     total = len(made.refused)
     guarded = f"{made.unproved} of them" if made.unproved < total else "them" if total > 1 else "it"
     hint = f"; --gather-oob guard converts {guarded}" if made.unproved else ""
     nodes = f"{total} nodes" if total > 1 else "1 node"
     lines = []
-    for (op, version, reason), found in alike.items():
+    for (operator, reason), found in alike.items():
         which = f"{len(found)} nodes, first " if len(found) > 1 else ""
-        where = shortened(str(found[0]))
-        lines.append(f"{shortened(op)}-{version}, {which}{where}: {shortened(reason, 500)}")
+        lines.append(f"{shortened(operator)}, {which}{shortened(str(found[0]))}: {shortened(reason, 500)}")
     return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from onnx import NodeProto, helper
 
-from gather_infer.domains import canonical_domain
+from gather_infer.domains import canonical_domain, is_extension
 
 
 def attributes_of(node: NodeProto) -> dict[str, Any]:
@@ -27,6 +27,11 @@ def is_openvino(node: NodeProto) -> bool:
     """A node of OpenVINO's domains, or a Gather with the axis as an input that stands in the default one."""
     domain = canonical_domain(node.domain)
     return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)
+
+
+def is_kept_apart(node: NodeProto) -> bool:
+    """A node of OpenVINO's domains, or of the sets beside them, of which nobody knows what else it does."""
+    return is_openvino(node) or is_extension(node.domain)
 
 
 def reads_of(node: NodeProto) -> Iterator[str]:

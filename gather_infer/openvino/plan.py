@@ -11,7 +11,7 @@ from onnx import NodeProto
 
 from gather_infer.context import Context
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, plain_domain
+from gather_infer.domains import NEWEST_OPENVINO, is_extension, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.dispatch import Opsets
@@ -22,7 +22,7 @@ from gather_infer.openvino.beams import reorderings
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.nodes import attributes_of, is_kept_apart, reads_of
 from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
@@ -56,12 +56,20 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A node that has no counterpart in ONNX, or none that is safe; see `Converted`."""
+    """A node that has no counterpart in ONNX, or none that is safe; see `Converted`.
+
+    version   0 for an operator that is of no opset of OpenVINO
+    """
 
     node: NodePath
     op_type: str
     version: int
     reason: str
+
+    @property
+    def operator(self) -> str:
+        """As messages name it: `Gather-8`."""
+        return f"{self.op_type}-{self.version}" if self.version else self.op_type
 
 
 @dataclass(slots=True)
@@ -111,7 +119,7 @@ class _Planner:
         rewritten: dict[GraphPath, set[int]] = {}
         for path, body in bodies(self.known.model.proto):
             for position, node in enumerate(body.node):
-                if not is_openvino(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
+                if not is_kept_apart(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
                     continue
                 try:
                     if path.root is not Root.GRAPH:
@@ -125,12 +133,17 @@ class _Planner:
         return self.plan
 
     def version(self, node: NodeProto) -> int:
-        """The opset of OpenVINO that a node is of."""
+        """The opset of OpenVINO that a node is of, 0 for a set without opsets."""
+        if is_extension(node.domain):
+            return 0
         domain = node.domain if plain_domain(node.domain) else "openvino"
         return self.versions.version_of(domain) or NEWEST_OPENVINO
 
     def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
         """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
+        if is_extension(node.domain):
+            kind = node.domain.rpartition(".")[2]
+            raise LoweringRefused(f"it is of the set {kind}, of which OpenVINO has no such operator")
         version = self.version(node)
         entry = LOWERINGS.find(node.op_type, version)
         if entry is None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from gather_infer.domains import canonical_domain
 from gather_infer.model.paths import bodies
+from gather_infer.openvino.nodes import is_kept_apart
 
 
 def drop_unread(proto: ModelProto) -> None:
@@ -23,7 +23,7 @@ def drop_unread(proto: ModelProto) -> None:
         unread = set()
         for position in range(len(graph.node) - 1, -1, -1):
             node = graph.node[position]
-            if canonical_domain(node.domain) != "openvino" and not any(reads[name] for name in node.output):
+            if not is_kept_apart(node) and not any(reads[name] for name in node.output):
                 unread.add(position)
                 reads.subtract(_read_by(node))
         if unread:

@@ -10,13 +10,13 @@ from gather_infer.diagnostic import Diagnostic
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ConversionReport, View
 from gather_infer.report.interface import interface_text, recorded_text
-from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
+from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, interface_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, table
 from gather_infer.report.rewriting import edits_text
 from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
-    from gather_infer.openvino import ConversionResult, Converted, Refused
+    from gather_infer.openvino import ConversionResult, Converted
 
 SHOWN = 3
 """Nodes that carry a guard, or need one, before they end in `and 9 more`."""
@@ -26,7 +26,7 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer convert` prints; a verbose one has each node."""
     result = report.result
     head = fitted(_head(result), view.width, "    ")
-    told = [*_indices(result.converted, view), *_kept(result.kept, view), *_weights(result), *_state(result)]
+    told = [*_indices(result.converted, view), *_kept(result, view), *_weights(result), *_state(result)]
     lines = [*head, *_operators(result.converted, view)]
     lines += [part for line in told for part in fitted(line, view.width, _further(line))]
     lines += _interface(result, view)
@@ -105,15 +105,16 @@ def _some(names: Sequence[str], view: View) -> str:
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
 
 
-def _kept(kept: Sequence[Refused], view: View) -> list[str]:
-    """Nodes that stay in OpenVINO's domain."""
-    reasons: dict[tuple[str, int, str], list[str]] = {}
+def _kept(result: ConversionResult, view: View) -> list[str]:
+    """Nodes that stay in OpenVINO's domain, and what is taken from the file of their outputs."""
+    kept = result.kept
+    reasons: dict[tuple[str, str], list[str]] = {}
     for one in kept:
-        reasons.setdefault((one.op_type, one.version, one.reason), []).append(printable(str(one.node)))
-    lines = [
-        f"    {op}-{version}: {printable(reason)} ({_some(found, view)})"
-        for (op, version, reason), found in reasons.items()
-    ]
+        reasons.setdefault((one.operator, one.reason), []).append(printable(str(one.node)))
+    lines = [f"    {op}: {printable(reason)} ({_some(found, view)})" for (op, reason), found in reasons.items()]
+    if result.kept and result.inference.believed:
+        believed = [printable(str(belief)) for belief in result.inference.believed]
+        lines.append(f"    believed as the file declares it: {_some(believed, view)}")
     return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
 
 
@@ -179,6 +180,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
         "kept": [
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
+        "believed": [belief_json(b) for b in result.inference.believed],
         "weights": [{"name": w.name, "form": w.form} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}

@@ -22,7 +22,6 @@ from onnx import (
     numpy_helper,
 )
 
-from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.model.names import Names
 from gather_infer.openvino.ir.constants import ConstantReader
 from gather_infer.openvino.ir.elements import DYNAMIC, is_foreign, onnx_type
@@ -39,7 +38,7 @@ _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+"
 
 @dataclass(frozen=True, slots=True)
 class PortType:
-    """What the file says of a value: a hint, which nothing is inferred from.
+    """What the file says of a value: a hint, which counts where nothing can be inferred.
 
     element   OpenVINO's name of the element type, `dynamic` when it is not known
     dims      a size per axis, None for one that is not known; None when there is no `<dim>`: a scalar, or no rank
@@ -94,8 +93,8 @@ class Book:
 
     def domain(self, layer: Layer) -> str:
         """The domain of the layer's node, which the model then imports."""
-        name = f"openvino.{layer.version}"
-        self.domains[name] = NEWEST_OPENVINO if layer.opset is None else layer.opset
+        name = f"openvino.{layer.version}" if layer.opset is None else f"openvino.opset{layer.opset}"
+        self.domains[name] = layer.opset or 1
         return name
 
 

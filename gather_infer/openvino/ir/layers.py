@@ -8,16 +8,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gather_infer.domains import NEWEST_OPENVINO
+from gather_infer.domains import NEWEST_OPENVINO, UNNUMBERED
 from gather_infer.errors import ModelReadError
 from gather_infer.openvino.ir.document import Compact, Element, layer_label
 from gather_infer.openvino.ir.elements import DYNAMIC, element_of
 from gather_infer.openvino.ir.shapes import port_dim
 
 _OPSET = re.compile(r"opset([1-9][0-9]{0,3})")
-_UNNUMBERED: Final = frozenset(("extension", "experimental", "ie_internal_opset"))
 _COMMA = re.compile(r"(?<!\\),")
 _TYPED: Final = frozenset(("Parameter", "Const"))
+_STRUCTURAL: Final = frozenset(("Parameter", "Const", "Result", "If", "Loop", "TensorIterator"))
+_ADOPTED: Final = frozenset(
+    (
+        "ExperimentalDetectronDetectionOutput", "ExperimentalDetectronGenerateProposalsSingleImage",
+        "ExperimentalDetectronPriorGridGenerator", "ExperimentalDetectronROIFeatureExtractor",
+        "ExperimentalDetectronTopKROIs", "GRUCell", "Proposal", "RNNCell",
+    )
+)  # fmt: skip
+"""The operators of opset 6 that OpenVINO's reader also takes as `experimental` and `extension`: it knows no others."""
+
+_ADOPTED_OPSET: Final = 6
 _CONTROL: Final = frozenset(
     ("body", "port_map", "back_edges", "then_body", "then_port_map", "else_body", "else_port_map")
 )
@@ -46,7 +56,7 @@ class Port:
 class Layer:
     """A layer of the file, or of a body.
 
-    opset     the number in `version`, None for `extension` and the like
+    opset     the number in `version`, None for an operator of `extension` and the like
     data      the attributes of `<data>`
     control   the elements that only layers with bodies have, by tag
     """
@@ -119,7 +129,7 @@ def _layer(element: Element) -> Layer:
             name,
             kind,
             version,
-            _opset(version),
+            _opset(version, kind),
             data,
             _ports(element, "input"),
             outputs,
@@ -131,13 +141,17 @@ def _layer(element: Element) -> Layer:
         raise ModelReadError(f"{layer_label(name, layer_id)}: {error}") from error
 
 
-def _opset(version: str) -> int | None:
-    """The number of `opset8`, None for the sets that have none. Raises ModelReadError for another text."""
-    if version in _UNNUMBERED:
+def _opset(version: str, kind: str) -> int | None:
+    """The number of `opset8`, None for an operator of a set that has none. Raises ModelReadError for another text."""
+    if version in UNNUMBERED:
+        if kind in _ADOPTED and version != "ie_internal_opset":
+            return _ADOPTED_OPSET
+        if kind in _STRUCTURAL:
+            raise ModelReadError(f"{kind} is of an opset, found version {version!r}")
         return None
     found = _OPSET.fullmatch(version)
     if found is None or int(found[1]) > NEWEST_OPENVINO:
-        known = f"opset1 to opset{NEWEST_OPENVINO}, {', '.join(sorted(_UNNUMBERED))}"
+        known = f"opset1 to opset{NEWEST_OPENVINO}, {', '.join(UNNUMBERED)}"
         raise ModelReadError(f"the opset must be one of {known}, found {version!r}")
     return int(found[1])
 
