@@ -61,6 +61,7 @@ MODULES: Final = (
     "reduction",
     "regions",
     "roi",
+    "sampling",
     "scatter",
     "selection",
     "shapes",
