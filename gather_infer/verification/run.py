@@ -348,7 +348,9 @@ class _Comparing:
         if wrong and self.wrong is None:
             self.wrong = self.feeds.read_bytes()
         found.mismatches += wrong
-        found.skipped |= dict.fromkeys(sorted(unstable - self.drawn, key=before.index), "two runs of the original differ")
+        found.skipped |= dict.fromkeys(
+            sorted(unstable - self.drawn, key=before.index), "two runs of the original differ"
+        )
         return True
 
     def differing(self, first: list[Any]) -> set[str]:
