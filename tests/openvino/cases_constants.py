@@ -27,6 +27,18 @@ FLOATS = np.array(
 """In the range of all integers but those of 4 and 8 bits."""
 
 WIDE = np.array([128.4, 255.7, 256.2, -128.9, -129.5, 300.5, -70000, 3e9, -1e19, np.inf, -np.inf, np.nan])
+NEAR_F4 = np.array(
+    [0, -0.0, 0.25, 0.26, 0.5, 0.75, 0.74, 1, 1.25, 1.5, 1.75, 1.76, 2, 2.5, 2.51, 3, 3.5, 3.49, 4, 5, 5.01, 6, 7, 99,
+     -0.3, -0.75, -2.5, -5, -9, 1e-3, np.inf, -np.inf, np.nan]
+)  # fmt: skip
+"""The numbers of f4e2m1, those in the middle of two, and beyond."""
+
+NEAR_POWERS = np.array(
+    [0, 1, 0.5, 0.75, 0.76, 1.25, 1.5, 1.49, 2.5, 3, 3.01, 5, 6, 5.99, 12, 48, 300, 1e-3, 2.0**-14, 3 * 2.0**-14, 65504,
+     -1, -300, np.inf, -np.inf, np.nan]
+)  # fmt: skip
+"""The numbers of f8e8m0 are powers of two."""
+
 INTEGERS = np.array([0, 1, -1, 2, 127, 128, 255, 256, 300, -128, -129, 32767, 32768, 65535, 70000, -(2**31), 7, -8, 9])
 
 
@@ -108,6 +120,9 @@ def cases() -> dict[str, Case]:
         for target in ("u4", "i4", "u2"):
             if not source.startswith("f"):
                 found[f"{source} to {target}"] = Case(there_and_back(of_plain(source), target), engine="evaluate")
+    for source in ("f32", "f16"):  # OpenVINO has no Convert of other types to these
+        for target, numbers in (("f4e2m1", NEAR_F4), ("f8e8m0", NEAR_POWERS)):
+            found[f"{source} to {target}"] = Case(there_and_back(numbers.astype(PLAIN[source]), target))
     for source in ("f32", "f16", "f64"):
         for target in ("i8", "u8"):
             wide = WIDE[: 8 if source != "f16" else 6].astype(PLAIN[source])
