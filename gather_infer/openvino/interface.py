@@ -134,7 +134,9 @@ def _without_rank(proto: ModelProto, source: ModelProto, inference: Inference) -
     """What to say of each input and output whose rank is not known: what has to be given of which input."""
     unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
     for name in unranked:
-        yield f"input {shortened(name)}: give its rank, as in {_asked(inference, name)}"
+        is_state = name not in inference.inputs
+        how = "it is state, of which no --input gives it" if is_state else f"give it, as in {_asked(inference, name)}"
+        yield f"input {shortened(name)}: {how}"
     for output in proto.graph.output:
         if unranked or output.type.tensor_type.HasField("shape"):
             continue

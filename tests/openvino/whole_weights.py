@@ -114,8 +114,9 @@ for _layout, _given in LAYOUTS.items():
 
 for _how in ("Reshape", "Reshape, special", "Unsqueeze", "Squeeze"):
     for _element in ("u4", "i4", "u8"):
-        _layout = {"shape": [8, 2, 16], "scale": [8, 2, 1], "zero": [8, 2, 1], "reshape": [8, 32], "given": _how}
-        MODELS[f"weights {_element} with dims by {_how}"] = _weighted(_element, _layout, True, True)
+        MODELS[f"weights {_element} with dims by {_how}"] = _weighted(
+            _element, {**LAYOUTS["blocks"], "given": _how}, True, True
+        )
 
 
 @whole("weights in branches")
