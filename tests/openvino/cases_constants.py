@@ -17,6 +17,7 @@ PLAIN = {
 FOREIGN = ("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0")
 PACKED = (*FOREIGN, "u4", "i4", "f8e4m3", "f8e5m2", "bf16")
 BITS = {"u1": 1, "u2": 2, "u3": 3, "u6": 6, "u4": 4, "i4": 4, "nf4": 4, "f4e2m1": 4, "bf16": 16}
+DIMS = {"Reshape": [0, 2, -1], "Squeeze": [1], "Unsqueeze": [0], "Transpose": [2, 1, 0]}
 COUNTS = (1, 3, 8, 29)
 AT = np.array([0, 23, -1, 24, 5])
 """Of tables with 24 rows."""
@@ -139,6 +140,9 @@ def cases() -> dict[str, Case]:
         found[f"{element} table"] = Case(decoded_first(element, AT))
         # a Gather of codes: OpenVINO's own gives garbage, and the Convert before it does not
         found[f"{element} table as it is"] = Case(gather(element, AT), instead=decoded_first(element, AT))
+    for element in ("u4", "i4"):
+        for kind, given in DIMS.items():
+            found[f"{kind} of {element}"] = Case(dims_given(element, kind, given))
     found |= {
         "like i32": Case(lambda b: b.op(1, "ConvertLike", [b.param(of_plain("f32")), b.param(np.array([1], "i4"))])),
         "like f16": Case(lambda b: b.op(1, "ConvertLike", [b.param(of_plain("i32")), b.param(np.array([1], "f2"))])),
@@ -147,6 +151,19 @@ def cases() -> dict[str, Case]:
         "no rank": Case(convert(np.array([[1.5]], "f4"), "i64"), ("unranked",), engine="evaluate"),
     }
     return found
+
+
+def dims_given(element: str, kind: str, given: list[int]) -> Callable[[Build], Any]:
+    """Other dims of [3, 1, 4] elements of 4 bits, which OpenVINO cannot give out as they are."""
+    attributes = {"special_zero": True} if kind == "Reshape" else {}
+
+    def make(b: Build) -> Any:
+        whole = b.op(1, "Convert", [b.param(np.arange(12, dtype="f4").reshape(3, 1, 4) % 8)], destination_type="i32")
+        narrow = b.op(1, "Convert", [whole], destination_type=element)
+        moved = b.op(1, kind, [narrow, b.const(np.array(given, "i8"))], **attributes)
+        return b.op(1, "Convert", [moved], destination_type="f32")
+
+    return make
 
 
 def there_and_back(source: npt.NDArray[Any], target: str) -> Callable[[Build], Any]:
