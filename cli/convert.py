@@ -38,6 +38,9 @@ TOLERANCE: Final = 1e-4
         "or plain operators.")  # fmt: skip
 @option("--beam-idx", section="Conversion", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
         help="An input that only reorders rows of the state: keep it, or drop it with its Gathers.")  # fmt: skip
+@option("--random", section="Conversion", type=click.Choice(["refuse", "onnx"]), default="refuse", show_default=True,
+        help="What to do with RandomUniform and Multinomial: onnx draws with ONNX's generators, other numbers than "
+        "OpenVINO's of the same distribution.")  # fmt: skip
 @option("--keep-unsupported", section="Conversion", is_flag=True,
         help="Leave nodes without a counterpart in OpenVINO's domain; else nothing is written.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 when there are errors or warnings besides.")
@@ -53,6 +56,7 @@ def command(
     gather_oob: Any,
     weights: Any,
     beam_idx: Any,
+    random: Any,
     keep_unsupported: bool,
     strict: bool,
     console: Console,
@@ -80,6 +84,7 @@ def command(
             gather_oob=gather_oob,
             weights=weights,
             beam_idx=beam_idx,
+            random=random,
             opset=opset,
             keep_unsupported=keep_unsupported,
             dims=facts.dims,

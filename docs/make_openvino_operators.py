@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.openvino.lowerings.dialect import OURS
+from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.lowerings.unsupported import REASONS
 
@@ -24,6 +25,8 @@ and weights; If, Loop and TensorIterator become ONNX's If and Loop; ReadValue an
 
 * **versions**: the opsets of OpenVINO that changed the operator; each is converted as its page says.
 * **from opset**: the least opset of ai.onnx that it needs, where that is not {LOWEST_OPSET}.
+
+{" and ".join(RANDOM)} are converted with [`--random onnx`](convert.md#random-numbers) alone.
 
 Several nodes may stand for a layer. What is refused for what its inputs are is listed by `convert`, with the reason.
 """

@@ -26,7 +26,7 @@ from gather_infer.openvino.beside import beside
 from gather_infer.openvino.interface import check_interface, state_outputs, with_parts_declared
 from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.nodes import is_kept_apart
-from gather_infer.openvino.plan import Converted, Plan, Policy, Refused, plan
+from gather_infer.openvino.plan import Converted, Plan, Policy, Random, Refused, plan
 from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
 from gather_infer.openvino.weights import Compression, Form, with_reshaped_constants, with_weights
@@ -43,6 +43,7 @@ _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _BEAMS = ("keep", "drop")
 _FORMS = ("dequantize", "contrib", "float")
+_RANDOM = ("refuse", "onnx")
 
 
 Beams: TypeAlias = Literal["keep", "drop"]
@@ -53,7 +54,8 @@ class ConversionResult(PassResult):
     """A converted model.
 
     inference   of the model before, without assumptions
-    converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds
+    converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds, those with
+                `draws` give other random numbers than OpenVINO
     kept        the nodes that have no counterpart, which stay in their domain
     weights     what became of the compressed weights
     variables   the state of the model, with the inputs and outputs that stand for it
@@ -105,6 +107,7 @@ def convert(
     gather_oob: Policy = "guard",
     weights: Form = "dequantize",
     beam_idx: Beams = "keep",
+    random: Random = "refuse",
     opset: int | None = None,
     keep_unsupported: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
@@ -120,6 +123,8 @@ def convert(
                  com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
     beam_idx     "keep" the input that only says which rows of the state are read, "drop" it: then they stay where they
                  are. A Gather by such an input has no guard, and is among those that are assumed to be in bounds
+    random       "refuse" layers that draw random numbers, or let "onnx" draw them with its own generators: others than
+                 OpenVINO's, of the same distribution
     opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
     keep_unsupported   nodes without a counterpart stay in their domain instead of being refused
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
@@ -137,6 +142,8 @@ def convert(
         raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
     if beam_idx not in _BEAMS:
         raise UsageError(f"beam_idx is one of {', '.join(_BEAMS)}, not {beam_idx!r}")
+    if random not in _RANDOM:
+        raise UsageError(f"random is one of {', '.join(_RANDOM)}, not {random!r}")
     source = to_model_file(model)
     source.require_data()
     target = _target(source, opset)
@@ -149,7 +156,7 @@ def convert(
     if source.foreign:
         source, compressed = with_weights(with_reshaped_constants(source), weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    made = plan(inference, gather_oob=gather_oob, opset=target)
+    made = plan(inference, gather_oob=gather_oob, random=random, opset=target)
     if made.refused and not keep_unsupported:
         raise ConversionRefused(_refusal(source.name, made))
     journal = Journal()

@@ -14,7 +14,7 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import Body, bodies, subgraphs
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.openvino.nodes import reads_of
+from gather_infer.openvino.nodes import attributes_of, reads_of
 from gather_infer.places import Step
 from gather_infer.tensor import SymbolicTensor
 
@@ -23,6 +23,8 @@ _TYPES_SINCE: Final[dict[int, int]] = {
     TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
 }  # fmt: skip
 """The opsets of ai.onnx whose Cast takes element types first that are not in all."""
+_CODED: Final = frozenset({"nf4", "f4e2m1", "f8e8m0"})
+"""Types whose codes are computed with, which mean nothing outside."""
 _SHOWN: Final = 4
 """Inputs or outputs that a message names."""
 
@@ -81,6 +83,12 @@ def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, 
     if not proto.graph.output:
         raise ConversionRefused(f"{source.name}: it has no outputs: no layer is a Result")
     _check_types(proto, source.name, opset)
+    for output in source.proto.graph.output:
+        element = "" if output.type.tensor_type.elem_type else _element_of(source.proto, output.name)
+        if element in _CODED:
+            raise ConversionRefused(
+                f"{source.name}: output {shortened(output.name)} is of {element}, which stays inside"
+            )
     lines = list(_without_rank(proto, source.proto, inference))
     if lines:
         rest = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
@@ -113,18 +121,29 @@ def _check_types(proto: ModelProto, name: str, opset: int) -> None:
             )
 
 
+def _element_of(proto: ModelProto, name: str) -> str:
+    """The element type of a value of the main graph as OpenVINO calls it, "" where the reader has not noted it."""
+    for node in proto.graph.node:
+        if name in node.output:
+            types = attributes_of(node).get("output_types", ())
+            return types[list(node.output).index(name)] if types else ""
+    return ""
+
+
 def _without_rank(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
     """What to say of each input and output whose rank is not known: what has to be given of which input."""
     unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
     for name in unranked:
-        yield f"input {shortened(name)}: give its rank, as in {_asked(inference, name)}"
+        is_state = name not in inference.inputs
+        how = "it is state, of which no --input gives it" if is_state else f"give it, as in {_asked(inference, name)}"
+        yield f"input {shortened(name)}: {how}"
     for output in proto.graph.output:
         if unranked or output.type.tensor_type.HasField("shape"):
             continue
         sized = [name for name in _read_by(source, output.name) if not _is_static(inference, name)]
         told = f"output {shortened(output.name)}"
         if not sized:
-            yield f"{told}: its rank depends on the elements of what is computed, which no --input gives"
+            yield f"{told}: its rank depends on elements, not on sizes, so that no --input gives it"
         else:
             yield f"{told}: its rank depends on sizes; give those that it reads, as in {_asked(inference, *sized)}"
 

@@ -22,6 +22,7 @@ from gather_infer.openvino.beams import reorderings
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.nodes import attributes_of, is_kept_apart, reads_of
 from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
@@ -35,6 +36,7 @@ from gather_infer.validate import Kind, combined, verdict
 _BY: Final = "openvino"
 Bounds: TypeAlias = Literal["", "proved", "assumed", "guarded"]
 Policy: TypeAlias = Literal["guard", "assume-valid", "refuse"]
+Random: TypeAlias = Literal["refuse", "onnx"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Converted:
     made       the operators that stand for it
     indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": those out of bounds give what
                OpenVINO gives. "" for a node that addresses nothing by index, or fails out of bounds as ONNX does
+    draws      it gives random numbers of the same distribution, and others than OpenVINO's
     """
 
     node: NodePath
@@ -52,6 +55,7 @@ class Converted:
     version: int
     made: tuple[str, ...]
     indices: Bounds = ""
+    draws: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +90,23 @@ class Plan:
     dead: list[Edit] = field(default_factory=list)
 
 
-def plan(inference: Inference, *, gather_oob: Policy, opset: int) -> Plan:
+def plan(inference: Inference, *, gather_oob: Policy, random: Random, opset: int) -> Plan:
     """How to rewrite every node of OpenVINO's domains.
 
     inference   without assumptions
     gather_oob  what is done about an index that is not proved in bounds
+    random      what is done about random numbers
     opset       version of the ai.onnx domain in the result
 
     Raises ModelStructureError when no rewrite of the model is safe, ModelReadError when external data is missing.
     """
-    return _Planner(inference, gather_oob, opset).run()
+    return _Planner(inference, gather_oob, random, opset).run()
 
 
 class _Planner:
-    def __init__(self, inference: Inference, gather_oob: Policy, opset: int) -> None:
+    def __init__(self, inference: Inference, gather_oob: Policy, random: Random, opset: int) -> None:
         self.known = Subject(inference)
+        self.draws = random == "onnx"
         self.gather_oob = gather_oob
         self.opset = opset
         self.plan = Plan()
@@ -162,7 +168,8 @@ class _Planner:
         )
         fragment = Fragment(self.opset)
         names = [f"x{i}" if name else "" for i, name in enumerate(node.input)]
-        outputs = lower(entry, Layer(call, names, guard=indices not in ("proved", "assumed")), fragment)
+        layer = Layer(call, names, guard=indices not in ("proved", "assumed"), draws=self.draws)
+        outputs = lower(entry, layer, fragment)
         if fault:
             self.plan.unproved += 1
             raise LoweringRefused(fault)
@@ -180,7 +187,7 @@ class _Planner:
             self.plan.edits.append(InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position))
         self.plan.edits.append(RemoveNode(by=_BY, reason=reason, path=path, node=position))
         made = tuple(one.op_type for one in spliced.nodes)
-        self.plan.converted.append(Converted(where, node.op_type, version, made, indices))
+        self.plan.converted.append(Converted(where, node.op_type, version, made, indices, node.op_type in RANDOM))
 
     def indices(self, where: NodePath, *, reorders: bool) -> tuple[Bounds, str]:
         """What is done about the indices of a node, and why that is not what was asked for; "" where it is.

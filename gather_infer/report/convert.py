@@ -26,7 +26,13 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer convert` prints; a verbose one has each node."""
     result = report.result
     head = fitted(_head(result), view.width, "    ")
-    told = [*_indices(result.converted, view), *_kept(result, view), *_weights(result), *_state(result)]
+    told = [
+        *_indices(result.converted, view),
+        *_random(result.converted, view),
+        *_kept(result, view),
+        *_weights(result),
+        *_state(result),
+    ]
     lines = [*head, *_operators(result.converted, view)]
     lines += [part for line in told for part in fitted(line, view.width, _further(line))]
     lines += _interface(result, view)
@@ -98,6 +104,16 @@ def _indices(converted: Sequence[Converted], view: View) -> list[str]:
         if found:
             lines.append(f"  {what}: {len(found)} ({_some(found, view)})")
     return lines
+
+
+def _random(converted: Sequence[Converted], view: View) -> list[str]:
+    """The nodes that draw other numbers than OpenVINO."""
+    found = [printable(str(one.node)) for one in converted if one.draws]
+    return (
+        [f"  random numbers by ONNX's generators, others than OpenVINO's: {len(found)} ({_some(found, view)})"]
+        if found
+        else []
+    )
 
 
 def _some(names: Sequence[str], view: View) -> str:
@@ -174,6 +190,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
                 "version": c.version,
                 "made": list(c.made),
                 "indices": c.indices or None,
+                "draws": c.draws,
             }
             for c in result.converted
         ],

@@ -31,6 +31,7 @@ from gather_infer.verification.data import (
     why_not_drawable,
 )
 from gather_infer.verification.defined import defined_limits
+from gather_infer.verification.drawn import DRAWN, drawn_outputs
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.result import Binding, Mismatch, Run, Verification
@@ -151,7 +152,8 @@ def verify(
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
         if not is_onnx:  # OpenVINO gives what is assigned too
             names[0].extend(assigned(before.proto, proto))
-        comparing = _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found)
+        drawn = frozenset() if is_onnx else drawn_outputs(proto)
+        comparing = _Comparing(draws, loaded, other, names, folder / "feeds.pickle", found, drawn)
         comparing.run()
         if not is_onnx and comparing.wrong is not None:
             comparing.feeds.write_bytes(comparing.wrong)
@@ -180,7 +182,8 @@ class _Findings:
 
     def result(self, fault: str = "") -> Verification:
         fault = fault or self.fault
-        if not fault and self.runs and not self.compared and not self.mismatches:
+        may_compare = any(reason != DRAWN for reason in self.skipped.values()) or not self.skipped
+        if not fault and self.runs and not self.compared and not self.mismatches and may_compare:
             fault = "no output can be compared: " + (next(iter(self.skipped.values()), "the model has none"))
         return Verification(
             self.wanted,
@@ -284,6 +287,7 @@ class _Comparing:
     names: tuple[list[str], list[str]]
     feeds: Path
     found: _Findings
+    drawn: frozenset[str] = frozenset()  # outputs that depend on random numbers, others than the original's
     wrong: bytes | None = None  # the feeds of the first run that differs
 
     def run(self) -> None:
@@ -327,7 +331,9 @@ class _Comparing:
         results = dict(zip(after, second, strict=True))
         wrong: list[Mismatch] = []
         for name, value in zip(before, first, strict=True):
-            if name in unstable or name not in results:
+            if name in self.drawn:
+                found.skipped[name] = DRAWN
+            if name in unstable or name in self.drawn or name not in results:
                 continue
             found.compared[name] = None
             apart = difference(value, results[name], found.tolerance)
@@ -342,7 +348,9 @@ class _Comparing:
         if wrong and self.wrong is None:
             self.wrong = self.feeds.read_bytes()
         found.mismatches += wrong
-        found.skipped |= dict.fromkeys(sorted(unstable, key=before.index), "two runs of the original differ")
+        found.skipped |= dict.fromkeys(
+            sorted(unstable - self.drawn, key=before.index), "two runs of the original differ"
+        )
         return True
 
     def differing(self, first: list[Any]) -> set[str]:

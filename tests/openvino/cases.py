@@ -18,8 +18,8 @@ class Case:
     """A small model.
 
     build      makes it of a `Build`, in a process that has OpenVINO, and gives its outputs
-    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank: then
-               the inputs come from a Reshape by a pattern that is fed
+    variants   with the shapes as they are, with every dim of every input `?` or between bounds, or with no rank: inputs
+               come from a Reshape by a pattern that is fed
     engine     who says what is right: the CPU plugin, or `Model.evaluate` where the plugin is known to be wrong, or the
                plugin on the model reshaped to the sizes of the feeds where it is wrong of unknown ones alone
     rtol       of floats, relative to the largest element; integers and what only moves are equal

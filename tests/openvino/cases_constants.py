@@ -17,6 +17,7 @@ PLAIN = {
 FOREIGN = ("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0")
 PACKED = (*FOREIGN, "u4", "i4", "f8e4m3", "f8e5m2", "bf16")
 BITS = {"u1": 1, "u2": 2, "u3": 3, "u6": 6, "u4": 4, "i4": 4, "nf4": 4, "f4e2m1": 4, "bf16": 16}
+DIMS = {"Reshape": [0, 2, -1], "Squeeze": [1], "Unsqueeze": [0], "Transpose": [2, 1, 0]}
 COUNTS = (1, 3, 8, 29)
 AT = np.array([0, 23, -1, 24, 5])
 """Of tables with 24 rows."""
@@ -27,6 +28,18 @@ FLOATS = np.array(
 """In the range of all integers but those of 4 and 8 bits."""
 
 WIDE = np.array([128.4, 255.7, 256.2, -128.9, -129.5, 300.5, -70000, 3e9, -1e19, np.inf, -np.inf, np.nan])
+NEAR_F4 = np.array(
+    [0, -0.0, 0.25, 0.26, 0.5, 0.75, 0.74, 1, 1.25, 1.5, 1.75, 1.76, 2, 2.5, 2.51, 3, 3.5, 3.49, 4, 5, 5.01, 6, 7, 99,
+     -0.3, -0.75, -2.5, -5, -9, 1e-3, np.inf, -np.inf, np.nan]
+)  # fmt: skip
+"""The numbers of f4e2m1, those in the middle of two, and beyond."""
+
+NEAR_POWERS = np.array(
+    [0, 1, 0.5, 0.75, 0.76, 1.25, 1.5, 1.49, 2.5, 3, 3.01, 5, 6, 5.99, 12, 48, 300, 1e-3, 2.0**-14, 3 * 2.0**-14, 65504,
+     -1, -300, np.inf, -np.inf, np.nan]
+)  # fmt: skip
+"""The numbers of f8e8m0 are powers of two."""
+
 INTEGERS = np.array([0, 1, -1, 2, 127, 128, 255, 256, 300, -128, -129, 32767, 32768, 65535, 70000, -(2**31), 7, -8, 9])
 
 
@@ -108,6 +121,9 @@ def cases() -> dict[str, Case]:
         for target in ("u4", "i4", "u2"):
             if not source.startswith("f"):
                 found[f"{source} to {target}"] = Case(there_and_back(of_plain(source), target), engine="evaluate")
+    for source in ("f32", "f16"):  # OpenVINO has no Convert of other types to these
+        for target, numbers in (("f4e2m1", NEAR_F4), ("f8e8m0", NEAR_POWERS)):
+            found[f"{source} to {target}"] = Case(there_and_back(numbers.astype(PLAIN[source]), target))
     for source in ("f32", "f16", "f64"):
         for target in ("i8", "u8"):
             wide = WIDE[: 8 if source != "f16" else 6].astype(PLAIN[source])
@@ -124,6 +140,9 @@ def cases() -> dict[str, Case]:
         found[f"{element} table"] = Case(decoded_first(element, AT))
         # a Gather of codes: OpenVINO's own gives garbage, and the Convert before it does not
         found[f"{element} table as it is"] = Case(gather(element, AT), instead=decoded_first(element, AT))
+    for element in ("u4", "i4"):
+        for kind, given in DIMS.items():
+            found[f"{kind} of {element}"] = Case(dims_given(element, kind, given))
     found |= {
         "like i32": Case(lambda b: b.op(1, "ConvertLike", [b.param(of_plain("f32")), b.param(np.array([1], "i4"))])),
         "like f16": Case(lambda b: b.op(1, "ConvertLike", [b.param(of_plain("i32")), b.param(np.array([1], "f2"))])),
@@ -132,6 +151,19 @@ def cases() -> dict[str, Case]:
         "no rank": Case(convert(np.array([[1.5]], "f4"), "i64"), ("unranked",), engine="evaluate"),
     }
     return found
+
+
+def dims_given(element: str, kind: str, given: list[int]) -> Callable[[Build], Any]:
+    """Other dims of [3, 1, 4] elements of 4 bits, which OpenVINO cannot give out as they are."""
+    attributes = {"special_zero": True} if kind == "Reshape" else {}
+
+    def make(b: Build) -> Any:
+        whole = b.op(1, "Convert", [b.param(np.arange(12, dtype="f4").reshape(3, 1, 4) % 8)], destination_type="i32")
+        narrow = b.op(1, "Convert", [whole], destination_type=element)
+        moved = b.op(1, kind, [narrow, b.const(np.array(given, "i8"))], **attributes)
+        return b.op(1, "Convert", [moved], destination_type="f32")
+
+    return make
 
 
 def there_and_back(source: npt.NDArray[Any], target: str) -> Callable[[Build], Any]:

@@ -121,9 +121,7 @@ def judge(seeds: range, make: Callable[[int], tuple[bytes, bytes | None]], folde
         converted += 1
         target = folder / "m.onnx"
         result.save(target)
-        values = (*result.proto.graph.input, *result.proto.graph.output)
-        if all(value.type.tensor_type.HasField("shape") for value in values):  # which the checker demands
-            onnx.checker.check_model(str(target))
+        onnx.checker.check_model(str(target))
     return converted, refused
 
 

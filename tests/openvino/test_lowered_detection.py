@@ -48,8 +48,6 @@ def layer(op_type: str, opset: int, inputs: int, **attributes: Any) -> ModelProt
 @pytest.mark.parametrize(
     ("op_type", "opset", "why"),
     [
-        ("RandomUniform", 8, "OpenVINO's own generator"),
-        ("Multinomial", 13, "OpenVINO's own generator"),
         ("StringTensorUnpack", 15, "the bytes of a text"),
     ],
 )

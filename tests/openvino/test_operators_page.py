@@ -60,7 +60,7 @@ def test_the_page_of_an_operator_is_that_of_an_opset_which_has_it() -> None:
 
 
 def test_ops_knows_what_is_lowered() -> None:
-    """A rule is asked before a lowering; three operators are refused."""
+    """A rule is asked before a lowering; one operator is refused."""
     table = {o.op_type: o for o in operators() if o.domain == "openvino"}
     assert set(LOWERINGS.types) <= set(table)
     lowered = table["MVN"]

@@ -48,6 +48,10 @@ FEW_WEIGHTS = [
     "weights u4 of a Convolution",
     "weights i4 of a Gather, in blocks",
     "weights u4 of a MatMul of a vector",
+    "weights u4 with dims by Reshape",
+    "weights i4 with dims by Reshape, special",
+    "weights u4 with dims by Unsqueeze",
+    "weights u8 with dims by Squeeze",
 ]
 
 

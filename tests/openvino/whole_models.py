@@ -79,6 +79,54 @@ def _loop(m: Maker) -> Whole:
     )
 
 
+def _counted(m: Maker, sizes: list[int], trips: Any, flag: Any) -> Whole:
+    """What a Loop gives of so many iterations: a state, and all of them joined along either axis."""
+    x = m.input("x", sizes)
+    s = m.ops.parameter(sizes, np.float32)
+    step = m.ops.add(s, m.const(np.float32(1)))
+    column = m.ops.reshape(m.ops.relu(step), m.const([-1, 1]), False)
+    results = [m.ops.result(one) for one in (step, column, m.const(value=True))]
+    loop = m.ops.loop(trips, flag)
+    loop.set_function(m.ov.Model(results, [s], "body"))
+    loop.set_special_body_ports([-1, 2])
+    loop.set_merged_input(s, x.output(0), results[0].output(0))
+    outputs = [
+        loop.get_iter_value(results[0].output(0), -1),
+        loop.get_concatenated_slices(results[0].output(0), 0, 1, 1, -1, 0),
+        loop.get_concatenated_slices(results[1].output(0), 0, 1, 1, -1, 1),
+    ]
+    if flag.get_type_name() == "Parameter":  # of parts that were not made OpenVINO counts as many as there might be
+        del outputs[2]
+    inputs = [x, *(one for one in (trips, flag) if one.get_type_name() == "Parameter")]
+    feeds = {"trips": [np.array(n) for n in (0, 2)], "flag": [np.array(f) for f in (False, True)]}
+    steps = [{"x": floats(1, 3)} for _ in range(2)]
+    for one in inputs[1:]:
+        name = one.output(0).get_any_name()
+        for feed, value in zip(steps, feeds[name], strict=True):
+            feed[name] = value
+    return Whole(m.model(outputs, inputs), steps)
+
+
+@whole("a loop without iterations")
+def _no_iterations(m: Maker) -> Whole:
+    return _counted(m, [1, 3], m.input("trips", [], np.int64), m.const(value=True))
+
+
+@whole("a loop without iterations, of sizes that are not known")
+def _no_iterations_unsized(m: Maker) -> Whole:
+    return _counted(m, [-1, -1], m.input("trips", [], np.int64), m.const(value=True))
+
+
+@whole("a loop whose condition is false at once")
+def _false_at_once(m: Maker) -> Whole:
+    return _counted(m, [-1, -1], m.const(np.int64(2)), m.input("flag", [], np.bool_))
+
+
+@whole("a loop of 0 iterations, a constant")
+def _never(m: Maker) -> Whole:
+    return _counted(m, [-1, -1], m.const(np.int64(0)), m.const(value=True))
+
+
 @whole("a branch that is a constant")
 def _constant_branch(m: Maker) -> Whole:
     x = m.input("x", [2, 3])

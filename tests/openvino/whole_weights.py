@@ -24,9 +24,12 @@ NF4 = np.array(
 
 def quantized(
     m: Maker, element: str, shape: Sequence[int], scale: Sequence[int], zero: Sequence[int] | None,
-    *, half: bool = False, float_zero: bool = False, reshape: Sequence[int] = (), seed: int = 3,
+    *, half: bool = False, float_zero: bool = False, reshape: Sequence[int] = (), seed: int = 3, given: str = "",
 ) -> Any:  # fmt: skip
-    """A compressed weight; of a plain maker the float32 that it stands for, computed here."""
+    """A compressed weight; of a plain maker the float32 that it stands for, computed here.
+
+    given   how data and zero points get their dims from constants without the last axis, or with all in a row
+    """
     random = np.random.default_rng(seed)
     low, high = {"u8": (0, 255), "i8": (-128, 127), "u4": (0, 15), "i4": (-8, 7), "nf4": (0, 15)}[element]
     data: Any = random.integers(low, high + 1, shape)
@@ -37,14 +40,27 @@ def quantized(
     if m.is_plain:
         held = (data.astype(np.float32) - points.astype(np.float32)) * factor.astype(np.float32)
         return m.const(held.reshape(reshape or held.shape))
-    node = m.ops.convert(m.packed(element, data), wide)
+    node = m.ops.convert(_dimmed(m, element, data, "Reshape" if given else ""), wide)
     if zero is not None:
-        point = m.const(points, kind) if float_zero else m.ops.convert(m.packed(element, points), wide)
+        point = m.const(points, kind) if float_zero else m.ops.convert(_dimmed(m, element, points, given), wide)
         node = m.ops.subtract(node, point)
     node = m.ops.multiply(node, m.const(factor))
     if reshape:
         node = m.ops.reshape(node, m.const(list(reshape)), False)
     return m.ops.convert(node, "f32") if half else node
+
+
+def _dimmed(m: Maker, element: str, values: Any, how: str) -> Any:
+    """A constant of these values, whose dims a layer gives it."""
+    if how == "Reshape":
+        return m.ops.reshape(m.packed(element, values.reshape(-1)), m.const([*values.shape[:-1], -1]), False)
+    if how == "Reshape, special":
+        return m.ops.reshape(m.packed(element, values[..., 0]), m.const([0, 0, 1]), True)
+    if how == "Unsqueeze":
+        return m.ops.unsqueeze(m.packed(element, values[..., 0]), m.const([-1]))
+    if how == "Squeeze":
+        return m.ops.squeeze(m.packed(element, values[None]), m.const([0]))
+    return m.packed(element, values)
 
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -94,6 +110,13 @@ for _layout, _given in LAYOUTS.items():
             for _transpose in (True, False):
                 _name = f"weights {_element} {_layout} {'f16' if _in_half else 'f32'} {'NK' if _transpose else 'KN'}"
                 MODELS[_name] = _weighted(_element, _given, _in_half, _transpose)
+
+
+for _how in ("Reshape", "Reshape, special", "Unsqueeze", "Squeeze"):
+    for _element in ("u4", "i4", "u8"):
+        MODELS[f"weights {_element} with dims by {_how}"] = _weighted(
+            _element, {**LAYOUTS["blocks"], "given": _how}, True, True
+        )
 
 
 @whole("weights in branches")

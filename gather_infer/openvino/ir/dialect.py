@@ -17,7 +17,7 @@ from gather_infer.model.file import ModelFile
 from gather_infer.openvino.ir.branches import add_branches
 from gather_infer.openvino.ir.constants import ConstantReader, Weights
 from gather_infer.openvino.ir.document import Element, read_document
-from gather_infer.openvino.ir.elements import is_foreign, onnx_type
+from gather_infer.openvino.ir.elements import input_type, is_foreign
 from gather_infer.openvino.ir.graph import (
     OWN_DOMAIN,
     RT_INFO,
@@ -162,10 +162,10 @@ def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
     with layer.named():
         shape = partial_shape(layer.attribute("shape"))
     name = draft.define(layer, port)
-    value = declare(draft.graph.input, name, port.element, None if shape is None else ())
+    value = declare(draft.graph.input, name, port.element, None if shape is None else (), type_of=input_type)
     annotate(value, layer)
     for axis, size in enumerate(shape or ()):
-        if onnx_type(port.element) is None:
+        if input_type(port.element) is None:
             return
         dim = value.type.tensor_type.shape.dim.add()
         if isinstance(size, int):

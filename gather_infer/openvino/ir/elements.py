@@ -29,6 +29,9 @@ _ONNX: Final = {
 Where several elements are in a byte, the first one is in the low bits.
 """
 
+_LATER: Final = {"f4e2m1": TensorProto.FLOAT4E2M1, "f8e8m0": TensorProto.FLOAT8E8M0}
+"""Types that ONNX has in later opsets, which inputs are of there."""
+
 _BITS: Final = {
     **dict.fromkeys(("f64", "i64", "u64"), 64),
     **dict.fromkeys(("f32", "i32", "u32"), 32),
@@ -65,6 +68,11 @@ def element_of(text: str) -> str:
 def onnx_type(element: str) -> int | None:
     """The number of the type in ONNX, None when it has none."""
     return _ONNX.get(element)
+
+
+def input_type(element: str) -> int | None:
+    """The number of the type of an input in ONNX, that of a later opset too; None when it has none."""
+    return onnx_type(element) or _LATER.get(element)
 
 
 def is_foreign(element: str) -> bool:

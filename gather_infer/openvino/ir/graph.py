@@ -165,10 +165,16 @@ class Draft:
         return self.node("Identity", [value], stem)
 
 
-def declare(values: Any, name: str, element: str, dims: Sequence[int] | None = None) -> ValueInfoProto:
+def declare(
+    values: Any,
+    name: str,
+    element: str,
+    dims: Sequence[int] | None = None,
+    type_of: Callable[[str], int | None] = onnx_type,
+) -> ValueInfoProto:
     """Add an input or output to the graph's list `values`; of a type that ONNX lacks nothing is said."""
     made: ValueInfoProto = values.add(name=name)
-    number = onnx_type(element)
+    number = type_of(element)
     if number is not None:
         made.type.tensor_type.elem_type = number
         if dims is not None:

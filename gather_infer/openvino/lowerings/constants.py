@@ -6,6 +6,8 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any, Final
 
@@ -105,8 +107,10 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
     source, name, dtype = op.element(0), op.x(0), op.dtype(0)
     if source == target:
         return name
-    if source in FOREIGN:
+    if source in FOREIGN and dtype is DType.UINT8:
         name, dtype = decoded(g, source, name)
+    elif source in FOREIGN:  # an input of the model, in a type of ONNX's later opsets
+        name, dtype = g.cast(name, dtype, DType.FLOAT32), DType.FLOAT32
     new = ELEMENT_TYPES.get(target)
     for one in (dtype, new):
         if one in FLOAT8 or one in _NIBBLES:
@@ -115,6 +119,8 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
         raise LoweringRefused(f"there is no Convert of {source} to {target}")
     if new is not None:
         return cast(g, name, dtype, new)
+    if target in _ROUNDED:
+        return _ROUNDED[target](g, g.cast(name, dtype, DType.FLOAT32))
     if target not in ("u1", "u2", "u3", "u6"):
         raise LoweringRefused(f"a Convert to {target} while the model runs")
     return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** FOREIGN[target] - 1)))
@@ -132,6 +138,41 @@ def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
         case _:
             return codes, DType.UINT8
     return g.Gather(g.const(table), g.cast(codes, DType.UINT8, DType.INT32), axis=0), DType.FLOAT32
+
+
+def _to_f4e2m1(g: Fragment, x: str) -> str:
+    """The codes of the nearest numbers, the even code of two; what is too large, or no number, gets the largest."""
+    middles = [(low + high) / 2 for low, high in pairwise(F4E2M1[:8])]
+    magnitude = _code(g, g.Abs(x), middles)
+    code = g.Where(g.IsNaN(x), g.scalar(7, DType.INT32), magnitude)
+    is_negative = g.Cast(g.Less(x, g.scalar(0, DType.FLOAT32)), to=int(DType.INT32))
+    return g.cast(g.Add(code, g.Mul(is_negative, g.scalar(8, DType.INT32))), DType.INT32, DType.UINT8)
+
+
+def _to_f8e8m0(g: Fragment, x: str) -> str:
+    """The codes of the nearest powers of two, the even code of two; 0 and below get the least one."""
+    code = _code(g, x, [1.5 * 2.0**exponent for exponent in range(-127, 127)])
+    return g.cast(g.Where(g.IsNaN(x), g.scalar(255, DType.INT32), code), DType.INT32, DType.UINT8)
+
+
+_ROUNDED: Final[Mapping[str, Callable[[Fragment, str], str]]] = {"f4e2m1": _to_f4e2m1, "f8e8m0": _to_f8e8m0}
+
+
+def _code(g: Fragment, x: str, middles: Sequence[float]) -> str:
+    """How many of some rising numbers an element has passed, int32: found by halving.
+
+    The second one, the fourth one and so on are passed by what is equal to them, the others by what is larger.
+    """
+    steps = len(middles).bit_length()
+    bounds = np.full(2**steps - 1, np.nan, np.float32)  # none is past the end
+    bounds[: len(middles)] = middles
+    bounds[::2] = np.nextafter(bounds[::2], np.float32(np.inf))
+    table, code = g.const(bounds), g.scalar(0, DType.INT32)
+    for step in range(steps - 1, -1, -1):
+        bound = g.Gather(table, g.Add(code, g.scalar(2**step - 1, DType.INT32)), axis=0)
+        passed = g.Cast(g.GreaterOrEqual(x, bound), to=int(DType.INT32))
+        code = g.Add(code, g.Mul(passed, g.scalar(2**step, DType.INT32)))
+    return code
 
 
 def cast(g: Fragment, x: str, old: DType, new: DType) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Final
 
@@ -15,6 +16,7 @@ from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.table import Entry, Lowerings
 from gather_infer.openvino.lowerings.unsupported import REASONS
 from gather_infer.rules import OpCall
+from gather_infer.tensor import DType
 
 BODY_OPSET: Final = 21
 """Of ai.onnx, in bodies that are made to infer a layer."""
@@ -31,6 +33,9 @@ OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
 
 OURS: Final = frozenset({"ConcatParts"})
 """Operators that the reader writes; no opset has them."""
+
+_GIVING_DIMS: Final = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+_NIBBLES: Final = {DType.UINT4: DType.UINT8, DType.INT4: DType.INT8}
 
 MODULES: Final = (
     "activation",
@@ -61,6 +66,7 @@ MODULES: Final = (
     "reduction",
     "regions",
     "roi",
+    "sampling",
     "scatter",
     "selection",
     "shapes",
@@ -83,11 +89,25 @@ def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
     for an attribute or an input that is not what the lowering asks for. Whatever else is raised is a fault of ours.
     """
     fragment.needs(entry.opset, layer.type)
-    written = entry.lowering(layer, fragment)
+    narrow = layer.fact(0).dtype if layer.type in _GIVING_DIMS else None
+    if narrow in _NIBBLES:
+        written: str | Sequence[str] = _of_bytes(entry, layer, fragment, narrow)
+    else:
+        written = entry.lowering(layer, fragment)
     names = (written,) if isinstance(written, str) else tuple(written)
     if len(names) < layer.outputs:
         raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
     return names[: layer.outputs]
+
+
+def _of_bytes(entry: Entry, layer: Layer, fragment: Fragment, narrow: DType) -> str:
+    """A layer that gives other dims to elements of 4 bits, of which onnxruntime has no kernel: as bytes."""
+    wide = _NIBBLES[narrow]
+    call = replace(layer.call, inputs=[replace(layer.fact(0), dtype=wide), *layer.call.inputs[1:]])
+    names = [fragment.cast(layer.x(0), narrow, wide), *layer.names[1:]]
+    written = entry.lowering(Layer(call, names), fragment)
+    assert isinstance(written, str), "a layer that gives dims has one output"
+    return fragment.cast(written, wide, narrow)
 
 
 class OpenVino:

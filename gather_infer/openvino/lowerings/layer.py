@@ -36,12 +36,14 @@ class Layer:
     names   one for each input, "" for an input that is left out
     guard   a gather gives zeros for indices out of bounds, as OpenVINO does; False where they are proved in bounds, or
             taken for it
+    draws   random numbers may be others than OpenVINO's
     """
 
-    def __init__(self, call: OpCall, names: Sequence[str], *, guard: bool = True) -> None:
+    def __init__(self, call: OpCall, names: Sequence[str], *, guard: bool = True, draws: bool = True) -> None:
         self.call = call
         self.names = names
         self.guard = guard
+        self.draws = draws
 
     @property
     def type(self) -> str:

@@ -12,12 +12,7 @@ from gather_infer.openvino.lowerings.table import Lowerings
 lowerings = Lowerings()
 lowers = lowerings.lowers
 
-_RANDOM: Final = "its random numbers come from OpenVINO's own generator, and ONNX's draw others from the same seed"
-REASONS: Final = {
-    "RandomUniform": _RANDOM,
-    "Multinomial": _RANDOM,
-    "StringTensorUnpack": "ONNX has no operator that gives the bytes of a text",
-}
+REASONS: Final = {"StringTensorUnpack": "ONNX has no operator that gives the bytes of a text"}
 
 
 @lowers(*REASONS)

@@ -1,0 +1,100 @@
+"""Random numbers, by the generators of ONNX: of the same distribution, and others than OpenVINO draws.
+
+Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/generation/
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.openvino.lowerings.fragment import Fragment
+from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.operands import scalar, single, vector
+from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.tensor import DType
+
+lowerings = Lowerings()
+lowers = lowerings.lowers
+
+RANDOM: Final = ("RandomUniform", "Multinomial")
+REASON: Final = "its random numbers come from OpenVINO's own generator; --random onnx draws others, from ONNX's"
+
+NEWEST: Final = 21
+"""Of ai.onnx: onnxruntime 1.32 has no kernel of the versions 22 of RandomUniform, RandomUniformLike and Multinomial."""
+_BELOW_ONE: Final = 1 - 2**-23
+"""The largest number that OpenVINO draws of 23 bits."""
+_BITS: Final = {DType.FLOAT16: 10, DType.BFLOAT16: 7}
+"""As many are drawn of a narrow float, so that none is rounded up to `maxval`."""
+_SEEDS: Final = 2**24
+"""Integers below this are floats exactly, which a seed is in ONNX."""
+_SPREAD: Final = 1000003
+
+
+@lowers("RandomUniform", since=8)
+def random_uniform(op: Layer, g: Fragment) -> str:
+    """random-uniform-8: numbers in [minval, maxval) with the dims that the first input lists."""
+    _check_wanted(op, g)
+    to = op.type_of("output_type")
+    wide = DType.FLOAT32 if to in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32) else DType.FLOAT64
+    low, high = (g.cast(single(op, g, i), op.dtype(i), wide) for i in (1, 2))
+    part = _uniform(op, g, vector(op, g, 0), wide)
+    if to in _BITS:
+        steps = g.scalar(2 ** _BITS[to], wide)
+        part = g.Div(g.Floor(g.Mul(part, steps)), steps)
+    drawn = g.Add(g.Mul(part, g.Sub(high, low)), low)
+    if to.is_float:
+        return g.cast(drawn, wide, to)
+    last = g.Sub(high, g.scalar(1, wide))  # a product may be rounded up
+    return g.cast(g.Min(g.Floor(drawn), last), wide, to)
+
+
+@lowers("Multinomial", since=13)
+def multinomial(op: Layer, g: Fragment) -> str:
+    """multinomial-13: indices of classes, of each row of the first input as many as the second one says.
+
+    probs   [n, c]: of each class its probability, or the logarithm of it, up to a factor
+    output  [n, samples]
+
+    ONNX draws again and again from all classes, a number of times that has to be known. Else each class of a row gets
+    the logarithm of its probability and noise of Gumbel's distribution: the largest ones are drawn, none twice.
+    """
+    _check_wanted(op, g)
+    to, probabilities = op.type_of("convert_type"), g.cast(op.x(0), op.dtype(0), DType.FLOAT32)
+    logits = probabilities if op.flag("log_probs") else g.Log(probabilities)
+    samples, again = op.ints(1, count=1, least=0), op.flag("with_replacement")
+    if again and samples is not None and samples[0] > 0:
+        drawn = g.Multinomial(logits, sample_size=samples[0], dtype=int(DType.INT64), seed=_seed(op))
+        return g.cast(drawn, DType.INT64, to)
+    count = g.Reshape(scalar(op, g, 1), g.i64(1))
+    if not again:
+        noisy = g.Add(logits, _gumbel(op, g, g.Shape(logits)))
+        return g.cast(g.node("TopK", (noisy, count), 2, axis=1)[1], DType.INT64, to)
+    dims = g.concat(g.dim(logits, 0), count, g.dim(logits, 1))
+    noisy = g.Add(g.unsqueeze(logits, 1), _gumbel(op, g, dims))
+    return g.cast(g.ArgMax(noisy, axis=2, keepdims=0), DType.INT64, to)
+
+
+def _check_wanted(op: Layer, g: Fragment) -> None:
+    """Raises LoweringRefused where no other random numbers are asked for, or no runtime would draw them."""
+    if not op.draws:
+        raise LoweringRefused(REASON)
+    if g.opset > NEWEST:
+        raise LoweringRefused(f"onnxruntime draws random numbers up to opset {NEWEST}, the result has {g.opset}")
+
+
+def _uniform(op: Layer, g: Fragment, dims: str, dtype: DType, least: float = 0.0) -> str:
+    """Numbers in [least, 1) with dims that are a vector of int64."""
+    shape = g.ConstantOfShape(dims)
+    return g.RandomUniformLike(shape, dtype=int(dtype), low=least, high=_BELOW_ONE, seed=_seed(op))
+
+
+def _gumbel(op: Layer, g: Fragment, dims: str) -> str:
+    """-log(-log(u)) of numbers u between 0 and 1."""
+    return g.Neg(g.Log(g.Neg(g.Log(_uniform(op, g, dims, DType.FLOAT32, 1e-30)))))
+
+
+def _seed(op: Layer) -> float | None:
+    """One number of the two seeds; None where both are 0, which means another sequence each time."""
+    first, second = op.integer("global_seed", 0), op.integer("op_seed", 0)
+    return float((first * _SPREAD + second) % _SEEDS) if first or second else None
