@@ -140,7 +140,9 @@ class Tasks(nn.Module):
         )
 
 
-KINDS = ("dense", "gathered", "looped", "masked", "capacity", "ordered", "choosing", "soft", "grouped", "hashed", "depth")
+KINDS = (
+    "dense", "gathered", "looped", "masked", "capacity", "ordered", "choosing", "soft", "grouped", "hashed", "depth",
+)  # fmt: skip
 
 
 def mixture(kind: str) -> Network:

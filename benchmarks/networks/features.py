@@ -91,7 +91,7 @@ class TwoTowers(nn.Module):
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
         scores = F.normalize(self.user(tokens)) @ F.normalize(self.items.weight).T
-        return tuple(scores.topk(5)) + (scores.argsort(-1, descending=True)[:, :3],)
+        return (*scores.topk(5), scores.argsort(-1, descending=True)[:, :3])
 
 
 class Messages(nn.Module):
@@ -137,7 +137,7 @@ class Neighbours(nn.Module):
         self.inner, self.last = nn.Sequential(nn.Linear(6, 16), nn.ReLU()), nn.Linear(16, 5)
 
     def forward(self, points: Tensor) -> Tensor:
-        n, count, _ = points.shape
+        n = points.shape[0]
         square = points.square().sum(-1)
         distance = square[:, :, None] + square[:, None] - 2 * points @ points.transpose(-1, -2)
         at = distance.topk(4, largest=False)[1]
@@ -258,7 +258,7 @@ class Indexing(nn.Module):
     """Rows and elements by tensors, masks, steps and rolls; counts and buckets."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        n, length, width = x.shape
+        n = x.shape[0]
         at = x[:, :, 0].argsort(1)
         rows = x[torch.arange(n)[:, None], at]
         edges = torch.tensor([-1.0, -0.5, 0.0, 0.5, 1.0])

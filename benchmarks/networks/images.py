@@ -280,7 +280,7 @@ class Warp(nn.Module):
         self.flow = nn.Sequential(conv(3, 8), nn.Conv2d(8, 2, 3, padding=1))
 
     def forward(self, image: Tensor) -> Tensor:
-        n, _, h, w = image.shape
+        h, w = image.shape[2:]
         rows, columns = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
         at = torch.stack([columns, rows], 0).to(image.dtype)[None] + self.flow(image)
         at = 2 * at / torch.tensor([w - 1, h - 1], dtype=image.dtype)[None, :, None, None] - 1
@@ -329,10 +329,6 @@ class Mixer(nn.Module):
         return (x + F.gelu(self.within(self.norms[1](x)))).mean(1)
 
 
-def of(*layers: nn.Module) -> Callable[[], nn.Module]:
-    return lambda: nn.Sequential(*layers)
-
-
 def bytes_of(batch: int, size: int) -> dict[str, Tensor]:
     return {"image": torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8)}
 
@@ -341,60 +337,105 @@ def volume(batch: int, size: int) -> dict[str, Tensor]:
     return {"volume": torch.randn(batch, 1, 8, size // 2, size // 2)}
 
 
-IMAGE_NETWORKS: dict[str, Network] = {
-    name: Network(make, image, IMAGES)
-    for name, make in {
-        "resnet": lambda: nn.Sequential(conv(3, 8, 7, stride=2), nn.MaxPool2d(3, 2, 1), basic(8, 8), basic(8, 16, 2), Head(16)),
-        "resnet-bottleneck": lambda: nn.Sequential(conv(3, 16, stride=2), bottleneck(16), bottleneck(16), Head(16)),
-        "resnext": lambda: nn.Sequential(conv(3, 16, stride=2), bottleneck(16, 4), bottleneck(16, 4), Head(16)),
-        "mobilenet-v2": lambda: nn.Sequential(conv(3, 8, stride=2), inverted(8, nn.ReLU6), inverted(8, nn.ReLU6), Head(8)),
-        "mobilenet-v3": lambda: nn.Sequential(conv(3, 8, stride=2, act=nn.Hardswish), inverted(8, nn.Hardswish, Squeeze(24, nn.Hardsigmoid), 5), Head(8)),
-        "efficientnet": lambda: nn.Sequential(conv(3, 8, stride=2, act=nn.SiLU), inverted(8, nn.SiLU, Squeeze(24)), Head(8)),
-        "densenet": lambda: nn.Sequential(conv(3, 8, stride=2), Dense(), nn.AvgPool2d(2), Head(24)),
-        "inception": lambda: nn.Sequential(conv(3, 8, stride=2), Branches(conv(8, 4, 1), nn.Sequential(nn.Conv2d(8, 4, (1, 7), padding=(0, 3)), nn.Conv2d(4, 4, (7, 1), padding=(3, 0))), nn.AvgPool2d(3, 1, 1, count_include_pad=False), nn.MaxPool2d(3, 1, 1)), Head(24)),
-        "squeezenet": lambda: nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.MaxPool2d(3, 2, ceil_mode=True), conv(8, 4, 1), Branches(conv(4, 8, 1), conv(4, 8)), Head(16)),
-        "ghostnet": lambda: nn.Sequential(conv(3, 8, stride=2), Ghost(), Squeeze(16), Head(16)),
-        "shufflenet": lambda: nn.Sequential(conv(3, 8, stride=2), Shuffle(), Shuffle(), Head(8)),
-        "vgg": lambda: nn.Sequential(conv(3, 8), nn.MaxPool2d(2), conv(8, 16), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Dropout(), nn.Linear(32, 10)),
-        "cbam": lambda: nn.Sequential(conv(3, 8, stride=2), Attend(8), Head(8)),
-        "non-local": lambda: nn.Sequential(conv(3, 8, stride=4), NonLocal(8), Head(8)),
-        "convnext": lambda: nn.Sequential(nn.Conv2d(3, 8, 4, 4), Blocks(), Blocks(), Head(8)),
-        "unet-transposed": lambda: UNet(lambda: nn.ConvTranspose2d(16, 16, 2, 2)),
-        "unet-padded": lambda: UNet(lambda: nn.ConvTranspose2d(16, 16, 3, 2, 1, output_padding=1)),
-        "unet-bilinear": lambda: UNet(lambda: nn.UpsamplingBilinear2d(scale_factor=2)),
-        "pyramid-nearest": lambda: Pyramid("nearest"),
-        "pyramid-bilinear": lambda: Pyramid("bilinear"),
-        "pspnet": lambda: Context([nn.Sequential(nn.AdaptiveAvgPool2d(n), nn.Conv2d(8, 8, 1)) for n in (1, 2, 4)], True),
-        "deeplab": lambda: Context([conv(8, 8, dilation=n, padding=n) for n in (1, 2, 4)] + [nn.AdaptiveAvgPool2d(1)], False),
-        "hrnet": HighResolution,
-        "dncnn": lambda: Residual(nn.Sequential(conv(3, 8), conv(8, 8), nn.Conv2d(8, 3, 3, padding=1))),
-        "pixel-shuffle": lambda: nn.Sequential(conv(3, 8, act=nn.Tanh), nn.Conv2d(8, 12, 3, padding=1), nn.PixelShuffle(2)),
-        "pixel-unshuffle": lambda: nn.Sequential(nn.PixelUnshuffle(2), conv(12, 8, act=nn.LeakyReLU), nn.PixelShuffle(2)),
-        "style": lambda: nn.Sequential(nn.ReflectionPad2d(3), nn.Conv2d(3, 8, 7), nn.InstanceNorm2d(8, affine=True), nn.ReLU(), nn.Upsample(scale_factor=2), nn.ReplicationPad2d(1), nn.Conv2d(8, 3, 3), nn.Tanh()),
-        "group-norm": lambda: nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(4, 8), nn.ELU(), nn.Conv2d(8, 8, 3, 2), nn.GroupNorm(1, 8), nn.Mish(), Head(8)),
-        "local-response": lambda: nn.Sequential(nn.Conv2d(3, 8, 5, 2), nn.LocalResponseNorm(5), nn.PReLU(8), nn.LPPool2d(2, 2), Head(8)),
-        "autoencoder": lambda: nn.Sequential(conv(3, 8, stride=2), conv(8, 4, stride=2), nn.ConvTranspose2d(4, 8, 4, 2, 1), nn.CELU(), nn.ConvTranspose2d(8, 3, 4, 2, 1), nn.Sigmoid()),
-        "spatial-transformer": SpatialTransformer,
-        "flow-warp": Warp,
-        "resize-nearest": lambda: Resized("nearest", 1.5),
-        "resize-nearest-shrunk": lambda: Resized("nearest", 0.4),
-        "resize-bilinear": lambda: Resized("bilinear", 1.5, False),
-        "resize-aligned": lambda: Resized("bilinear", 2.0, True),
-        "resize-bicubic": lambda: Resized("bicubic", 2.0, False),
-        "resize-bicubic-aligned": lambda: Resized("bicubic", 0.75, True),
-        "resize-area": lambda: Resized("area", 0.5),
-        "resize-bilinear-antialias": lambda: Resized("bilinear", 0.5, False, True),
-        "resize-bicubic-antialias": lambda: Resized("bicubic", 0.5, False, True),
-        "vit-resized-positions": ClassVector,
-    }.items()
-} | {  # fmt: skip
+def crossed() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(8, 4, (1, 7), padding=(0, 3)), nn.Conv2d(4, 4, (7, 1), padding=(3, 0)))
+
+
+def classifier() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Dropout(), nn.Linear(32, 10))
+
+
+def pooled() -> nn.Module:
+    return Context([nn.Sequential(nn.AdaptiveAvgPool2d(n), nn.Conv2d(8, 8, 1)) for n in (1, 2, 4)], True)
+
+
+def dilated() -> nn.Module:
+    return Context([*(conv(8, 8, dilation=n, padding=n) for n in (1, 2, 4)), nn.AdaptiveAvgPool2d(1)], False)
+
+
+def volumes() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv3d(1, 4, 3, padding=1), nn.BatchNorm3d(4), nn.ReLU(), nn.MaxPool3d(2), nn.ConvTranspose3d(4, 2, 2, 2)
+    )
+
+
+MAKERS: dict[str, Callable[[], nn.Module]] = {
+    "resnet": lambda: nn.Sequential(
+        conv(3, 8, 7, stride=2), nn.MaxPool2d(3, 2, 1), basic(8, 8), basic(8, 16, 2), Head(16)
+    ),
+    "resnet-bottleneck": lambda: nn.Sequential(conv(3, 16, stride=2), bottleneck(16), bottleneck(16), Head(16)),
+    "resnext": lambda: nn.Sequential(conv(3, 16, stride=2), bottleneck(16, 4), bottleneck(16, 4), Head(16)),
+    "mobilenet-v2": lambda: nn.Sequential(conv(3, 8, stride=2), inverted(8, nn.ReLU6), inverted(8, nn.ReLU6), Head(8)),
+    "mobilenet-v3": lambda: nn.Sequential(
+        conv(3, 8, stride=2, act=nn.Hardswish),
+        inverted(8, nn.Hardswish, Squeeze(24, nn.Hardsigmoid), 5),
+        Head(8),
+    ),
+    "efficientnet": lambda: nn.Sequential(
+        conv(3, 8, stride=2, act=nn.SiLU), inverted(8, nn.SiLU, Squeeze(24)), Head(8)
+    ),
+    "densenet": lambda: nn.Sequential(conv(3, 8, stride=2), Dense(), nn.AvgPool2d(2), Head(24)),
+    "inception": lambda: nn.Sequential(
+        conv(3, 8, stride=2),
+        Branches(conv(8, 4, 1), crossed(), nn.AvgPool2d(3, 1, 1, count_include_pad=False), nn.MaxPool2d(3, 1, 1)),
+        Head(24),
+    ),
+    "squeezenet": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 3, 2), nn.MaxPool2d(3, 2, ceil_mode=True), conv(8, 4, 1),
+        Branches(conv(4, 8, 1), conv(4, 8)), Head(16),
+    ),
+    "ghostnet": lambda: nn.Sequential(conv(3, 8, stride=2), Ghost(), Squeeze(16), Head(16)),
+    "shufflenet": lambda: nn.Sequential(conv(3, 8, stride=2), Shuffle(), Shuffle(), Head(8)),
+    "vgg": lambda: nn.Sequential(
+        conv(3, 8), nn.MaxPool2d(2), conv(8, 16), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d((2, 2)), classifier()
+    ),
+    "cbam": lambda: nn.Sequential(conv(3, 8, stride=2), Attend(8), Head(8)),
+    "non-local": lambda: nn.Sequential(conv(3, 8, stride=4), NonLocal(8), Head(8)),
+    "convnext-blocks": lambda: nn.Sequential(nn.Conv2d(3, 8, 4, 4), Blocks(), Blocks(), Head(8)),
+    "unet-transposed": lambda: UNet(lambda: nn.ConvTranspose2d(16, 16, 2, 2)),
+    "unet-padded": lambda: UNet(lambda: nn.ConvTranspose2d(16, 16, 3, 2, 1, output_padding=1)),
+    "unet-bilinear": lambda: UNet(lambda: nn.UpsamplingBilinear2d(scale_factor=2)),
+    "pyramid-nearest": lambda: Pyramid("nearest"),
+    "pyramid-bilinear": lambda: Pyramid("bilinear"),
+    "pspnet": pooled,
+    "deeplab": dilated,
+    "hrnet": HighResolution,
+    "dncnn": lambda: nn.Sequential(Residual(nn.Sequential(conv(3, 8), conv(8, 8), nn.Conv2d(8, 3, 3, padding=1)))),
+    "pixel-shuffle": lambda: nn.Sequential(conv(3, 8, act=nn.Tanh), nn.Conv2d(8, 12, 3, padding=1), nn.PixelShuffle(2)),
+    "pixel-unshuffle": lambda: nn.Sequential(nn.PixelUnshuffle(2), conv(12, 8, act=nn.LeakyReLU), nn.PixelShuffle(2)),
+    "style": lambda: nn.Sequential(
+        nn.ReflectionPad2d(3), nn.Conv2d(3, 8, 7), nn.InstanceNorm2d(8, affine=True), nn.ReLU(),
+        nn.Upsample(scale_factor=2), nn.ReplicationPad2d(1), nn.Conv2d(8, 3, 3), nn.Tanh(),
+    ),
+    "group-norm": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(4, 8), nn.ELU(), nn.Conv2d(8, 8, 3, 2), nn.GroupNorm(1, 8),
+        nn.Mish(), Head(8),
+    ),
+    "local-response": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 5, 2), nn.LocalResponseNorm(5), nn.PReLU(8), nn.LPPool2d(2, 2), Head(8)
+    ),
+    "autoencoder": lambda: nn.Sequential(
+        conv(3, 8, stride=2), conv(8, 4, stride=2), nn.ConvTranspose2d(4, 8, 4, 2, 1), nn.CELU(),
+        nn.ConvTranspose2d(8, 3, 4, 2, 1), nn.Sigmoid(),
+    ),
+    "spatial-transformer": SpatialTransformer,
+    "flow-warp": Warp,
+    "resize-nearest": lambda: Resized("nearest", 1.5),
+    "resize-nearest-shrunk": lambda: Resized("nearest", 0.4),
+    "resize-bilinear": lambda: Resized("bilinear", 1.5, False),
+    "resize-aligned": lambda: Resized("bilinear", 2.0, True),
+    "resize-bicubic": lambda: Resized("bicubic", 2.0, False),
+    "resize-bicubic-aligned": lambda: Resized("bicubic", 0.75, True),
+    "resize-area": lambda: Resized("area", 0.5),
+    "resize-bilinear-antialias": lambda: Resized("bilinear", 0.5, False, True),
+    "resize-bicubic-antialias": lambda: Resized("bicubic", 0.5, False, True),
+    "vit-resized-positions": ClassVector,
+}  # fmt: skip
+IMAGE_NETWORKS = {name: Network(make, image, IMAGES) for name, make in MAKERS.items()} | {
     "mlp-mixer": Network(Mixer, image, BATCHES),
     "patches-folded": Network(Patches, image, BATCHES),
     "bytes-bilinear": Network(lambda: Preprocessed("bilinear"), bytes_of, IMAGES),
     "bytes-bicubic": Network(lambda: Preprocessed("bicubic"), bytes_of, IMAGES),
     "bytes-nearest": Network(lambda: Preprocessed("nearest"), bytes_of, IMAGES),
-    "volumes": Network(
-        of(nn.Conv3d(1, 4, 3, padding=1), nn.BatchNorm3d(4), nn.ReLU(), nn.MaxPool3d(2), nn.ConvTranspose3d(4, 2, 2, 2)),
-        volume, IMAGES,
-    ),
-}  # fmt: skip
+    "volumes": Network(volumes, volume, IMAGES),
+}

@@ -2,8 +2,9 @@
 
     python -m networks.judge FOLDER SECONDS NAME:VARIANT ...
 
-Of each that `networks.worker` left in FOLDER and OpenVINO runs it writes NAME.VARIANT.onnx and NAME.VARIANT.judged.json,
-which tells at which stage it failed, and why. It ends where a network takes longer than SECONDS.
+Of each that `networks.worker` left in FOLDER and OpenVINO runs it writes NAME.VARIANT.onnx and
+NAME.VARIANT.judged.json, which tells at which stage it failed, and why. It ends where a network takes
+longer than SECONDS.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def judged(path: Path) -> dict[str, Any]:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = level
         options.log_severity_level = 4
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # else activations are rounded
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         try:
             session = onnxruntime.InferenceSession(
@@ -101,7 +103,8 @@ def compared(ours: Array, theirs: Array) -> tuple[str, float]:
     if worst <= TOLERANCE:
         return "", worst
     at = np.unravel_index(int(gaps.argmax()), gaps.shape)
-    return f"at {[int(i) for i in at]} {ours[at]}, not {theirs[at]}; {int((gaps > TOLERANCE).sum())} of {a.size} differ", worst
+    wrong = int((gaps > TOLERANCE).sum())
+    return f"at {[int(i) for i in at]} {ours[at]}, not {theirs[at]}; {wrong} of {a.size} differ", worst
 
 
 if __name__ == "__main__":

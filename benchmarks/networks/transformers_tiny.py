@@ -133,9 +133,7 @@ class Continued(nn.Module):
         for k, (keys, values) in enumerate(zip(held[0::2], held[1::2], strict=True)):
             cache.update(keys[:, :, :0], values[:, :, :0], k)  # makes the layer
             cache.layers[k].keys, cache.layers[k].values = keys, values
-        found = self.inner(
-            input_ids=input_ids, attention_mask=attention_mask, past_key_values=cache, use_cache=True
-        )
+        found = self.inner(input_ids=input_ids, attention_mask=attention_mask, past_key_values=cache, use_cache=True)
         states = [state for layer in found.past_key_values.layers for state in (layer.keys, layer.values)]
         return (found.last_hidden_state, *states)
 
@@ -181,7 +179,7 @@ DECODERS = (
     "gpt2", "llama", "mistral", "qwen2", "qwen3", "phi", "phi3", "gemma", "gemma2", "gemma3_text", "opt", "bloom",
     "gpt_neox", "starcoder2", "stablelm", "cohere", "cohere2", "olmo", "olmo2", "granite", "mpt", "persimmon", "xglm",
     "biogpt", "gpt_bigcode", "nemotron", "exaone4", "glm", "glm4", "helium", "smollm3", "arcee", "apertus", "bitnet",
-    "diffllama", "mamba", "openai-gpt",
+    "diffllama", "openai-gpt",
 )  # fmt: skip
 TRANSLATORS = ("t5", "bart", "mbart", "pegasus", "marian", "blenderbot", "m2m_100", "umt5", "longt5")
 MIXTURES = (
@@ -204,7 +202,7 @@ TRANSFORMERS: dict[str, Network] = (
         "deepseek_v3": mixture("deepseek_v3", **LATENT),
         "dots1": mixture("dots1", n_shared_experts=1, first_k_dense_replace=1, n_group=1, topk_group=1),
         "switch_transformers": Network(
-            expert_model("switch_transformers", "batched_mm", TEXT | {"num_experts": 4, "num_sparse_encoder_layers": 1}),
+            expert_model("switch_transformers", "batched_mm", TEXT | {"num_experts": 4}),
             both, experts=True, by_name=True,
         ),
         "nllb-moe": Network(
@@ -217,10 +215,9 @@ TRANSFORMERS: dict[str, Network] = (
         "gpt_neo": encoder("gpt_neo", attention_types=[[["global", "local"], 1]], window_size=4),
         "gptj": encoder("gptj", rotary_dim=8),
         "codegen": encoder("codegen", rotary_dim=8),
+        "mamba": Network(made("mamba", TEXT), text, ((2, 7), (1, 7), (3, 7)), by_name=True),  # a trace unrolls its scan
         "mistral-sliding": decoder("mistral", sliding_window=4),
-        "gpt2-past": Network(
-            lambda: Continued(made("gpt2", TEXT | {"hidden_size": 16, "n_embd": 16, "num_attention_heads": 2, "n_head": 2})()), past, by_name=True
-        ),
+        "gpt2-past": continued("gpt2", hidden_size=16, n_embd=16, num_attention_heads=2, n_head=2),
         "llama-past": continued("llama"),
         "qwen3-past": continued("qwen3"),
         "longformer": encoder("longformer", attention_window=4),
@@ -254,9 +251,11 @@ TRANSFORMERS: dict[str, Network] = (
                             sr_ratios=[2, 1], num_encoder_blocks=2, patch_sizes=[7, 3], strides=[4, 2],
                             mlp_ratios=[2, 2], decoder_hidden_size=16),
         "poolformer": stages("poolformer", hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1]),
-        "pvt": viewer("pvt", hidden_sizes=[8, 16], depths=[1, 1], num_attention_heads=[1, 2], sequence_reduction_ratios=[2, 1],
-                      num_encoder_blocks=2, patch_sizes=[4, 2], strides=[4, 2], mlp_ratios=[2, 2]),
-        "focalnet": stages("focalnet", embed_dim=8, depths=[1, 1], focal_levels=[2, 2], focal_windows=[3, 3], patch_size=4),
+        "pvt": viewer("pvt", hidden_sizes=[8, 16], depths=[1, 1], num_attention_heads=[1, 2],
+                      sequence_reduction_ratios=[2, 1], num_encoder_blocks=2,
+                      patch_sizes=[4, 2], strides=[4, 2], mlp_ratios=[2, 2]),
+        "focalnet": stages("focalnet", embed_dim=8, depths=[1, 1], focal_levels=[2, 2], focal_windows=[3, 3],
+                           patch_size=4),
         "whisper": Network(
             made("whisper", TEXT | {"num_mel_bins": 8, "max_source_positions": 32, "max_target_positions": 64}),
             whisper, by_name=True,
