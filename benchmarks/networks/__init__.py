@@ -1,0 +1,1 @@
+"""PyTorch networks of random weights, for `benchmarks/openvino_networks.py`. Only these files import torch."""
