@@ -37,9 +37,10 @@ from public_sources import NODE_PACKAGES, PACKAGES, REPOSITORIES
 
 HERE = Path(__file__).parent
 STEPS: Final = ("load", "infer", "contract", "check", "optimize", "fold", "freeze")
-BESIDE: Final = ("float16 rounding", "stricter", "over the limits")
-"""What is no finding: onnxruntime runs float16 in float32 and leaves out roundings between neighbours, and runs some
-models outside the specification; a process may take longer than it was given."""
+BESIDE: Final = ("float16 rounding", "stricter", "looser", "over the limits")
+"""What is listed beside the findings: onnxruntime runs float16 in float32 and leaves out roundings between
+neighbours; a contract refuses what onnxruntime runs, or allows without a reservation what it does not run, for any
+reason; a process takes longer than it was given."""
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["public_score"])
