@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -116,6 +115,8 @@ def _write(sizes: Mapping[str, int], read: Read, folder: Path) -> int:
             continue
         if name.endswith(".gz"):
             name, held = name.removesuffix(".gz"), gzip.decompress(held)
+            if len(held) > MAX_BYTES:
+                continue
         target = _inside(folder, name)
         if target is None:
             continue
@@ -151,7 +152,3 @@ def _locations(held: bytes) -> Iterable[str]:
         entry.value for tensor in model.graph.initializer for entry in tensor.external_data if entry.key == "location"
     }
     return sorted(found)
-
-
-def is_tool_there(name: str) -> bool:
-    return shutil.which(name) is not None
