@@ -58,3 +58,8 @@ def captures(graph: GraphProto) -> set[str]:
 def captured(node: NodeProto) -> set[str]:
     """The names that the subgraphs of a node read from outside."""
     return {name for graph in _subgraphs(node) for name in captures(graph)}
+
+
+def is_read(name: str, graph: GraphProto) -> bool:
+    """Whether a node of a graph, a body below it, or an output of it reads a name that the graph defines."""
+    return any(output.name == name for output in graph.output) or any(name in _reads(node) for node in graph.node)

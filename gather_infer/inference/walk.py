@@ -12,7 +12,7 @@ from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from gather_infer.diagnostic import CODES, Location
+from gather_infer.diagnostic import CODES, Location, Severity, diagnostic
 from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, UsageError
@@ -33,7 +33,7 @@ from gather_infer.inference.proto.tensors import from_tensor, payload_fault, spa
 from gather_infer.inference.proto.types import dtype_of
 from gather_infer.inference.result import Belief
 from gather_infer.inference.state import State
-from gather_infer.inference.topology import captured, topological
+from gather_infer.inference.topology import captured, is_read, topological
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import node_labels
 from gather_infer.places import NodePath
@@ -58,7 +58,7 @@ class Walker(State):
         self.enter(frame)
         for tensor in graph.initializer:
             if tensor.name not in frame.values:  # else an input with a default that a caller may override
-                self.add_constant(tensor.name, tensor, frame)
+                self.add_constant(tensor.name, tensor, graph, frame)
         for sparse in graph.sparse_initializer:  # runtimes hand them to operators as dense tensors
             name = sparse.values.name
             if name in frame.values:
@@ -87,10 +87,11 @@ class Walker(State):
             check_outputs(self, graph, outputs, frame)
         return outputs
 
-    def add_constant(self, name: str, tensor: TensorProto, frame: Frame) -> None:
-        """Bind a constant tensor of the model.
+    def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, frame: Frame) -> None:
+        """Bind a constant tensor of a graph.
 
-        One that contradicts itself gets a diagnostic and is unknown; one whose data is missing has type and shape.
+        One that contradicts itself gets a diagnostic and is unknown; of a tensor that nobody reads onnxruntime looks
+        at the element type alone. One whose data is missing has type and shape.
         Raises ModelReadError for bytes in the file itself that do not fit.
         """
         is_elsewhere = is_external(tensor)
@@ -98,7 +99,9 @@ class Walker(State):
             self.model.region(tensor)
         fault = payload_fault(tensor, self.model)
         if fault is not None:
-            self.report("GI204", fault, Location(graph=frame.label, value=name))
+            is_unseen = dtype_of(tensor.data_type) is not None and not is_read(name, graph)
+            severity = Severity.WARNING if is_unseen else Severity.ERROR
+            self.record.add(diagnostic("GI204", fault, Location(graph=frame.label, value=name), severity=severity))
             frame.values[name] = UNKNOWN
         elif is_elsewhere and self.is_missing(tensor, Location(graph=frame.label, value=name)):
             frame.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))

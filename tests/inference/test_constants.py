@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
+from onnx import TensorProto, helper, numpy_helper, parser
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
-from gather_infer import infer
+from gather_infer import Severity, fold, freeze, infer, optimize
 from gather_infer.tensor import DType, Span, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import graph, model, node, untyped
 from tests.oracle.soundness import Runtime, compare
 
+FAILURES = (Fail, InvalidArgument, RuntimeException)
 LISTS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 DIMS: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (0,), (5, 0))
 
@@ -69,6 +70,45 @@ def test_a_constant_with_an_element_too_many_or_too_few_is_broken(dtype: DType, 
                     entries.pop()
             codes, fact = found(tensor)
             assert (codes, fact) == ({"GI204"}, SymbolicTensor()), (dims, more)
+
+
+READERS = {
+    "nobody": "g (int64[N] x) => (int64[N] y) { y = Neg(x) }",
+    "a node": "g (int64[N] x) => (int64[N] y) { y = Add(x, k) }",
+    "an output": "g (int64[N] x) => (int64[N] y, int64[A] k) { y = Neg(x) }",
+    "a branch": """g (int64[N] x, bool b) => (int64[N] y) {
+        y = If(b) <then_branch = t () => (int64[N] p) { p = Add(x, k) }, else_branch = e () => (int64[N] q) { q = Neg(x) }>
+    }""",
+    "a branch, of its own": """g (int64[N] x, bool b) => (int64[N] y) {
+        y = If(b) <then_branch = t () => (int64[N] p) <int64[1] k = {1}> { p = Add(x, k) },
+                   else_branch = e () => (int64[N] q) { q = Neg(x) }>
+    }""",
+}
+
+BROKEN = {
+    "no bytes": TensorProto(name="k", data_type=TensorProto.INT64, raw_data=b"", int64_data=[1]),
+    "three bytes": TensorProto(name="k", data_type=TensorProto.INT64, raw_data=b"123"),
+    "one element of four": TensorProto(name="k", data_type=TensorProto.INT64, dims=[4], int64_data=[1]),
+    "a negative dim": TensorProto(name="k", data_type=TensorProto.INT64, dims=[-1], int64_data=[1]),
+    "no such element type": TensorProto(name="k", data_type=77, dims=[1], int64_data=[1]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_constant_is_an_error_where_a_runtime_looks_at_it(fault: str, reader: str) -> None:
+    proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {READERS[reader]}')
+    proto.graph.initializer.append(BROKEN[fault])
+    severities = [d.severity for d in infer(proto).diagnostics if d.code == "GI204"]
+    try:
+        Runtime(proto)
+    except FAILURES:
+        assert severities == [Severity.ERROR]
+    else:
+        assert severities == [Severity.WARNING]
+    if severities == [Severity.WARNING]:
+        for rewritten in (optimize(proto).proto, fold(proto).proto, freeze(proto, dims=["N=3"]).proto):
+            Runtime(rewritten)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
