@@ -1,4 +1,4 @@
-"""Entries of the menu that stand at the edges: NaN and infinities, bodies that never run, empty operands, random nodes."""
+"""Entries of the menu for edge cases: NaN and infinities, bodies that never run, empty operands, random nodes."""
 
 from __future__ import annotations
 
