@@ -59,7 +59,7 @@ class Input:
     """A graph input.
 
     dims    numbers, texts in the symbols, or None for a dim without a name
-    data    "float", "bool", "index" (in [-2, 2]), "count" (in [0, 3]): what the elements are
+    data    "float", "bool", "index" (in [-2, 2]), "count" (in [0, 3]), "never" (false), "zero": what the elements are
     """
 
     name: str
@@ -78,6 +78,10 @@ class Input:
         match self.data:
             case "bool":
                 return rng.random(shape) < 0.5
+            case "never":
+                return np.zeros(shape, np.bool_)
+            case "zero":
+                return np.zeros(shape, np.int64)
             case "index":
                 return rng.integers(-2, 3, shape)
             case "count":
@@ -85,7 +89,8 @@ class Input:
         return (rng.integers(-4, 9, shape) / 2).astype(np.float32)
 
     def proto(self) -> ValueInfoProto:
-        kind = {"float": TensorProto.FLOAT, "bool": TensorProto.BOOL}.get(self.data, TensorProto.INT64)
+        kinds = {"float": TensorProto.FLOAT, "bool": TensorProto.BOOL, "never": TensorProto.BOOL}
+        kind = kinds.get(self.data, TensorProto.INT64)
         return helper.make_tensor_value_info(self.name, kind, list(self.dims))
 
 
@@ -96,6 +101,7 @@ class World:
     examples   feeds' bindings; a node has to run at the first of them
     aborting   whether operators may occur that end the process on empty inputs: no size is 0 then
     static     names of values that are functions of dims alone
+    ends       names that are outputs of the graph, whoever reads them
     """
 
     rng: random.Random
@@ -104,6 +110,7 @@ class World:
     aborting: bool = False
     functions: list[FunctionProto] = field(default_factory=list)
     static: set[str] = field(default_factory=set)
+    ends: set[str] = field(default_factory=set)
     number: int = 0
     attempts: int = 0
 

@@ -9,6 +9,7 @@ import numpy as np
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 from tests.oracle.graph_builder import LOCAL, Builder, Entry, is_bool, is_float, is_int
+from tests.oracle.graph_edges import EDGES
 from tests.oracle.graph_menu import DATA
 from tests.oracle.graph_networks import conv, einsum
 from tests.oracle.graph_sizes import SIZES, size
@@ -18,7 +19,7 @@ MAX_DEPTH = 2
 
 def grow(b: Builder, nodes: int) -> None:
     """Add entries of the menu until there are that many nodes."""
-    menu = {**SIZES, **DATA}
+    menu = {**SIZES, **DATA, **EDGES}
     if b.depth < MAX_DEPTH:
         menu |= CONTROL
     if not b.world.aborting:

@@ -19,6 +19,7 @@ from gather_infer.passes.table import RewriteSet
 from tests.oracle.fuzz import Found
 from tests.oracle.generated_graphs import Graph, bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
+from tests.oracle.graph_edges import random_values
 from tests.oracle.runtime_faults import faulty_node, may_hide_a_fault
 from tests.oracle.soundness import Runtime
 
@@ -280,13 +281,16 @@ def _differs(
             counts["runs with what may be a known fault"] += 1
             return ""
         return f"it fails at {bindings}: {failure}"
-    if [_bits(v) for v in found] == [_bits(v) for v in expected]:
+    drawn = random_values(ordered(model))
+    compared = [at for at, output in enumerate(model.graph.output) if output.name not in drawn]
+    if all(_bits(found[at]) == _bits(expected[at]) for at in compared):
         counts["runs"] += 1
         return ""
     if _is_fault_of_the_runtime(model, feeds):
         counts["runs with what may be a known fault"] += 1
         return ""
-    for output, one, other in zip(model.graph.output, expected, found, strict=True):
+    for at in compared:
+        output, one, other = model.graph.output[at], expected[at], found[at]
         if np.size(one) == np.size(other) == 0 and any(_has_loop(n) for n in model.graph.node):
             continue  # of a loop that never ran, with the dims that the runtime knows of the body
         if _bits(one) != _bits(other) and _bits(_run(before, feeds)) == _bits(expected):
