@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
@@ -11,6 +11,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 from gather_infer.inference.interface import Interface, Run, declare
 from gather_infer.inference.naming import INNER, TENSORS, Scopes, is_sized, names_of_dims, speller
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
+from gather_infer.inference.upstream import unsaid
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
 from gather_infer.places import MAIN, GraphPath
@@ -23,11 +24,13 @@ class _Style:
     """How facts are written.
 
     spell      the text of a symbolic dim
+    unsaid     values whose declarations stay as they are
     complete   what is declared stays, and is only completed; also the types of the graph's outputs
     misfits    declarations that contradict what was inferred
     """
 
-    spell: Callable[[Expr], str] = to_dim_param
+    spell: Callable[[Expr], str]
+    unsaid: Collection[tuple[GraphPath, str]] = frozenset()
     complete: bool = False
     misfits: list[str] = field(default_factory=list)
 
@@ -45,8 +48,13 @@ class _Style:
 def annotated(source: ModelFile, run: Run, *, weights: bool = False) -> tuple[ModelProto, Interface]:
     """See Inference.annotated, which is the `run`; and how the types differ from those that were there."""
     given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True)
-    model = _copy(given) if given is source.proto else given
-    _annotate_graph(model.graph, MAIN, run.scopes, _Style(speller(model, run.scopes, run.inputs)))
+    style = _Style(speller(given, run.scopes, run.inputs))
+    model = _copy(given)
+    _annotate_graph(model.graph, MAIN, run.scopes, style)
+    left = unsaid(source, model, run.scopes)
+    if left:
+        model.CopyFrom(given)
+        _annotate_graph(model.graph, MAIN, run.scopes, replace(style, unsaid=left))
     return model, interface
 
 
@@ -103,7 +111,8 @@ def _annotate_graph(
                 continue
             interface.add(name)
             entry = declared.pop(name, None)
-            stated = to_type(values[name], style.spell) if name in values else None
+            is_said = name in values and (path, name) not in style.unsaid
+            stated = to_type(values[name], style.spell) if is_said else None
             if stated is not None:
                 kept = ValueInfoProto()
                 if entry is not None:
@@ -124,7 +133,7 @@ def _annotate_graph(
     graph.value_info.extend(rebuilt)
     for output in graph.output:
         value = values.get(output.name)
-        if value is None:
+        if value is None or (path, output.name) in style.unsaid:
             continue
         if style.complete:
             style.merge(output, value)

@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.inference.loading import may_be_refused, refuses
+from gather_infer.inference.bodies.function import resolved
+from gather_infer.inference.fallback import rejection
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.loading import refuses
 from gather_infer.inference.result import Inference
 from gather_infer.inference.state import is_structural
-from gather_infer.inference.walked import Bodies
+from gather_infer.inference.walked import Bodies, Place
 from gather_infer.places import GraphPath
 from gather_infer.record import PathCondition
 
@@ -50,7 +53,20 @@ def refused_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> froze
     """Those of the findings about nodes that a loader may refuse, if it knows enough of what they read."""
     bodies = Bodies(inference)
     places = {d: None if d.location.node is None else bodies.place(d.location.node) for d in findings}
-    return frozenset(d for d, place in places.items() if place is not None and may_be_refused(place))
+    return frozenset(d for d, place in places.items() if place is not None and _may_be_refused(place))
+
+
+def _may_be_refused(place: Place) -> bool:
+    """Whether onnx rejects a node that is given all that is known of its inputs."""
+    schema = place.entry.schema
+    if schema is None:
+        return False
+    if place.entry.control:
+        return True  # its bodies see names around them, which a node by itself does not have
+    frame = Frame(place.body.opsets, attributes=place.body.attributes)
+    inputs = [place.body.fact(name) if name else None for name in place.node.input]
+    node = resolved(place.node, frame)
+    return rejection(schema, node, list(place.node.input), inputs, frame.opsets.versions) is not None
 
 
 def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Under]:

@@ -14,6 +14,8 @@ from gather_infer.inference.naming import INNER, TENSORS, dims_of, is_sized
 from gather_infer.inference.proto.types import DimReader, to_dim_param
 from gather_infer.inference.said import Given, symbols_of_inputs
 from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts, text_of
+from gather_infer.inference.upstream import unsaid
+from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies, graph_at
 from gather_infer.places import MAIN, GraphPath, Root
 from gather_infer.record import Cause
@@ -29,6 +31,7 @@ Change: TypeAlias = Callable[[ValueInfoProto], None]
 class Run(Protocol):
     """What is read of an Inference."""
 
+    model: ModelFile
     scopes: Mapping[GraphPath, Mapping[str, Value]]
     labels: Mapping[GraphPath, str]
     inputs: tuple[str, ...]
@@ -89,9 +92,10 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
 
     A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
-    branches of an If where it was inferred. An output without a shape gets the one that is known. What `--input` calls
-    a dim is its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is
-    `proto` itself when nothing was given.
+    branches of an If where it was inferred. An output without a shape gets the one that is known. Of outputs and
+    `value_info` nothing is said that makes a runtime refuse a node that it had loaded. What `--input` calls a dim is
+    its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is `proto`
+    itself when nothing was given.
 
     rests   whether something else that is written rests on what was given
 
@@ -102,7 +106,13 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
         return proto, UNCHANGED
     copy = ModelProto()
     copy.CopyFrom(proto)
-    changed = tuple(_Declaring(copy, run, given).changes()) if given.changed or given.inputs else ()
+    changed: tuple[Redeclared, ...] = ()
+    if given.changed or given.inputs:
+        changed = tuple(_Declaring(copy, run, given).changes())
+        left = unsaid(run.model, copy, run.scopes)
+        if left:
+            copy.CopyFrom(proto)
+            changed = tuple(_Declaring(copy, run, given, left).changes())
     if not rests and not changed:
         return proto, Interface(open=tuple(open_dims(proto, run)))
     recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
@@ -112,9 +122,14 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
 
 
 class _Declaring:
-    def __init__(self, proto: ModelProto, run: Run, given: Given) -> None:
+    """Types of a model that say what was given; those of the values in `left` stay, inputs aside."""
+
+    def __init__(
+        self, proto: ModelProto, run: Run, given: Given, left: frozenset[tuple[GraphPath, str]] = frozenset()
+    ) -> None:
         self.proto = proto
         self.run = run
+        self.left = left
         self.given = given
         self.reader = DimReader(given.known)
         self.renamed = frozenset(given.changed)
@@ -127,15 +142,18 @@ class _Declaring:
             if value.name in inputs:
                 yield from self._change(value, "input", "", lambda v: self._input(v, facts[v.name]))
         for value in main.output:
-            yield from self._change(value, "output", "", lambda v: self._output(v.type, facts.get(v.name)))
+            if (MAIN, value.name) not in self.left:
+                yield from self._change(value, "output", "", lambda v: self._output(v.type, facts.get(v.name)))
         for value in main.value_info:
-            yield from self._change(value, "value_info", "", lambda v: self._refine(v.type, facts.get(v.name)))
+            if (MAIN, value.name) not in self.left:
+                yield from self._change(value, "value_info", "", lambda v: self._refine(v.type, facts.get(v.name)))
         for path, body in bodies(self.proto):
             known = self.run.scopes.get(path)
             if isinstance(body, GraphProto) and path.steps and known is not None and self._is_of_branches(path):
                 for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
                     for value in values:
-                        yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
+                        if (path, value.name) not in self.left:
+                            yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
 
     def _is_of_branches(self, path: GraphPath) -> bool:
         """Whether the graph runs with the main graph, or not at all.

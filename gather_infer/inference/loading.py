@@ -1,61 +1,222 @@
-"""What the shape inference of a loader refuses: onnx's own, which onnxruntime runs on every graph that it loads.
+"""The nodes of a model that a runtime refuses while it loads the file, whether a run comes to them or not.
 
-It goes through all bodies, those that no run comes to among them. It knows less than the facts of a run do, so what it
-does not reject with these it never rejects.
+Runtimes infer shapes with onnx's own functions, in every branch and body, before anything runs. These see the dims that
+a file declares or that follow from it, and the elements of small constants. Here they are given all that a runtime may
+find by itself: the facts of our own inference beside what is declared, and in each graph the constants of outer ones.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Final, TypeAlias
 
-import onnx
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx.helper import make_tensor_value_info
+from onnx.numpy_helper import from_array
+from onnx.shape_inference import infer_shapes
 
-from gather_infer.inference.bodies.function import resolved
-from gather_infer.inference.fallback import REJECTIONS, rejection
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.walked import Place
+from gather_infer.domains import plain_domain
+from gather_infer.errors import ModelReadError
+from gather_infer.inference.fallback import REJECTIONS
+from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
-from gather_infer.model.external import is_external
-from gather_infer.model.tensors import iter_tensors
+from gather_infer.model.paths import bodies, subgraphs
+from gather_infer.places import GraphPath
+from gather_infer.tensor import SymbolicTensor, Value
 
-SMALL: Final = 1 << 12
-"""Bytes of a tensor up to which it is shown to the loader: sizes and axes are smaller."""
+Place: TypeAlias = tuple[GraphPath, int]
+"""A node: its graph and its position."""
+
+Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
+"""What is known of a value of a graph."""
+
+READ: Final = 1024
+"""Elements of a tensor that shape inference may read one by one; of a larger one it reads the dims."""
+
+_MAX_DEPTH: Final = 30
+"""Graphs in graphs; protobuf reads no deeper ones, so that no runtime loads them."""
+
+_MAX_EXPANDED: Final = 1 << 16
+"""Nodes of functions, those that they call counted at each call: onnx infers them anew each time."""
+
+_MAX_CALLS: Final = 64
+"""Calls in calls; of models with deeper ones the functions are left out."""
+
+_NODE: Final = re.compile(r"node name: #(\d+)\)")
 
 
-def may_be_refused(place: Place) -> bool:
-    """Whether onnx rejects a node that is given all that is known of its inputs."""
-    schema = place.entry.schema
-    if schema is None:
-        return False
-    if place.entry.control:
-        return True  # its bodies see names around them, which a node by itself does not have
-    frame = Frame(place.body.opsets, attributes=place.body.attributes)
-    inputs = [place.body.fact(name) if name else None for name in place.node.input]
-    node = resolved(place.node, frame)
-    return rejection(schema, node, list(place.node.input), inputs, frame.opsets.versions) is not None
+def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Place]:
+    """The nodes that onnx's shape inference refuses, those in branches and bodies too; none where it cannot say.
+
+    source  where the weights are to which `proto` refers
+    """
+    skeleton, places = _skeleton(source, proto)
+    if skeleton is None:
+        return frozenset()
+    _hand_down(skeleton.graph)
+    _complete(skeleton, facts)
+    try:
+        infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
+    except REJECTIONS as error:
+        found = {places[int(number)] for number in _NODE.findall(str(error))}
+        return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
+    return frozenset()
 
 
 def refuses(model: ModelFile) -> bool:
     """Whether onnx's inference rejects a file as it is: its checker does then, with `full_check`, and onnxruntime."""
+    skeleton, _ = _skeleton(model, model.proto)
+    if skeleton is None:
+        return False
     try:
-        onnx.shape_inference.infer_shapes(_light(model), strict_mode=True)
+        infer_shapes(skeleton, strict_mode=True)
     except REJECTIONS:
         return True
-    except ValueError:  # larger than protobuf's limit
-        return False
     return False
 
 
-def _light(model: ModelFile) -> ModelProto:
-    """The model with the data of small tensors only, wherever it is."""
-    copy = ModelProto()
-    copy.CopyFrom(model.proto)
-    for tensor in iter_tensors(copy):
-        if not is_external(tensor):
-            if len(tensor.raw_data) > SMALL:
-                tensor.ClearField("raw_data")
-        elif model.nbytes(tensor) <= SMALL and not model.is_out_of_reach(tensor) and model.missing(tensor) is None:
-            name = tensor.name
-            tensor.CopyFrom(onnx.numpy_helper.from_array(model.tensor(tensor), name))
-    return copy
+def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
+    """The types that all who load the model find: those of onnx's shape inference as it is by itself."""
+    skeleton, _ = _skeleton(source, proto)
+    if skeleton is None:
+        return {}
+    try:
+        inferred = infer_shapes(skeleton)
+    except REJECTIONS:
+        return {}
+    return {
+        path: {v.name: v.type for v in (*body.value_info, *body.input, *body.output)}
+        for path, body in bodies(inferred)
+        if isinstance(body, GraphProto)
+    }
+
+
+def _is_inside(inner: Place, outer: Place) -> bool:
+    """Whether a node stands in a graph that another one holds."""
+    depth = len(outer[0].steps)
+    return len(inner[0].steps) > depth and outer[0].contains(inner[0]) and inner[0].steps[depth].node == outer[1]
+
+
+def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[Place]]:
+    """The model without large payloads, its nodes called by their numbers, and where these stand.
+
+    None for one that is nested too deeply.
+    """
+    if any(len(path.steps) > _MAX_DEPTH for path, _ in bodies(proto)):
+        return None, []
+    found = ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import)
+    if _expanded(proto) < _MAX_EXPANDED:
+        found.functions.extend(proto.functions)
+    graph = found.graph
+    graph.name = proto.graph.name
+    graph.input.extend(proto.graph.input)
+    graph.output.extend(proto.graph.output)
+    graph.value_info.extend(proto.graph.value_info)
+    graph.sparse_initializer.extend(proto.graph.sparse_initializer)
+    given = {value.name for value in graph.input}
+    for tensor in proto.graph.initializer:
+        lean = _lean(source, tensor)
+        if lean is not None:
+            graph.initializer.append(lean)
+        elif tensor.name not in given:
+            graph.input.append(make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    for node in proto.graph.node:
+        _copy(source, node, graph.node.add())
+    places: list[Place] = []
+    for path, body in bodies(found):
+        for position, node in enumerate(body.node):
+            node.name = f"#{len(places)}"
+            places.append((path, position))
+    return found, places
+
+
+def _expanded(proto: ModelProto) -> int:
+    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit."""
+    calls = {
+        (plain_domain(f.domain), f.name, f.overload): (
+            len(f.node),
+            [(plain_domain(n.domain), n.op_type, n.overload) for n in f.node],
+        )
+        for f in proto.functions
+    }
+    sizes = {key: own for key, (own, _) in calls.items()}
+    for _ in range(_MAX_CALLS):
+        grown = {
+            key: min(_MAX_EXPANDED, own + sum(sizes.get(inner, 0) for inner in called))
+            for key, (own, called) in calls.items()
+        }
+        if grown == sizes:
+            return min(_MAX_EXPANDED, sum(sizes.values()))
+        sizes = grown
+    return _MAX_EXPANDED
+
+
+def _lean(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
+    """The tensor with its elements; of a large one the type and the dims. None when its elements are not there."""
+    if prod(tensor.dims) > READ:
+        return TensorProto(
+            name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL
+        )
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return tensor
+    try:
+        return from_array(source.tensor(tensor), tensor.name)
+    except ModelReadError:
+        return None
+
+
+def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
+    lean = _lean(source, node.attribute[0].t) if _is_constant(node) else None
+    if lean is None:
+        copy.CopyFrom(node)
+    else:
+        copy.op_type = node.op_type
+        copy.output.extend(node.output)
+        copy.attribute.add(name=node.attribute[0].name, type=node.attribute[0].type).t.CopyFrom(lean)
+
+
+def _is_constant(node: NodeProto) -> bool:
+    """Whether a node is a Constant that holds a tensor."""
+    return (
+        node.op_type == "Constant"
+        and not plain_domain(node.domain)
+        and len(node.attribute) == len(node.output) == 1
+        and node.attribute[0].HasField("t")
+    )
+
+
+def _hand_down(graph: GraphProto) -> None:
+    """Let graphs in nodes have the small constants of outer graphs that they read: runtimes see them there."""
+    pending: list[tuple[GraphProto, Mapping[str, TensorProto]]] = [(graph, {})]
+    while pending:
+        body, outer = pending.pop()
+        given = {v.name for v in body.input}
+        own = given | {name for node in body.node for name in node.output}
+        held = {t.name: t for t in body.initializer}
+        wanted = {name for node in body.node for name in node.input} & outer.keys()
+        below = [inner for at, node in enumerate(body.node) for _, inner in subgraphs(node, at)]
+        if below:
+            known = {name: tensor for name, tensor in outer.items() if name not in own}
+            known |= {name: tensor for name, tensor in held.items() if name not in given}
+            known |= {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
+            small = {name: tensor for name, tensor in known.items() if prod(tensor.dims) <= READ}
+            pending += [(inner, small) for inner in below]
+        for name in sorted(wanted - own - held.keys()):
+            body.initializer.append(outer[name])
+            body.initializer[-1].name = name
+
+
+def _complete(proto: ModelProto, facts: Facts) -> None:
+    """Write the dims that are known as numbers where the model declares nothing."""
+    for path, body in bodies(proto):
+        if not isinstance(body, GraphProto):
+            continue
+        said = {v.name for v in (*body.input, *body.output, *body.value_info)} | {t.name for t in body.initializer}
+        for name in [name for node in body.node for name in node.output if name and name not in said]:
+            fact = facts(path, name)
+            if isinstance(fact, SymbolicTensor) and fact.shape is not None:
+                stated = to_type(fact, lambda _: "")
+                if stated is not None:
+                    body.value_info.add(name=name, type=stated)

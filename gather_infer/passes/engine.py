@@ -69,6 +69,7 @@ class Engine:
     max_growth  bytes by which one rewrite may let the constants grow, what it makes dead taken off
     sweeps  whether what nobody has read from the start goes as well
     faulty  nodes of the file at which the inference has found an error
+    kept    values whose nodes stay as they are; see `keeping`
     done   in the order in which it was done
     left   findings about nodes that a rule has left alone, each once
     looked  nodes, and values by name, that were looked at for the node that rules are asked about
@@ -79,6 +80,7 @@ class Engine:
     max_growth: int = 1 << 20
     sweeps: bool = True
     faulty: frozenset[tuple[GraphPath, int]] = frozenset()
+    kept: frozenset[str] = frozenset()
     done: list[Done] = field(default_factory=list)
     left: list[Diagnostic] = field(default_factory=list)
     constants: Constants = field(init=False)
@@ -154,7 +156,7 @@ class Engine:
 
     def _visit(self, node: Node) -> bool:
         site = Site(self, node)
-        if not site.is_as_named or site.is_faulty:
+        if not site.is_as_named or site.is_left:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
             if site.has_built:  # what another rule has made
@@ -367,8 +369,10 @@ class Engine:
         graph, made = node.graph, rewrite.made
         targets: set[str] = set()
         for old, new in rewrite.values.items():
-            if old in graph.fixed:
+            if old in graph.fixed or old in self.kept:
                 return False
+            if old in graph.ends and new in self.kept:
+                return False  # it would be called otherwise
             if old in graph.ends and new not in made:
                 # the value itself has to take the name over
                 found = graph.producers.get(new)

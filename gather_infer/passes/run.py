@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
+from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_onnx_file
@@ -15,6 +17,7 @@ from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
+from gather_infer.passes.keeping import Keeping
 from gather_infer.passes.result import PassResult
 from gather_infer.passes.rewrites import FOLDING, REWRITING
 from gather_infer.passes.rewrites import floats as floating
@@ -195,40 +198,72 @@ def _run(
 ) -> OptimizeResult:
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
-    rounds: list[Round] = []
-    done: list[Done] = []
-    previous: Engine | None = None
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
-        subject = source = to_onnx_file(model)
+        source = to_onnx_file(model)
         source.require_data()
+
+        def infer_all(subject: ModelFile) -> Inference:
+            return infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
+
+        first = infer_all(source)
+        keeping = Keeping(first)
         while True:
-            inference = infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
-            engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference))
-            progress(_telling(done, engine))
-            if previous is None or engine.knows_more_than(previous):
-                engine.run()
-            rounds.append(Round(inference, engine.draft.journal(by)))
-            done += engine.done
-            if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
+            made = _rewritten(first, infer_all, table, max_growth, by, keeping.names, progress)
+            last = made.rounds[-1]
+            rests = any(len(each.journal) for each in made.rounds)
+            declared, interface = declare(last.inference.model.proto, last.inference, rests=rests)
+            proto = apply(last.journal, declared)
+            if not keeping.learns_from(proto, made.engine.draft):
                 break
-            previous = engine
-            subject = replace(subject, proto=apply(rounds[-1].journal, subject.proto))
-    declared, interface = declare(subject.proto, inference, rests=any(len(each.journal) for each in rounds))
-    proto = apply(rounds[-1].journal, declared)
-    inexact = tuple(each.node for each in done if each.rule == floating.NAME)
+    inexact = tuple(each.node for each in made.done if each.rule == floating.NAME)
     return OptimizeResult(
         model=as_given(model, proto),
-        done=tuple(done),
-        inference=rounds[0].inference,
-        diagnostics=(*rounds[0].inference.diagnostics, *engine.left),
-        journal=rounds[0].journal,
-        rounds=tuple(rounds),
+        done=made.done,
+        inference=first,
+        diagnostics=(*first.diagnostics, *made.engine.left, *keeping.notes),
+        journal=made.rounds[0].journal,
+        rounds=made.rounds,
         floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if inexact else None,
         source=source,
         proto=proto,
         interface=interface,
     )
+
+
+class _Rewritten(NamedTuple):
+    """A model rewritten until no rule has anything to say; `engine` is the one of the last round."""
+
+    rounds: tuple[Round, ...]
+    done: tuple[Done, ...]
+    engine: Engine
+
+
+def _rewritten(
+    first: Inference,
+    infer_again: Callable[[ModelFile], Inference],
+    table: Table,
+    max_growth: int,
+    by: str,
+    kept: frozenset[str],
+    progress: Progress,
+) -> _Rewritten:
+    """What becomes of a model of which this is known, but for the nodes that write the `kept` values."""
+    rounds: list[Round] = []
+    done: list[Done] = []
+    inference, previous = first, None
+    while True:
+        engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference), kept)
+        progress(_telling(done, engine))
+        if previous is None or engine.knows_more_than(previous):
+            engine.run()
+        rounds.append(Round(inference, engine.draft.journal(by)))
+        done += engine.done
+        if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
+            return _Rewritten(tuple(rounds), tuple(done), engine)
+        previous = engine
+        subject = inference.model
+        inference = infer_again(replace(subject, proto=apply(rounds[-1].journal, subject.proto)))
 
 
 def _telling(done: Sequence[Done], engine: Engine) -> Callable[[], str]:

@@ -37,6 +37,7 @@ class Surroundings(Protocol):
     draft: Draft
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
+    kept: frozenset[str]
     looked: list[Hashable]
     """Nodes and names of values that were looked at since it was emptied."""
 
@@ -375,6 +376,12 @@ class View:
         """Whether the inference has found an error at the node, or the node reads what nothing defines."""
         faulty, lacking = self.engine.faulty, self.engine.draft.lacking
         return (bool(faulty) and self.node.source in faulty) or (bool(lacking) and self.node in lacking)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the node stays as it is: there is an error at it, or the model would not load any more."""
+        kept = self.engine.kept
+        return self.is_faulty or (bool(kept) and any(name in kept for name in self.node.outputs))
 
     @property
     def is_as_named(self) -> bool:

@@ -20,6 +20,7 @@ from tests.oracle.fuzz import Found
 from tests.oracle.generated_graphs import Graph, bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
 from tests.oracle.graph_edges import random_values
+from tests.oracle.loaders import refused_now
 from tests.oracle.runtime_faults import faulty_node, may_hide_a_fault
 from tests.oracle.soundness import Runtime
 
@@ -232,6 +233,7 @@ def examine(seed: int, runs: int, shrink: bool) -> Found:
         wrong = f"a second run does {again.done}"
     if [v.name for v in result.proto.graph.output] != [v.name for v in model.graph.output]:
         wrong = "outputs differ"
+    wrong = wrong or refused_now(ordered(model), result.proto)
     after = _loaded(result.proto)
     for number, bindings in enumerate(bindings_of(graph, runs)):
         feeds = graph.feeds(bindings, number)

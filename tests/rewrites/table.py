@@ -1,8 +1,9 @@
 """A table of rewrites: a model before and after as text, near misses, and runs of both on random inputs.
 
 A case is judged three ways: the rule alone makes `after` out of `before`, it leaves each near miss as it is, and
-onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs. Tables are dicts of cases
-in the modules of this folder; `test_every_rule` asks them what each rule has.
+onnxruntime (its own optimiser off) gives the same bits for both at random sizes and inputs. Who loads `before` loads
+what became of it. Tables are dicts of cases in the modules of this folder; `test_every_rule` asks them what each rule
+has.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import onnxruntime
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from gather_infer.passes import optimize
+from tests.oracle.loaders import refused_now
 
 SIZES = (0, 1, 2, 3, 5, 7)
 
@@ -87,6 +89,7 @@ def rewritten(made: ModelProto, *rules: str) -> ModelProto:
     again = optimize(after.proto, passes=rules)
     assert not again.done, f"a second run does {again.done}"
     onnx.checker.check_model(after.proto)
+    assert not refused_now(made, after.proto)
     return after.proto
 
 

@@ -70,10 +70,10 @@ CASES = {
     ),
     "allowzero stays where a number 0 has no dim to copy": Case(
         "reshape-to-constant",
-        """g (float[N,0] x, float[0,3] z) => (float[A,B] y) <int64[2] i = {1, 0}, int64[1] two = {2}> {
+        """g (float[N,0] x, float[0,3] z) => (float[A,B,C] y) <int64[2] i = {1, 0}, int64[1] two = {2}> {
             s = Shape(z) r = Gather(s, i) t = Concat<axis = 0>(r, two) y = Reshape<allowzero = 1>(x, t)
         }""",
-        """g (float[N,0] x, float[0,3] z) => (float[A,B] y) <int64[3] t = {3, 0, 2}> { y = Reshape(x, t) }""",
+        """g (float[N,0] x, float[0,3] z) => (float[A,B,C] y) <int64[3] t = {3, 0, 2}> { y = Reshape(x, t) }""",
         opset=21,
     ),
     "Expand to its own shape": Case(

@@ -188,6 +188,9 @@ class _Plan:
         if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None or len(fact.shape) > 1:
             self._stand(found[0])
             return
+        if reader is not None and Site(self.engine, reader).is_left:
+            self._stand(found[0])
+            return
         elements = elements_of(fact)
         ways: tuple[Choices, ...] = ()
         if reader is not None and not reader.domain and SIZES.get(reader.op_type) == index:
@@ -298,6 +301,8 @@ class _Writer:
             if need.output and name != need.output:
                 self.renamed[name] = need.output
         for name, output in self.renamed.items():
+            if name in self.engine.kept:
+                return None
             readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
             if any(reader.graph.home(output) is not self.graph for reader in readers):
                 return None  # the name of the output means another value in that subgraph
@@ -380,4 +385,4 @@ def _is_size_node(engine: Surroundings, node: Node) -> bool:
         fact = node.graph.fact(name)
         if not isinstance(fact, SymbolicTensor) or elements_of(fact) is None:
             return False
-    return bool(needed) and engine.draft.is_removable(node) and not Site(engine, node).is_faulty
+    return bool(needed) and engine.draft.is_removable(node) and not Site(engine, node).is_left

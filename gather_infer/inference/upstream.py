@@ -1,0 +1,151 @@
+"""What a node is told by: the nodes whose dims and elements flow to it, as far as more of them may come to light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+
+from onnx import ModelProto, TypeProto
+
+from gather_infer.domains import plain_domain
+from gather_infer.inference.loading import Facts, Place, refused, visible
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex, GraphScope
+from gather_infer.model.paths import Body, bodies
+from gather_infer.places import GraphPath, Root
+from gather_infer.tensor import SymbolicTensor, Value
+
+
+class Upstream:
+    """The nodes of a model by what their outputs are made of.
+
+    source  where the weights are to which `proto` refers
+    facts   what is known of its values
+    """
+
+    def __init__(self, source: ModelFile, proto: ModelProto, facts: Facts) -> None:
+        self.facts = facts
+        self._source = source
+        self.bodies: dict[GraphPath, Body] = dict(bodies(proto))
+        self.index = GraphIndex(proto)
+        self._proto = proto
+        self._visible: Mapping[GraphPath, Mapping[str, TypeProto]] | None = None
+        self._constant: Set[tuple[GraphPath, str]] | None = None
+        self._functions = {
+            (plain_domain(f.domain), f.name, f.overload): GraphPath(Root.FUNCTION, at)
+            for at, f in enumerate(proto.functions)
+        }
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """Every node."""
+        return ((path, at) for path, body in self.bodies.items() for at in range(len(body.node)))
+
+    def of(self, places: Iterable[Place], *, whole: bool = False) -> frozenset[Place]:
+        """These nodes, and those that they are told by.
+
+        whole   also of those that make a value of which a runtime sees all that is known
+        """
+        found: set[Place] = set()
+        read: set[tuple[GraphPath, str]] = set()
+        pending = list(places)
+        while pending:
+            place = pending.pop()
+            if place in found:
+                continue
+            found.add(place)
+            path, position = place
+            node, scope = self.bodies[path].node[position], self.index[path]
+            values = [(path, name) for name in scope.reads[position] if name]
+            for inner in scope.below.get(position, ()):
+                pending += [(inner, at) for at in range(len(self.bodies[inner].node))]
+                values += [(inner, name) for name in self.index[inner].outputs]
+            called = self._functions.get((plain_domain(node.domain), node.op_type, node.overload))
+            if called is not None:
+                pending += [(called, at) for at in range(len(self.bodies[called].node))]
+            while values:
+                value = values.pop()
+                if value not in read:
+                    read.add(value)
+                    pending += self._makers(*value, whole=whole)
+        return frozenset(found)
+
+    def outputs(self, places: Iterable[Place]) -> Iterator[tuple[GraphPath, str]]:
+        """What nodes write, each with its graph."""
+        return ((path, name) for path, at in places for name in self.bodies[path].node[at].output if name)
+
+    def _makers(self, path: GraphPath, name: str, *, whole: bool) -> list[Place]:
+        """The nodes that tell what a value is that a graph reads."""
+        home = self.index.home(path, name)
+        if home is None or name in home.initializers or name in home.sparse:
+            return []
+        if name in home.producers:
+            return [(home.path, home.producers[name])] if whole or self._is_hidden(home.path, name) else []
+        return self._givers(home)
+
+    def _givers(self, home: GraphScope) -> list[Place]:
+        """The nodes that give a graph its inputs: the one that holds it, or those that call the function."""
+        if home.path.steps:
+            return [(home.path.above, home.path.steps[-1].node)]
+        return [
+            (path, at)
+            for path, body in (self.bodies.items() if home.path.root is Root.FUNCTION else ())
+            for at, node in enumerate(body.node)
+            if self._functions.get((plain_domain(node.domain), node.op_type, node.overload)) == home.path
+        ]
+
+    def _is_hidden(self, path: GraphPath, name: str) -> bool:
+        """Whether more may be known of a value than every runtime sees."""
+        fact = self.facts(path, name)
+        if not isinstance(fact, SymbolicTensor) or fact.shape is None or fact.values is not None:
+            return True
+        if self._constant is None:
+            self._constant = self._constants()
+        return (path, name) in self._constant or self.hides_dims(path, name)
+
+    def _constants(self) -> set[tuple[GraphPath, str]]:
+        """The values that nodes make of constants alone: their elements may be seen once they are folded."""
+        found: set[tuple[GraphPath, str]] = set()
+        for path, scope in self.index.scopes.items():  # outer ones first
+            for position in scope.order:
+                homes = [(self.index.home(path, name), name) for name in scope.reads[position] if name]
+                if position not in scope.below and all(
+                    home is not None
+                    and name not in home.inputs
+                    and (name not in home.producers or (home.path, name) in found)
+                    for home, name in homes
+                ):
+                    found.update((path, name) for name in self.bodies[path].node[position].output)
+        return found
+
+    def hides_dims(self, path: GraphPath, name: str) -> bool:
+        """Whether a dim of a value is known as a number that not every runtime sees."""
+        if self._visible is None:
+            self._visible = visible(self._source, self._proto)
+        fact, seen = self.facts(path, name), self._visible.get(path, {}).get(name)
+        if not isinstance(fact, SymbolicTensor) or fact.shape is None or seen is None:
+            return True
+        shape = seen.tensor_type.shape
+        if not seen.tensor_type.HasField("shape") or len(shape.dim) != len(fact.shape):
+            return True
+        return any(
+            isinstance(dim, int) and not said.HasField("dim_value")
+            for dim, said in zip(fact.shape, shape.dim, strict=True)
+        )
+
+
+def unsaid(
+    source: ModelFile, proto: ModelProto, scopes: Mapping[GraphPath, Mapping[str, Value]]
+) -> frozenset[tuple[GraphPath, str]]:
+    """The values of which nothing is to be declared but what was: for what `proto` declares a runtime refuses a node.
+
+    source  where the weights are to which `proto` refers
+    """
+
+    def facts(path: GraphPath, name: str) -> Value | None:
+        return scopes.get(path, {}).get(name)
+
+    found = refused(source, proto, facts)
+    if not found:
+        return frozenset()
+    upstream = Upstream(source, source.proto, facts)
+    return frozenset(value for value in upstream.outputs(upstream.of(found)) if upstream.hides_dims(*value))

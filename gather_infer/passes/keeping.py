@@ -1,0 +1,133 @@
+"""What rewrites leave alone so that the model that they make still loads.
+
+A node that never runs may fail, and no runtime refuses it as long as little is seen of what it reads: a Squeeze of an
+axis that is never 1, in a branch that is not taken. A rewrite that lets the size be seen makes the file useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from onnx import ModelProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.inference import Inference
+from gather_infer.inference.loading import Place, refused
+from gather_infer.inference.upstream import Upstream
+from gather_infer.model.paths import bodies
+from gather_infer.passes.draft import Draft
+from gather_infer.places import GraphPath
+from gather_infer.tensor import Value
+
+_MAX_TRIES: Final = 5
+"""Times that a model is rewritten; the last time nothing is."""
+
+
+class Keeping:
+    """What is left alone in a model.
+
+    names  outputs of the nodes that stay as they are; positions change from round to round
+    notes  nodes that are the reason
+    """
+
+    def __init__(self, inference: Inference) -> None:
+        self.names: frozenset[str] = frozenset()
+        self.notes: list[Diagnostic] = []
+        self._inference = inference
+        self._source = inference.model
+        self._upstream: Upstream | None = None
+        self._writers: dict[str, list[Place]] = {}
+        self._whole: dict[Place, bool] = {}
+        self._tries = 1
+
+    def learns_from(self, proto: ModelProto, draft: Draft) -> bool:
+        """Whether more has to be left alone: of what the model became a runtime would refuse a node.
+
+        draft   what the model was in the end
+        """
+        known = _facts_by_name(draft)
+        found = refused(self._source, proto, lambda _, name: known.get(name))
+        if not found:
+            return False
+        if self._upstream is None:
+            self._upstream = Upstream(self._source, self._source.proto, self._fact)
+            for place in self._upstream.places:
+                for _, name in self._upstream.outputs([place]):
+                    self._writers.setdefault(name, []).append(place)
+        before = self.names
+        self._tries += 1
+        if self._tries == _MAX_TRIES:
+            self.names = frozenset(self._writers)
+        else:
+            for place in _origins(proto, found, {**self._writers, **self._moved(draft)}):
+                self._keep(place, self._upstream)
+        return self.names != before
+
+    def _moved(self, draft: Draft) -> dict[str, list[Place]]:
+        """Where the nodes stood that write values by now, as far as the draft is of the model itself."""
+        if draft.subject.inference is not self._inference:
+            return {}
+        return {
+            name: [node.source]
+            for graph in draft.graphs.values()
+            for name, (node, _) in graph.producers.items()
+            if node.source is not None
+        }
+
+    def _keep(self, place: Place, upstream: Upstream) -> None:
+        """Leave alone what a node is told by, and the node."""
+        is_whole = self._whole.get(place)
+        if is_whole is None:
+            self.notes.append(self._note(place, upstream))
+        elif is_whole or place in refused(self._source, self._source.proto, self._fact):
+            return  # nothing that it is told by has changed
+        self._whole[place] = is_whole is not None
+        told = upstream.of([place], whole=self._whole[place])
+        self.names |= {name for _, name in upstream.outputs(told)}
+
+    def _fact(self, path: GraphPath, name: str) -> Value | None:
+        return self._inference.scopes.get(path, {}).get(name)
+
+    def _note(self, place: Place, upstream: Upstream) -> Diagnostic:
+        path, position = place
+        node = upstream.bodies[path].node[position]
+        where = Location(upstream.index[path].node(position), node.op_type, node.domain)
+        text = "not rewritten, nor what it reads: with more known of that the model would not load"
+        return diagnostic("GI401", text, where)
+
+
+def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
+    """What is known of values that have a name of their own in the whole model."""
+    found: dict[str, Value] = {}
+    repeated: set[str] = set()
+    for graph in draft.graphs.values():
+        for name in graph.producers:
+            if name in found:
+                repeated.add(name)
+            elif name in graph.facts:
+                found[name] = graph.facts[name]
+    return {name: fact for name, fact in found.items() if name not in repeated}
+
+
+def _origins(proto: ModelProto, places: Iterable[Place], known: Mapping[str, Sequence[Place]]) -> list[Place]:
+    """The nodes that wrote the first known values that are made of what these nodes of the rewritten model write."""
+    readers: dict[str, list[Sequence[str]]] = {}
+    graphs = dict(bodies(proto))
+    for body in graphs.values():
+        for node in body.node:
+            for name in node.input:
+                readers.setdefault(name, []).append(node.output)
+    found: dict[Place, None] = {}
+    seen: set[str] = set()
+    pending = [name for path, at in sorted(places, key=str) for name in graphs[path].node[at].output if name]
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in known:
+            found.update(dict.fromkeys(known[name]))
+        else:
+            pending += [output for outputs in readers.get(name, ()) for output in outputs if output]
+    return list(found)

@@ -1,0 +1,95 @@
+# ruff: noqa: E501  (models as text)
+"""What is written loads wherever the model did: a node that never runs may fail, as long as no runtime sees it.
+
+onnxruntime and onnx.checker judge. Each model is one of which a rewrite, or a type that is written, shows too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+import gather_infer
+from gather_infer.passes import fold, optimize
+from gather_infer.passes.keeping import Keeping
+from tests.oracle.loaders import LOADERS, refused_now
+from tests.rewrites.table import run
+
+BRANCH = "y = If(c) <then_branch = t () => (float[P,Q,R] a) {{ {} }}, else_branch = e () => (float[S,T,U] b) {{ b = Relu(r) }}>"
+HIDDEN = "s = Shape(x) n = Gather(s, z) t = Concat<axis = 0>(n, f) r = Reshape(x, t)"
+GIVEN = "g (float[N,12] x, bool c) => (float[A,B,C] y) <int64[2] f = {3, 4}, int64[1] z = {0}, int64[1] o = {1}, float[7] w = {1, 2, 3, 4, 5, 6, 7}>"
+
+
+def in_branch(text: str) -> str:
+    return f"{GIVEN} {{ {HIDDEN} {BRANCH.format(text)} }}"
+
+
+MODELS = {
+    "Squeeze in a branch, of a dim that a target tells": in_branch("a = Squeeze(r, o)"),
+    "Add in a branch": in_branch("a = Add(r, w)"),
+    "MatMul in a branch": in_branch("a = MatMul(r, r)"),
+    "behind other nodes": in_branch("u = Neg(r) v = Transpose<perm = [0, 1, 2]>(u) a = Squeeze(v, o)"),
+    "all of it in the branch": f"{GIVEN} {{ r = Unsqueeze(x, o) {BRANCH.format(HIDDEN.replace('r =', 'q =') + ' a = Squeeze(q, o)')} }}",
+    "a Split whose sizes are folded": """g (float[N,M,K] x, float[M,12] w, bool c) => (float[A,B] y) <float[2,2] d = {1, 2, 3, 4}> {
+        y = If(c) <then_branch = t () => (float[P,Q] a) { s = Shape(x) k = Shape(s) q = Concat<axis = 0>(k, k) a, l = Split(d, q) },
+                   else_branch = e () => (float[S,T] b) { b = Relu(w) }> }""",
+    "a loop of no trips": f"""g (float[N,12] x, int64 m, bool c, float[K] k) => (float[L] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}, int64[1] o = {{1}}> {{
+        {HIDDEN} y = Loop(m, c, k) <body = b (int64 i, bool d, float[K2] p) => (bool e, float[K3] q) {{
+            e = Identity(d) u = Squeeze(r, o) v = Constant<value_ints = [-1]>() h = Reshape(u, v) q = Add(p, h) }}> }}""",
+    "a 0 beside a -1 that is computed": """g (float[N,M] x, int64[3] q) => (float[A,B,C] y) <int64[2] m = {-1, 1}> {
+        s = Shape(q) z = Sub(s, s) t = Concat<axis = 0>(m, z) y = Reshape<allowzero = 1>(x, t) }""",
+}  # fmt: skip
+"""Models that onnxruntime loads, and whose facts it must not be shown."""
+
+WRITERS: dict[str, Callable[[ModelProto], ModelProto]] = {
+    "fold": lambda model: fold(model).proto,
+    "optimize": lambda model: optimize(model).proto,
+    "infer": lambda model: gather_infer.infer(model).annotated(),
+}
+
+
+def parsed(text: str) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+
+
+@pytest.mark.parametrize("how", WRITERS)
+@pytest.mark.parametrize("what", MODELS)
+def test_what_loaded_loads(what: str, how: str) -> None:
+    before = parsed(MODELS[what])
+    assert not all(refusal_of(before) for refusal_of in LOADERS.values())
+    assert not refused_now(before, WRITERS[how](before))
+
+
+@pytest.mark.parametrize("what", MODELS)
+def test_a_second_run_finds_nothing(what: str) -> None:
+    result = optimize(parsed(MODELS[what]))
+    assert not optimize(result.proto).done
+
+
+def test_the_rest_of_the_model_is_rewritten() -> None:
+    before = parsed(f"{GIVEN} {{ i = Identity(x) j = Neg(i) k = Neg(j) {HIDDEN} {BRANCH.format('a = Add(r, w)')} }}")
+    result = optimize(before)
+    assert "Identity" not in {node.op_type for node in result.proto.graph.node}
+    assert [d.code for d in result.diagnostics if "would not load" in d.message] == ["GI401"]
+    feeds = {"x": np.arange(24, dtype="f4").reshape(2, 12), "c": np.array(False)}
+    expected, found = run(before, feeds), run(result.proto, feeds)
+    assert expected is not None and found is not None and np.array_equal(expected[0], found[0])
+
+
+def test_only_the_size_that_is_given_lets_a_runtime_see_it() -> None:
+    """What is declared beside inputs shows no more than these do."""
+    before = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,M] x"))
+    sized = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,12] x"))
+    assert not refused_now(sized, optimize(before, dims=["M=12"]).proto)
+
+
+@pytest.mark.parametrize("how", ["fold", "optimize"])
+def test_a_planted_fault_is_seen(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what is left alone, models are written that no longer load."""
+    monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
+    refusals = [refused_now(parsed(text), WRITERS[how](parsed(text))) for text in MODELS.values()]
+    assert any("onnxruntime refuses" in refusal or "onnx.checker" in refusal for refusal in refusals)
