@@ -151,7 +151,7 @@ def _sharper(
 
 
 def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
-    """Whether of two equal dims the other is known where this is not, or has fewer of min, max and quotients."""
+    """Whether of two equal dims the other is known where this is not, or is the shorter expression."""
     if _is_vague(dim, is_generated) or _is_vague(other, is_generated):
         return not _is_vague(other, is_generated)
     if not isinstance(dim, Expr) or dim.depth == 1:
