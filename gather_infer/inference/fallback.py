@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto
+from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.context import Context
@@ -41,11 +42,10 @@ def onnx_inference(
         types[name] = proto
         if isinstance(value, SymbolicTensor) and (tensor := _constant(value)) is not None:
             data[name] = tensor
-    known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items() if version > 0]
     try:
         found = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
-    except InferenceError as error:
+    except (InferenceError, ValidationError) as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
