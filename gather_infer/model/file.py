@@ -306,9 +306,9 @@ def _require_versions(proto: ModelProto, name: str) -> None:
     """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
-        if not 0 <= entry.version <= _NEWEST:
+        if not -_NEWEST - 1 <= entry.version <= _NEWEST:
             domain = plain_domain(entry.domain) or "ai.onnx"
-            raise ModelReadError(f"{name}: opset versions are in [0, {_NEWEST}], {domain} has {entry.version}")
+            raise ModelReadError(f"{name}: an opset version has 32 bits, that of {domain} is {entry.version}")
 
 
 def texts_are_utf8(data: Buffer) -> bool:
