@@ -14,7 +14,7 @@ ODD = [0.0, -0.0, 1.5, -1.5, 2.5, -2.5, 0.5, -0.5, 0.49999997, np.inf, -np.inf, 
 
 SHIFTS = {
     "1": (0, 7, 8, 9, 31, 32, 33, 100), "2": (0, 15, 16, 17, 31, 32, 33, 100), "4": (0, 31, 32, 33, 63, 64, 100),
-    "8": (0, 9, 31, 64, 65),
+    "8": (0, 9, 64, 65),
 }  # fmt: skip
 """By the bytes of the type; the CPU plugin computes 64 bits in 32, so that it is wrong of shifts between the two."""
 
