@@ -141,8 +141,8 @@ def table(rows: Sequence[dict[str, Any]]) -> None:
         print(f"\n{title}:")
         for row in rows:
             if row["failed"] in stages:
-                stage = row["failed"] or ("not run" if row["exported"] else "not exported")
-                print(f"  {row['network']} ({row['variant']}): {stage}: {' '.join(row['reason'].split())[:300]}")
+                verdict = row["failed"] or ("not run" if row["exported"] else "not exported")
+                print(f"  {row['network']} ({row['variant']}): {verdict}: {' '.join(row['reason'].split())[:300]}")
     print()
     for variant in (*VARIANTS, "all"):
         chosen = [row for row in rows if variant in (row["variant"], "all")]

@@ -77,10 +77,10 @@ def judged(path: Path) -> dict[str, Any]:
             except Exception as error:  # noqa: BLE001 (the same)
                 return {"failed": "does not run", "reason": f"{recorded.name}: {error}"[:800], "error": None}
             for k, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
-                fault, error = compared(np.asarray(ours), theirs)
+                fault, apart = compared(np.asarray(ours), theirs)
                 if fault:
-                    return {"failed": "differs", "reason": f"{recorded.name}, output {k}: {fault}", "error": error}
-                largest = max(largest, error)
+                    return {"failed": "differs", "reason": f"{recorded.name}, output {k}: {fault}", "error": apart}
+                largest = max(largest, apart)
     return {"failed": "", "reason": "", "error": largest}
 
 
