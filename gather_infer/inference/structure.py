@@ -8,7 +8,7 @@ from typing import Final
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.proto.schema import NEWEST_OPSET
 from gather_infer.inference.proto.tensors import payload_fault
@@ -34,7 +34,9 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
     names = list(inputs)
     yield from _repeated("input", names)
     yield from _repeated("initializer", _constants(proto.graph))
-    yield from _repeated("output", (o.name for o in proto.graph.output))
+    for name in _again(o.name for o in proto.graph.output):  # every runtime gives it as often
+        message = f"output {name} is listed more than once"
+        yield diagnostic("GI101", message, Location(value=name), severity=Severity.WARNING)
     overridable = set(names)
     for tensor in proto.graph.initializer:
         if tensor.name in overridable and (fault := payload_fault(tensor, model)) is not None:
@@ -109,8 +111,14 @@ def _constants(graph: GraphProto) -> Iterator[str]:
 
 
 def _repeated(what: str, names: Iterable[str]) -> Iterator[Diagnostic]:
+    for name in _again(names):
+        yield diagnostic("GI101", f"{what} {name} is defined more than once", Location(value=name))
+
+
+def _again(names: Iterable[str]) -> Iterator[str]:
+    """Those that have come before."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            yield diagnostic("GI101", f"{what} {name} is defined more than once", Location(value=name))
+            yield name
         seen.add(name)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
-from gather_infer import ModelReadError, infer
+from gather_infer import ModelReadError, Severity, fold, freeze, infer, optimize
 from tests.inference.models import found, graph, model, node, shapes
 from tests.inference.mutations import variants
 
@@ -131,8 +132,19 @@ def test_names_defined_twice() -> None:
     assert found(proto) == [
         ("GI101", "input x is defined more than once"),
         ("GI101", "initializer k is defined more than once"),
-        ("GI101", "output y is defined more than once"),
+        ("GI101", "output y is listed more than once"),
     ]
+
+
+def test_an_output_that_is_listed_twice_is_given_twice() -> None:
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[N] x) => (float[N] y, float[N] y) { a = Neg(x)  b = Identity(a)  y = Neg(b) }""")
+    onnx.checker.check_model(proto, full_check=True)
+    assert [(d.code, d.severity) for d in infer(proto).diagnostics] == [("GI101", Severity.WARNING)]
+    feeds = {"x": np.array([1.5, -2.0], np.float32)}
+    for written in (proto, optimize(proto).proto, fold(proto).proto, freeze(proto, dims=["N=2"]).proto):
+        session = ort.InferenceSession(written.SerializeToString(), providers=["CPUExecutionProvider"])
+        assert [value.tolist() for value in session.run(None, feeds)] == [[1.5, -2.0]] * 2
 
 
 def test_nodes_of_one_name_keep_their_subgraphs_apart() -> None:
