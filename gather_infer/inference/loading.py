@@ -64,6 +64,16 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Pla
     return frozenset()
 
 
+def is_sound(source: ModelFile) -> bool:
+    """Whether onnx's shape inference by itself finds nothing wrong in a file: no declaration contradicts a node."""
+    skeleton, _ = _skeleton(source, source.proto)
+    try:
+        infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
+    except InferenceError:
+        return False
+    return True
+
+
 def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
     """The types that all who load the model find: those of onnx's shape inference as it is by itself."""
     skeleton, _ = _skeleton(source, proto)
