@@ -111,7 +111,6 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
     graph.input.extend(proto.graph.input)
     graph.output.extend(proto.graph.output)
     graph.value_info.extend(proto.graph.value_info)
-    graph.sparse_initializer.extend(proto.graph.sparse_initializer)
     given = {value.name for value in graph.input}
     for tensor in proto.graph.initializer:
         lean = _lean(source, tensor)
@@ -119,6 +118,9 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
             graph.initializer.append(lean)
         elif tensor.name not in given:
             graph.input.append(make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    for sparse in proto.graph.sparse_initializer:  # onnx's shape inference does not look at them
+        values = sparse.values
+        graph.value_info.append(make_tensor_value_info(values.name, values.data_type, sparse.dims))
     for node in proto.graph.node:
         _copy(source, node, graph.node.add())
     places: list[Place] = []
