@@ -43,13 +43,17 @@ _MAX_EXPANDED: Final = 1 << 16
 _MAX_CALLS: Final = 64
 """Calls in calls; of models with deeper ones the functions are left out."""
 
-_NODE: Final = re.compile(r"node name: #(\d+)\)")
+_NODE: Final = re.compile(r"node name: #(\d+)\): (?=(.*))")
+_OF_INNER: Final = "Inference error(s):"
+_CONTRADICTS: Final = "existing"
+"""Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
 
 
-def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Place]:
+def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True) -> frozenset[Place]:
     """The nodes that onnx's shape inference refuses, those in branches and bodies too; none where it cannot say.
 
-    source  where the weights are to which `proto` refers
+    source        where the weights are to which `proto` refers
+    declarations  those as well that only contradict a declaration, of which onnxruntime just warns
     """
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
@@ -59,19 +63,23 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Pla
     try:
         infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
     except InferenceError as error:
-        found = {places[int(number)] for number in _NODE.findall(str(error))}
+        found = {
+            places[int(number)]
+            for number, why in _NODE.findall(str(error))
+            if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
+        }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
     return frozenset()
 
 
-def is_sound(source: ModelFile) -> bool:
-    """Whether onnx's shape inference by itself finds nothing wrong in a file: no declaration contradicts a node."""
-    skeleton, _ = _skeleton(source, source.proto)
+def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
+    """The nodes that onnx's shape inference refuses by itself in the file that was given, as onnx.checker asks it."""
+    skeleton, places = _skeleton(source, source.proto)
     try:
         infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
-    except InferenceError:
-        return False
-    return True
+    except InferenceError as error:
+        return frozenset(places[int(number)] for number, _ in _NODE.findall(str(error)))
+    return frozenset()
 
 
 def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:

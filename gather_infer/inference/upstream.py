@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from onnx import ModelProto, TypeProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.inference.loading import Facts, Place, is_sound, refused, visible
+from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
 from gather_infer.model.paths import Body, bodies
@@ -145,7 +145,10 @@ def unsaid(
         return scopes.get(path, {}).get(name)
 
     found = refused(source, proto, facts)
-    if not found or not is_sound(source):  # what is written puts wrong declarations right
+    wrong = refused_as_it_is(source) if found else frozenset()
+    if wrong:  # what is written puts wrong declarations right
+        found = refused(source, proto, facts, declarations=False) - wrong
+    if not found:
         return frozenset()
     upstream = Upstream(source, source.proto, facts)
     return frozenset(value for value in upstream.outputs(upstream.of(found)) if upstream.hides_dims(*value))
