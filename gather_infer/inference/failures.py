@@ -10,7 +10,7 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.inference.bodies.function import resolved
 from gather_infer.inference.fallback import rejection
 from gather_infer.inference.frame import Frame
-from gather_infer.inference.loading import refuses
+from gather_infer.inference.loading import refused_as_it_is
 from gather_infer.inference.result import Inference
 from gather_infer.inference.state import is_structural
 from gather_infer.inference.walked import Bodies, Place
@@ -44,7 +44,7 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
     if not spared:
         return inference.diagnostics
     doubtful = refused_nodes(inference, spared)
-    if doubtful and not inference.model.foreign and refuses(inference.model):
+    if doubtful and not inference.model.foreign and refused_as_it_is(inference.model):
         spared = {d: bodies for d, bodies in spared.items() if d not in doubtful}
     return tuple(conditional(d, spared[d], conditions) if d in spared else d for d in inference.diagnostics)
 

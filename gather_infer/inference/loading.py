@@ -44,13 +44,17 @@ _MAX_EXPANDED: Final = 1 << 16
 _MAX_CALLS: Final = 64
 """Calls in calls; of models with deeper ones the functions are left out."""
 
-_NODE: Final = re.compile(r"node name: #(\d+)\)")
+_NODE: Final = re.compile(r"node name: #(\d+)\): (?=(.*))")
+_OF_INNER: Final = "Inference error(s):"
+_CONTRADICTS: Final = "existing"
+"""Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
 
 
-def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Place]:
+def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True) -> frozenset[Place]:
     """The nodes that onnx's shape inference refuses, those in branches and bodies too; none where it cannot say.
 
-    source  where the weights are to which `proto` refers
+    source        where the weights are to which `proto` refers
+    declarations  those as well that only contradict a declaration, of which onnxruntime just warns
     """
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
@@ -60,21 +64,23 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts) -> frozenset[Pla
     try:
         infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
     except REJECTIONS as error:
-        found = {places[int(number)] for number in _NODE.findall(str(error))}
+        found = {
+            places[int(number)]
+            for number, why in _NODE.findall(str(error))
+            if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
+        }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
     return frozenset()
 
 
-def refuses(model: ModelFile) -> bool:
-    """Whether onnx's inference rejects a file as it is: its checker does then, with `full_check`, and onnxruntime."""
-    skeleton, _ = _skeleton(model, model.proto)
-    if skeleton is None:
-        return False
+def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
+    """The nodes that onnx's shape inference refuses by itself in the file that was given, as onnx.checker asks it."""
+    skeleton, places = _skeleton(source, source.proto)
     try:
-        infer_shapes(skeleton, strict_mode=True)
-    except REJECTIONS:
-        return True
-    return False
+        infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
+    except REJECTIONS as error:
+        return frozenset(places[int(number)] for number, _ in _NODE.findall(str(error)))
+    return frozenset()
 
 
 def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
@@ -114,7 +120,6 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
     graph.input.extend(proto.graph.input)
     graph.output.extend(proto.graph.output)
     graph.value_info.extend(proto.graph.value_info)
-    graph.sparse_initializer.extend(proto.graph.sparse_initializer)
     given = {value.name for value in graph.input}
     for tensor in proto.graph.initializer:
         lean = _lean(source, tensor)
@@ -122,6 +127,9 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
             graph.initializer.append(lean)
         elif tensor.name not in given:
             graph.input.append(make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    for sparse in proto.graph.sparse_initializer:  # onnx's shape inference does not look at them
+        values = sparse.values
+        graph.value_info.append(make_tensor_value_info(values.name, values.data_type, sparse.dims))
     for node in proto.graph.node:
         _copy(source, node, graph.node.add())
     places: list[Place] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from onnx import ModelProto, TypeProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.inference.loading import Facts, Place, refused, visible
+from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
 from gather_infer.model.paths import Body, bodies
@@ -145,6 +145,9 @@ def unsaid(
         return scopes.get(path, {}).get(name)
 
     found = refused(source, proto, facts)
+    wrong = refused_as_it_is(source) if found else frozenset()
+    if wrong:  # what is written puts wrong declarations right
+        found = refused(source, proto, facts, declarations=False) - wrong
     if not found:
         return frozenset()
     upstream = Upstream(source, source.proto, facts)
