@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
 Arrays = Sequence[Any]
 Fault = Callable[[NodeProto, Arrays, Arrays], bool]
@@ -121,10 +121,24 @@ def _low_halves(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     )
 
 
+def _through_double(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    """A Reduce adds and multiplies int64 numbers as doubles, which do not hold those beyond 2^53."""
+    return _is_beyond_double(inputs[0]) or _is_beyond_double(outputs[0])
+
+
+def _is_beyond_double(value: Any) -> bool:
+    """Whether an array has an int64 number that a double need not hold."""
+    return isinstance(value, np.ndarray) and value.dtype == np.int64 and bool(((value >= 2**53) | (value <= -(2**53))).any())
+
+
+def _faulty_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+    return _empty_reduction(node, inputs, outputs) or _through_double(node, inputs, outputs)
+
+
 FAULTS: dict[str, Fault] = {
     **dict.fromkeys(("Clip", "Max", "Min"), _low_halves),
     **{
-        f"Reduce{kind}": _empty_reduction
+        f"Reduce{kind}": _faulty_reduction
         for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
     },
     "ArgMax": _empty_arg_reduction,
@@ -159,7 +173,7 @@ HIDDEN = frozenset({"Concat", "ConcatFromSequence", "GatherND", "MatMul"})
 
 
 def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
-    """Whether a subgraph or function has such an operator, in a run with empty tensors."""
+    """Whether a subgraph or function has such an operator, in a run with empty tensors or large numbers."""
     inner = [n for f in model.functions for n in f.node]
     outer = list(model.graph.node)
     while outer:
@@ -167,4 +181,18 @@ def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
         inner += below
         outer = below
     is_empty = any(isinstance(v, np.ndarray) and v.size == 0 for v in values.values())
-    return is_empty and any(n.op_type in HIDDEN for n in inner)
+    if is_empty and any(n.op_type in HIDDEN for n in inner):
+        return True
+    constants = [t for g in _graphs(model) for t in g.initializer]
+    constants += [a.t for n in (*inner, *model.graph.node) for a in n.attribute if a.HasField("t")]
+    is_large = any(map(_is_beyond_double, (*map(numpy_helper.to_array, constants), *values.values())))
+    return is_large and any(n.op_type.startswith("Reduce") for n in inner)
+
+
+def _graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The main graph and the graphs in nodes of it, however deep."""
+    pending = [model.graph]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        pending += [a.g for n in graph.node for a in n.attribute if a.HasField("g")]
