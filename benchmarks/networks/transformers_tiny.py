@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -170,6 +171,11 @@ def mixture(kind: str, form: str = "batched_mm", **options: Any) -> Network:
     return Network(expert_model(kind, form, TEXT | EXPERTS | options), text, experts=True, by_name=True)
 
 
+def eager(kind: str) -> Network:
+    """A mixture with a loop over the experts that are hit, which a trace unrolls: enough tokens that all are."""
+    return replace(mixture(kind, "eager"), bindings=((2, 24), (3, 20), (4, 32)))
+
+
 ENCODERS = (
     "bert", "roberta", "deberta", "deberta-v2", "electra", "albert", "mpnet", "distilbert", "camembert", "squeezebert",
     "xlm-roberta", "convbert", "roformer", "nystromformer", "rembert", "ernie", "esm", "modernbert", "ibert",
@@ -196,7 +202,7 @@ TRANSFORMERS: dict[str, Network] = (
     | {kind: decoder(kind) for kind in DECODERS}
     | {kind: translator(kind) for kind in TRANSLATORS}
     | {kind: mixture(kind) for kind in MIXTURES}
-    | {f"{kind}-eager": mixture(kind, "eager") for kind in ("mixtral", "qwen3_moe", "olmoe")}
+    | {f"{kind}-eager": eager(kind) for kind in ("mixtral", "qwen3_moe", "olmoe")}
     | {
         "deepseek_v2": mixture("deepseek_v2", **LATENT),
         "deepseek_v3": mixture("deepseek_v3", **LATENT),

@@ -2,9 +2,9 @@
 
     python -m networks.worker FOLDER SECONDS NAME:VARIANT ...
 
-For each it writes NAME.VARIANT.xml and .bin, NAME.VARIANT.K.npz (inputs i0, ..., outputs o0, ...) for each binding K at
-which OpenVINO runs, and NAME.VARIANT.exported.json. It ends where a network takes longer than SECONDS, or brings
-OpenVINO down; what was done before is then in NAME.VARIANT.exported.part.
+For each it writes NAME.VARIANT.xml and .bin, NAME.VARIANT.K.npz (inputs i0, ..., outputs o0, ..., torch's t0, ...) for
+each binding K at which OpenVINO runs, and NAME.VARIANT.exported.json. It ends where a network takes longer than
+SECONDS, or brings OpenVINO down; what was done before is then in NAME.VARIANT.exported.part.
 
 A dynamic model is also run with its dims reshaped to numbers. Where OpenVINO gives something else then ("unsteady"),
 torch decides which of both counts: the CPU plugin of 2026.4 is wrong for some networks in either way.
@@ -74,6 +74,7 @@ def record(ov: Any, core: Any, name: str, variant: str, path: Path) -> dict[str,
             path.with_suffix(".exported.part").write_text(json.dumps(found))
             inputs = [tensor.numpy() for tensor in feed.values()]
             assert len(inputs) == len(model.inputs), "each input of the module is one of the model"
+            by_torch = [tensor.numpy() for tensor in tensors_of(called(*feed.values()))]
             try:
                 wanted = outputs_of(compiled, inputs)
                 if variant == "dynamic":
@@ -82,13 +83,13 @@ def record(ov: Any, core: Any, name: str, variant: str, path: Path) -> dict[str,
                     again = outputs_of(core.compile_model(fixed, "CPU", CONFIG), inputs)
                     if not all(are_close(a, b) for a, b in zip(wanted, again, strict=True)):
                         unsteady.append(number)
-                        by_torch = [tensor.numpy() for tensor in tensors_of(called(*feed.values()))]
                         wanted = min(wanted, again, key=lambda one: distance(one, by_torch))
             except Exception as error:  # noqa: BLE001 (the same)
                 reasons.append(f"{type(error).__name__}: {error}"[:800])
                 continue
             ran.append(number)
             held = {f"i{k}": array for k, array in enumerate(inputs)} | {f"o{k}": a for k, a in enumerate(wanted)}
+            held |= {f"t{k}": array for k, array in enumerate(by_torch)}
             np.savez(path.with_suffix(f".{number}.npz"), **held)
     return found | {"ran": ran, "unsteady": unsteady, "reason": "\n".join(reasons[:1])}
 
