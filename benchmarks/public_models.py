@@ -9,9 +9,9 @@ npm. Nothing of them is run. The models keep their own licences: they are not pa
 
 `score` holds every .onnx file below FOLDER/models, or below the folders of `--folder`, to what
 benchmarks/public_score.py lists, once for equal files, each in a process with limits of time and memory. What is
-scored is kept in FOLDER/scores.jsonl, so that a run goes on where it was stopped; `--again` scores anew. A model counts
-when onnxruntime loads it or onnx.checker passes it; of others only exceptions are findings. `--pick TEXT` scores the
-files with TEXT in their path alone.
+scored is kept in FOLDER/scores.jsonl, so that a run goes on where it was stopped; `--again` scores anew, `--report`
+scores nothing. A model counts when onnxruntime loads it or onnx.checker passes it; of other files only exceptions are
+findings. `--pick TEXT` scores the files with TEXT in their path alone.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ def score(path: Path, limits: Limits) -> list[dict[str, Any]]:
 
 
 def score_all(found: Mapping[str, Path], file: Path, again: bool, jobs: int, limits: Limits) -> dict[str, Any]:
-    """The scores by hash, those of the file among them; new ones are added to it at once."""
+    """The scores by hash, those of the file among them; new ones are added to it at once, none without jobs."""
     known: dict[str, Any] = {}
     if file.exists() and not again:
         known = {record["hash"]: record for record in map(json.loads, file.read_text().splitlines())}
     file.parent.mkdir(parents=True, exist_ok=True)
-    waiting = [(key, path) for key, path in found.items() if key not in known]
+    waiting = [(key, path) for key, path in found.items() if key not in known and jobs]
     waiting.sort(key=lambda item: (item[1].stat().st_size, item[0]))  # much is known soon
-    with ThreadPoolExecutor(jobs) as pool, file.open("w" if again else "a") as out:
+    with ThreadPoolExecutor(jobs or 1) as pool, file.open("w" if again else "a") as out:
 
         def one(item: tuple[str, Path]) -> dict[str, Any]:
             started = time.monotonic()
@@ -135,7 +135,7 @@ def score_all(found: Mapping[str, Path], file: Path, again: bool, jobs: int, lim
             known[record["hash"]] = record
             if number % 20 == 0:
                 print(f"{number} of {len(waiting)}", file=sys.stderr, flush=True)
-    return {key: known[key] for key in found}
+    return {key: known[key] for key in found if key in known}
 
 
 def report(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -183,6 +183,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, nargs="*", default=[], help="score: other folders with .onnx files")
     parser.add_argument("--pick", default="", help="score: only files with this in their path")
     parser.add_argument("--scores", type=Path, help="score: the file with what is scored")
+    parser.add_argument("--report", action="store_true", help="score: no more than is scored already")
     parser.add_argument("--again", action="store_true", help="score: forget what is scored")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=300, help="for each model")
@@ -195,7 +196,8 @@ def main() -> None:
         return
     found = models_in(options.folder or [options.cache / "models"], options.pick)
     limits = Limits(options.seconds, options.memory, options.runs)
-    scores = score_all(found, options.scores or options.cache / "scores.jsonl", options.again, options.jobs, limits)
+    file, jobs = options.scores or options.cache / "scores.jsonl", 0 if options.report else options.jobs
+    scores = score_all(found, file, options.again, jobs, limits)
     result = report(scores.values())
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1) + "\n")

@@ -36,9 +36,9 @@ class Resumed:
         self._inference = inference
         self.scope = inference.known.child()
         self.scope.efforts = (effort_of(inference.model.proto),)
-        self.demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
-        """Dims that are equal because a node demands it, which need not stay."""
-        self.rests_on_demands = learn_equalities(self.scope, self.demanded)
+        demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
+        self.rests_on_demands = learn_equalities(self.scope, demanded)
+        """Whether dims are known to be equal because a node demands it, which need not stay."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():

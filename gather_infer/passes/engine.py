@@ -203,12 +203,6 @@ class Engine:
         """Whether another inference may tell something on which rules have more to say."""
         return self._learning.is_open or self._knowledge.rests_on_demands or self._is_undecided
 
-    def knows_more_than(self, before: Engine) -> bool:
-        """Whether there is more to say than when the same model was left so: nodes may demand other sizes by now."""
-        if before._learning.is_open or before._is_undecided:
-            return True
-        return not self._knowledge.demanded.keys() <= before._knowledge.demanded.keys()
-
     # what sites ask for
 
     @property

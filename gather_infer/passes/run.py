@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface import declare
@@ -30,6 +31,9 @@ from gather_infer.rules import RuleSet
 DEFAULT_MAX_GROWTH = 1 << 20
 """Bytes by which a rewrite may let the constants grow: enough for positions and masks, too little for an embedding."""
 
+
+MAX_KEPT = 4
+"""Times that a model is rewritten as long as nodes of it have to be left alone: in the result these may be fewer."""
 
 MAX_ROUNDS = 4
 """How often a model is inferred: where bodies or functions are simpler now, more may be known of what they give."""
@@ -206,24 +210,35 @@ def _run(
         def infer_all(subject: ModelFile) -> Inference:
             return infer(subject, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
 
-        first = infer_all(source)
-        keeping = Keeping(first)
-        while True:
-            made = _rewritten(first, infer_all, table, max_growth, by, keeping.names, progress)
-            last = made.rounds[-1]
-            rests = any(len(each.journal) for each in made.rounds)
-            declared, interface = declare(last.inference.model.proto, last.inference, rests=rests)
-            proto = apply(last.journal, declared)
-            if not keeping.learns_from(proto, made.engine.draft):
+        inference = first = infer_all(source)
+        rounds: list[Round] = []
+        done: list[Done] = []
+        notes: list[Diagnostic] = []
+        for _ in range(MAX_KEPT):
+            keeping = Keeping(inference)
+            while True:
+                made = _rewritten(inference, infer_all, table, max_growth, by, keeping.names, progress)
+                last = made.rounds[-1]
+                rests = any(len(each.journal) for each in (*rounds, *made.rounds))
+                declared, interface = declare(last.inference.model.proto, last.inference, rests=rests)
+                proto = apply(last.journal, declared)
+                if not keeping.learns_from(proto, made.engine.draft):
+                    break
+            rounds += made.rounds
+            done += made.done
+            notes = notes or keeping.notes  # later ones are of nodes that the file does not have
+            if not keeping.names or not made.done:
                 break
-    inexact = tuple(each.node for each in made.done if each.rule == floating.NAME)
+            subject = last.inference.model
+            inference = infer_all(replace(subject, proto=apply(last.journal, subject.proto)))
+    inexact = tuple(each.node for each in done if each.rule == floating.NAME)
     return OptimizeResult(
         model=as_given(model, proto),
-        done=made.done,
+        done=tuple(done),
         inference=first,
-        diagnostics=(*first.diagnostics, *made.engine.left, *keeping.notes),
-        journal=made.rounds[0].journal,
-        rounds=made.rounds,
+        diagnostics=(*first.diagnostics, *made.engine.left, *notes),
+        journal=rounds[0].journal,
+        rounds=tuple(rounds),
         floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if inexact else None,
         source=source,
         proto=proto,
@@ -251,17 +266,15 @@ def _rewritten(
     """What becomes of a model of which this is known, but for the nodes that write the `kept` values."""
     rounds: list[Round] = []
     done: list[Done] = []
-    inference, previous = first, None
+    inference = first
     while True:
         engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference), kept)
         progress(_telling(done, engine))
-        if previous is None or engine.knows_more_than(previous):
-            engine.run()
+        engine.run()
         rounds.append(Round(inference, engine.draft.journal(by)))
         done += engine.done
         if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
             return _Rewritten(tuple(rounds), tuple(done), engine)
-        previous = engine
         subject = inference.model
         inference = infer_again(replace(subject, proto=apply(rounds[-1].journal, subject.proto)))
 
