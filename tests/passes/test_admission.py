@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ from onnx import ModelProto, TensorProto
 
 from gather_infer.passes import optimize
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.keeping import Keeping
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -40,7 +42,8 @@ class Asked:
                 return None  # what it has made is called b as well
             return site.keeps("law", self.make(site), *[""] * (len(site.outputs) - 1))
 
-        result = optimize(parsed(self.text), rewrites=[rules], passes=["asked"], max_growth=self.max_growth)
+        with mock.patch.object(Keeping, "learns_from", return_value=False):  # not every law here is true of the dims
+            result = optimize(parsed(self.text), rewrites=[rules], passes=["asked"], max_growth=self.max_growth)
         return bool(result.done)
 
 
