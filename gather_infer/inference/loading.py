@@ -23,7 +23,7 @@ from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies, subgraphs
-from gather_infer.places import GraphPath
+from gather_infer.places import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
 Place: TypeAlias = tuple[GraphPath, int]
@@ -141,13 +141,20 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
 
 
 def _expanded(proto: ModelProto) -> int:
-    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit."""
+    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit.
+
+    Nodes in the graphs that nodes hold count too.
+    """
+    nodes: dict[int, list[NodeProto]] = {}
+    for path, body in bodies(proto):
+        if path.root is Root.FUNCTION:
+            nodes.setdefault(path.position, []).extend(body.node)
     calls = {
         (plain_domain(f.domain), f.name, f.overload): (
-            len(f.node),
-            [(plain_domain(n.domain), n.op_type, n.overload) for n in f.node],
+            len(nodes[at]),
+            [(plain_domain(n.domain), n.op_type, n.overload) for n in nodes[at]],
         )
-        for f in proto.functions
+        for at, f in enumerate(proto.functions)
     }
     sizes = {key: own for key, (own, _) in calls.items()}
     for _ in range(_MAX_CALLS):

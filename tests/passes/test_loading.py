@@ -14,6 +14,7 @@ import pytest
 from onnx import ModelProto
 
 import gather_infer
+from gather_infer.inference import loading
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.keeping import Keeping
 from tests.oracle.loaders import LOADERS, refused_now
@@ -85,6 +86,30 @@ def test_only_the_size_that_is_given_lets_a_runtime_see_it() -> None:
     before = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,M] x"))
     sized = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,12] x"))
     assert not refused_now(sized, optimize(before, dims=["M=12"]).proto)
+
+
+def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnx's shape inference walks a function at each call: 2^24 nodes here."""
+    calls = "a = l.F{0}(x, c) b = l.F{0}(x, c) o = Add(a, b)"
+    branches = "<then_branch = t () => (float[...] o) {{ {0} }}, else_branch = e () => (float[...] o) {{ {0} }}>"
+    functions = ['<domain: "l", opset_import: ["": 21]> F0 (x, c) => (y) { y = Relu(x) }']
+    for level in range(12):
+        branch = branches.format(calls.format(level)).replace("float[...] o", "float[N] o")
+        functions.append(
+            f'<domain: "l", opset_import: ["": 21, "l": 1]> F{level + 1} (x, c) => (y) {{ y = If(c) {branch} }}'
+        )
+    main = "g (float[N] x, bool c) => (float[N] y) { y = l.F12(x, c) }"
+    text = f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {main}' + " ".join(functions)
+    shown: list[int] = []
+    asked = loading.infer_shapes
+
+    def counting(model: ModelProto, **how: bool) -> ModelProto:
+        shown.append(len(model.functions))
+        return asked(model, **how)
+
+    monkeypatch.setattr(loading, "infer_shapes", counting)
+    fold(onnx.parser.parse_model(text))
+    assert shown and not any(shown)
 
 
 @pytest.mark.parametrize("how", ["fold", "optimize"])
