@@ -38,6 +38,10 @@ MODELS = {
     "a Split whose sizes are folded": """g (float[N,M,K] x, float[M,12] w, bool c) => (float[A,B] y) <float[2,2] d = {1, 2, 3, 4}> {
         y = If(c) <then_branch = t () => (float[P,Q] a) { s = Shape(x) k = Shape(s) q = Concat<axis = 0>(k, k) a, l = Split(d, q) },
                    else_branch = e () => (float[S,T] b) { b = Relu(w) }> }""",
+    "an axis of a Constant of integers": f"""g (float[N,12] x, bool c) => (float[A,B,C] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}> {{
+        o = Constant<value_ints = [1]>() {HIDDEN} {BRANCH.format('a = Squeeze(r, o)')} }}""",
+    "in a function": f"""{GIVEN} {{ {HIDDEN} y = l.F(r, c) }} <domain: "l", opset_import: ["": 21]> F (r, c) => (y) {{
+        o = Constant<value_ints = [1]>() {BRANCH.format('a = Squeeze(r, o)')} }}""",
     "a loop of no trips": f"""g (float[N,12] x, int64 m, bool c, float[K] k) => (float[L] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}, int64[1] o = {{1}}> {{
         {HIDDEN} y = Loop(m, c, k) <body = b (int64 i, bool d, float[K2] p) => (bool e, float[K3] q) {{
             e = Identity(d) u = Squeeze(r, o) v = Constant<value_ints = [-1]>() h = Reshape(u, v) q = Add(p, h) }}> }}""",
@@ -54,7 +58,7 @@ WRITERS: dict[str, Callable[[ModelProto], ModelProto]] = {
 
 
 def parsed(text: str) -> ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {text}')
 
 
 @pytest.mark.parametrize("how", WRITERS)
