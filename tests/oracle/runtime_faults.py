@@ -128,7 +128,11 @@ def _through_double(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
 
 def _is_beyond_double(value: Any) -> bool:
     """Whether an array has an int64 number that a double need not hold."""
-    return isinstance(value, np.ndarray) and value.dtype == np.int64 and bool(((value >= 2**53) | (value <= -(2**53))).any())
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.int64
+        and bool(((value >= 2**53) | (value <= -(2**53))).any())
+    )
 
 
 def _faulty_reduction(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:

@@ -105,7 +105,7 @@ def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.Monk
     main = "g (float[N] x, bool c) => (float[N] y) { y = l.F12(x, c) }"
     text = f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {main}' + " ".join(functions)
     shown: list[int] = []
-    asked = loading.infer_shapes
+    asked = onnx.shape_inference.infer_shapes
 
     def counting(model: ModelProto, **how: bool) -> ModelProto:
         shown.append(len(model.functions))
