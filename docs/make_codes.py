@@ -23,9 +23,10 @@ one run.
 
 A failure in a branch of an If, in the body of a loop that may run 0 times, or in a function that is called only there
 is a warning of the same code, "fails when taken" or "fails when it runs": a run that does not come to it is legal. Its
-detail names each body, and when it runs as far as that is known. It stays an error where every run comes to it, where
-both branches of an If fail, and where a loader refuses the file for it, whichever branch a run takes: onnxruntime and
-`onnx.checker` infer the shapes of every branch.
+detail names each body, and when it runs as far as that is known. It stays an error where every run comes to it, or to
+one of several: both branches of an If fail, or one branch of each of two Ifs of which a run takes one. It also stays an
+error where a loader refuses the file for it, whichever branch a run takes: onnxruntime and `onnx.checker` infer the
+shapes of every branch.
 
 ```python
 import gather_infer

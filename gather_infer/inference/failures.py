@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.inference.bodies.function import resolved
@@ -20,6 +20,13 @@ from gather_infer.record import PathCondition
 Conditions: TypeAlias = Mapping[GraphPath, PathCondition]
 Under: TypeAlias = tuple[GraphPath, ...]
 """The bodies around a place, from the outside, that not every run comes to."""
+
+
+_Answer: TypeAlias = "tuple[Hashable, bool]"
+_Case: TypeAlias = "frozenset[_Answer]"
+
+_MAX_CASES: Final = 200
+"""Ways to a failure that are held against each other."""
 
 
 def under(graph: GraphPath, conditions: Conditions) -> Under:
@@ -72,9 +79,11 @@ def _may_be_refused(place: Place) -> bool:
 def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Under]:
     """For each of some places that fail, by the bodies around it, the bodies in which it is certain that a run fails.
 
-    Where both branches of an If fail, the run that comes to the If does.
+    Where both branches of an If fail, the run that comes to the If does. Where no run takes its way past all of the
+    places, every run fails.
     """
     given = frozenset(failing)
+    unavoidable = _unavoidable(given, conditions)
     reached, whole = set(given), set[Under]()
     waiting = list(given)
     while waiting:
@@ -86,11 +95,56 @@ def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Unde
                 waiting.append(bodies[:-1])
     found: dict[Under, Under] = {}
     for bodies in given:
-        outer = bodies
+        outer = () if bodies in unavoidable else bodies
         while outer and outer[:-1] in whole and _other(outer, conditions) in reached:
             outer = outer[:-1]
         found[bodies] = outer
     return found
+
+
+def _unavoidable(failing: Iterable[Under], conditions: Conditions) -> frozenset[Under]:
+    """Places of which every run comes to one, by the bodies around them.
+
+    A body asks a question, and several Ifs may ask the same one. Two cases that differ in the answer to one question
+    make a case without it; the case without any question is that of every run.
+    """
+    cases: dict[_Case, frozenset[Under]] = {}
+    for bodies in failing:
+        case = frozenset(_answer(conditions[body]) for body in bodies)
+        if bodies and _is_possible(case):
+            cases.setdefault(case, frozenset((bodies,)))
+    waiting = list(cases)
+    while waiting and len(cases) <= _MAX_CASES:
+        case = waiting.pop()
+        for other in list(cases):
+            for question, answer in case:
+                if (question, not answer) not in other:
+                    continue
+                both = (case | other) - {(question, True), (question, False)}
+                if not both:
+                    return cases[case] | cases[other]
+                if both not in cases and _is_possible(both):
+                    cases[both] = cases[case] | cases[other]
+                    waiting.append(both)
+    return frozenset()
+
+
+def _is_possible(case: _Case) -> bool:
+    return len({question for question, _ in case}) == len(case)
+
+
+def _answer(condition: PathCondition) -> _Answer:
+    """What decides whether a body runs, and which way."""
+    choice, negative = condition.choice, condition.negative
+    if choice is not None:
+        is_plain = choice.relation == "<" or (choice.relation == "==" and not (choice.is_bool and choice.number == 0))
+        return (choice, True) if is_plain else (choice.negated, False)
+    if negative is not None:
+        contrary = -negative - 1
+        return (negative, True) if str(negative) <= str(contrary) else (contrary, False)
+    if condition.other is None:
+        return condition.body, True
+    return frozenset((condition.body, condition.other)), condition.name == "then_branch"
 
 
 def _other(bodies: Under, conditions: Conditions) -> Under | None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Final, TypeAlias
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
-from onnx.helper import make_tensor_value_info
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx.helper import make_attribute, make_tensor, make_tensor_value_info
+from onnx.inliner import inline_local_functions
 from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_shapes
 
@@ -23,7 +24,7 @@ from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies, subgraphs
-from gather_infer.places import GraphPath
+from gather_infer.places import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
 Place: TypeAlias = tuple[GraphPath, int]
@@ -44,7 +45,7 @@ _MAX_EXPANDED: Final = 1 << 16
 _MAX_CALLS: Final = 64
 """Calls in calls; of models with deeper ones the functions are left out."""
 
-_NODE: Final = re.compile(r"node name: #(\d+)\): (?=(.*))")
+_NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _OF_INNER: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
 """Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
@@ -59,8 +60,10 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
-    _hand_down(skeleton.graph)
     _complete(skeleton, facts)
+    if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
+        skeleton = inline_local_functions(skeleton)
+    _hand_down(skeleton.graph)
     try:
         infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
     except REJECTIONS as error:
@@ -137,17 +140,26 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
         for position, node in enumerate(body.node):
             node.name = f"#{len(places)}"
             places.append((path, position))
+            if node.op_type == "Constant" and not plain_domain(node.domain) and len(node.attribute) == 1:
+                _as_tensor(node.attribute[0])
     return found, places
 
 
 def _expanded(proto: ModelProto) -> int:
-    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit."""
+    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit.
+
+    Nodes in the graphs that nodes hold count too.
+    """
+    nodes: dict[int, list[NodeProto]] = {}
+    for path, body in bodies(proto):
+        if path.root is Root.FUNCTION:
+            nodes.setdefault(path.position, []).extend(body.node)
     calls = {
         (plain_domain(f.domain), f.name, f.overload): (
-            len(f.node),
-            [(plain_domain(n.domain), n.op_type, n.overload) for n in f.node],
+            len(nodes[at]),
+            [(plain_domain(n.domain), n.op_type, n.overload) for n in nodes[at]],
         )
-        for f in proto.functions
+        for at, f in enumerate(proto.functions)
     }
     sizes = {key: own for key, (own, _) in calls.items()}
     for _ in range(_MAX_CALLS):
@@ -183,6 +195,16 @@ def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
         copy.op_type = node.op_type
         copy.output.extend(node.output)
         copy.attribute.add(name=node.attribute[0].name, type=node.attribute[0].type).t.CopyFrom(lean)
+
+
+def _as_tensor(attribute: AttributeProto) -> None:
+    """Write the integers of a Constant as a tensor, which bodies are handed down."""
+    if attribute.ref_attr_name or attribute.name not in ("value_int", "value_ints"):
+        return
+    is_one = attribute.name == "value_int"
+    numbers = [attribute.i] if is_one else list(attribute.ints)
+    tensor = make_tensor("", TensorProto.INT64, [] if is_one else [len(numbers)], numbers)
+    attribute.CopyFrom(make_attribute("value", tensor))
 
 
 def _is_constant(node: NodeProto) -> bool:

@@ -79,6 +79,23 @@ CASES = {
         f"(bool d, {TENSORS}) => (float y) {{ c = Not(d) y = {IF} }}",
         ({"d": truth(True), **FED},), ({"d": truth(False), **FED},), "d is false", ("d is true",),
     ),
+    "and true": Case(
+        f"(bool d, {TENSORS}) => (float y) {{ t = Constant <value = bool {{1}}> () c = And(t, d) y = {IF} }}",
+        ({"d": truth(False), **FED},), ({"d": truth(True), **FED},), "d is true", ("d is false",),
+    ),
+    "two Ifs of one condition": Case(
+        f"(bool d, {TENSORS}) => (float y, float z) {{ c = Not(d) y = {IF} z = {IF.replace('(c)', '(d)')} }}",
+        (), tuple({"d": truth(d), **FED} for d in (False, True)), None, codes=("GI210", "GI210"),
+    ),
+    "the same condition inside": Case(
+        f"(bool c, {TENSORS}) => (float y) {{ y = If(c) {BRANCHES % (f'a = {IF}', LONG.replace('a', 'b', 1))} }}",
+        (), tuple({"c": truth(c), **FED} for c in (False, True)), None, codes=("GI210", "GI210"),
+    ),
+    "of sizes": Case(
+        f"(float[N, 2] q, {TENSORS}) => (float y, float z) {{ s = Shape <end = 1> (q) k = Constant <value = int64[1] {{4}}> () "
+        f"c = Greater(s, k) y = {IF} d = LessOrEqual(s, k) z = {IF.replace('(c)', '(d)')} }}",
+        (), tuple({"q": rows(n), **FED} for n in (4, 5)), None, codes=("GI210", "GI210"),
+    ),
     "a size": Case(
         f"(float[N, 2] q, {TENSORS}) => (float y) {{ s = Shape <end = 1> (q) k = Constant <value = int64[1] {{4}}> () "
         f"c = Greater(s, k) y = {IF} }}",
@@ -288,6 +305,16 @@ def test_a_failure_is_one_of_the_runs_that_come_to_it(name: str, tmp_path: Path)
         for feeds in tensors:
             broken = [violation for violation in contract.check(feeds) if violation.line is not None]
             assert bool(broken) is any(feeds is each for each in case.fails)
+
+
+def test_two_conditions_leave_a_way() -> None:
+    proto = declared(
+        model(f"(bool c, bool d, {TENSORS}) => (float y, float z) {{ y = {IF} z = {IF.replace('(c)', '(d)')} }}")
+    )
+    session(proto).run(None, {"c": truth(False), "d": truth(False), **FED})
+    inference = infer(proto)
+    assert not inference.errors
+    assert [line.text for line in contract_of(proto).contract.lines] == ["c is false", "d is false"]
 
 
 REFUSED = {

@@ -14,6 +14,7 @@ import pytest
 from onnx import ModelProto
 
 import gather_infer
+from gather_infer.inference import loading
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.keeping import Keeping
 from tests.oracle.loaders import LOADERS, refused_now
@@ -37,6 +38,10 @@ MODELS = {
     "a Split whose sizes are folded": """g (float[N,M,K] x, float[M,12] w, bool c) => (float[A,B] y) <float[2,2] d = {1, 2, 3, 4}> {
         y = If(c) <then_branch = t () => (float[P,Q] a) { s = Shape(x) k = Shape(s) q = Concat<axis = 0>(k, k) a, l = Split(d, q) },
                    else_branch = e () => (float[S,T] b) { b = Relu(w) }> }""",
+    "an axis of a Constant of integers": f"""g (float[N,12] x, bool c) => (float[A,B,C] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}> {{
+        o = Constant<value_ints = [1]>() {HIDDEN} {BRANCH.format('a = Squeeze(r, o)')} }}""",
+    "in a function": f"""{GIVEN} {{ {HIDDEN} y = l.F(r, c) }} <domain: "l", opset_import: ["": 21]> F (r, c) => (y) {{
+        o = Constant<value_ints = [1]>() {BRANCH.format('a = Squeeze(r, o)')} }}""",
     "a loop of no trips": f"""g (float[N,12] x, int64 m, bool c, float[K] k) => (float[L] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}, int64[1] o = {{1}}> {{
         {HIDDEN} y = Loop(m, c, k) <body = b (int64 i, bool d, float[K2] p) => (bool e, float[K3] q) {{
             e = Identity(d) u = Squeeze(r, o) v = Constant<value_ints = [-1]>() h = Reshape(u, v) q = Add(p, h) }}> }}""",
@@ -53,7 +58,7 @@ WRITERS: dict[str, Callable[[ModelProto], ModelProto]] = {
 
 
 def parsed(text: str) -> ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {text}')
 
 
 @pytest.mark.parametrize("how", WRITERS)
@@ -85,6 +90,30 @@ def test_only_the_size_that_is_given_lets_a_runtime_see_it() -> None:
     before = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,M] x"))
     sized = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,12] x"))
     assert not refused_now(sized, optimize(before, dims=["M=12"]).proto)
+
+
+def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnx's shape inference walks a function at each call: 2^24 nodes here."""
+    calls = "a = l.F{0}(x, c) b = l.F{0}(x, c) o = Add(a, b)"
+    branches = "<then_branch = t () => (float[...] o) {{ {0} }}, else_branch = e () => (float[...] o) {{ {0} }}>"
+    functions = ['<domain: "l", opset_import: ["": 21]> F0 (x, c) => (y) { y = Relu(x) }']
+    for level in range(12):
+        branch = branches.format(calls.format(level)).replace("float[...] o", "float[N] o")
+        functions.append(
+            f'<domain: "l", opset_import: ["": 21, "l": 1]> F{level + 1} (x, c) => (y) {{ y = If(c) {branch} }}'
+        )
+    main = "g (float[N] x, bool c) => (float[N] y) { y = l.F12(x, c) }"
+    text = f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {main}' + " ".join(functions)
+    shown: list[int] = []
+    asked = onnx.shape_inference.infer_shapes
+
+    def counting(model: ModelProto, **how: bool) -> ModelProto:
+        shown.append(len(model.functions))
+        return asked(model, **how)
+
+    monkeypatch.setattr(loading, "infer_shapes", counting)
+    fold(onnx.parser.parse_model(text))
+    assert shown and not any(shown)
 
 
 @pytest.mark.parametrize("how", ["fold", "optimize"])

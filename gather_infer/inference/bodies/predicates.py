@@ -69,7 +69,8 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
 def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Choice | None:
     """The element of an input that decides the one boolean that a node computes; None when it is none, or not alone."""
     if op_type in ("And", "Or"):
-        return None
+        deciding = [name for name, value in zip(names, inputs, strict=False) if scalar(value) is not (op_type == "And")]
+        return frame.choice(deciding[0]) if len(deciding) == 1 else None
     if op_type in CONNECTIVES:
         known = frame.choice(names[0])
         return known.negated if known is not None and op_type == "Not" else known

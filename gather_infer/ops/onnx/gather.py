@@ -187,7 +187,9 @@ def gather_nd(
     columns = range(k)
     for j in columns:
         size, shown = data.shape[b + j], describe(data, "data")
-        check_bounds(op, indices, numbers, size, indexing, axis=b + j, data=shown, column=j, columns=k)
+        check_bounds(
+            op, indices, numbers, size, indexing, axis=b + j, data=shown, column=j, columns=k, rows=data.shape[b + k :]
+        )
 
     table = known_table(op, data, numbers)
     if table is None:

@@ -110,6 +110,7 @@ def check_bounds(
     columns: int = 1,
     position: int = 1,
     some: bool = False,
+    rows: Shape = (),
 ) -> None:
     """Say which axis is addressed, report indices that are out of bounds, and learn what every legal run has.
 
@@ -120,6 +121,8 @@ def check_bounds(
     column    the component of an index tuple that addresses this axis, one of `columns`
     position  of the index input
     some      the operator may leave indices unread: of a bad one nothing is reported, for it may be no error
+    rows      the dims of what one index picks; where that may have no elements nothing is learnt, for a runtime may
+              pick it without a look at the index
     """
     place = data if axis is None else f"{data}, axis {axis}"
     if numbers is not None and column is not None:
@@ -130,7 +133,8 @@ def check_bounds(
     if some or indexing.ignored is not None:
         return
     integers = [e for e in distinct if isinstance(e, int)]
-    if not integers and indexing.strict and isinstance(size, Expr) and is_nonempty(op, indices.shape):
+    learns = indexing.strict and is_nonempty(op, rows)
+    if not integers and learns and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)
     if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
         op.report("GI301", "indices is not empty, the axis it addresses has length 0", place)
@@ -140,7 +144,7 @@ def check_bounds(
     bad = [e for e in distinct if _is_outside(op, e, size, least)]
     if bad:
         _report_outside(op, numbers, size, indexing, place, column)
-    if isinstance(size, Expr) and indexing.strict:
+    if isinstance(size, Expr) and learns:
         for e in integers:
             if e not in bad:  # what never holds must not become a fact
                 op.imply(size - e - 1 if e >= 0 else e - indexing.least(size))
