@@ -202,6 +202,17 @@ def diagnostic(code: str, message: str, location: Location = Location(), *, deta
     return Diagnostic(severity or CODES[code][0], code, message, location, detail)
 
 
+def is_structural(finding: Diagnostic) -> bool:
+    """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
+    is_of_types = finding.code in ("GI204", "GI211", "GI308", "GI309")
+    return finding.code < "GI200" or is_of_types or (finding.code == "GI202" and finding.severity is Severity.ERROR)
+
+
+def is_broken(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether a model has an error beside sizes and indices; onnx's own inference may crash on such a model."""
+    return any(finding.severity is Severity.ERROR and is_structural(finding) for finding in diagnostics)
+
+
 def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether there is an error or a warning among them."""
     return any(d.severity is not Severity.NOTE for d in diagnostics)

@@ -51,7 +51,7 @@ def annotated(source: ModelFile, run: Run, *, weights: bool = False) -> tuple[Mo
     style = _Style(speller(given, run.scopes, run.inputs))
     model = _copy(given)
     _annotate_graph(model.graph, MAIN, run.scopes, style)
-    left = unsaid(source, model, run.scopes)
+    left = unsaid(source, model, run.scopes, run.diagnostics)
     if left:
         model.CopyFrom(given)
         _annotate_graph(model.graph, MAIN, run.scopes, replace(style, unsaid=left))

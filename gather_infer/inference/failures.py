@@ -6,13 +6,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.diagnostic import Diagnostic, Severity, is_broken, is_structural
 from gather_infer.inference.bodies.function import resolved
 from gather_infer.inference.fallback import rejection
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.loading import refused_as_it_is
 from gather_infer.inference.result import Inference
-from gather_infer.inference.state import is_structural
 from gather_infer.inference.walked import Bodies, Place
 from gather_infer.places import GraphPath
 from gather_infer.record import PathCondition
@@ -50,7 +49,10 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
     spared = {d: certain[bodies] for d, bodies in found.items() if certain[bodies]}
     if not spared:
         return inference.diagnostics
-    doubtful = refused_nodes(inference, spared)
+    if is_broken(inference.diagnostics):
+        doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash
+    else:
+        doubtful = refused_nodes(inference, spared)
     if doubtful and not inference.model.foreign and refused_as_it_is(inference.model):
         spared = {d: bodies for d, bodies in spared.items() if d not in doubtful}
     return tuple(conditional(d, spared[d], conditions) if d in spared else d for d in inference.diagnostics)

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from gather_infer.diagnostic import Diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
 from gather_infer.inference.naming import INNER, TENSORS, dims_of, is_sized
@@ -37,6 +38,7 @@ class Run(Protocol):
     inputs: tuple[str, ...]
     causes: Mapping[str, Cause]
     given: Given | None
+    diagnostics: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     changed: tuple[Redeclared, ...] = ()
     if given.changed or given.inputs:
         changed = tuple(_Declaring(copy, run, given).changes())
-        left = unsaid(run.model, copy, run.scopes)
+        left = unsaid(run.model, copy, run.scopes, run.diagnostics)
         if left:
             copy.CopyFrom(proto)
             changed = tuple(_Declaring(copy, run, given, left).changes())

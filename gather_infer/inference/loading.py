@@ -46,6 +46,9 @@ _MAX_CALLS: Final = 64
 """Calls in calls; of models with deeper ones the functions are left out."""
 
 _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
+_REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
+"""What onnx raises of a model; the last two of one that is broken otherwise, of which it then says nothing."""
+
 _OF_INNER: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
 """Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
@@ -61,12 +64,12 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
     if skeleton is None:
         return frozenset()
     _complete(skeleton, facts)
-    if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
-        skeleton = inline_local_functions(skeleton)
-    _hand_down(skeleton.graph)
     try:
+        if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
+            skeleton = inline_local_functions(skeleton)
+        _hand_down(skeleton.graph)
         infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
-    except REJECTIONS as error:
+    except _REFUSALS as error:
         found = {
             places[int(number)]
             for number, why in _NODE.findall(str(error))
@@ -81,7 +84,7 @@ def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
     skeleton, places = _skeleton(source, source.proto)
     try:
         infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
-    except REJECTIONS as error:
+    except _REFUSALS as error:
         return frozenset(places[int(number)] for number, _ in _NODE.findall(str(error)))
     return frozenset()
 
@@ -93,7 +96,7 @@ def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, T
         return {}
     try:
         inferred = infer_shapes(skeleton)
-    except REJECTIONS:
+    except _REFUSALS:
         return {}
     return {
         path: {v.name: v.type for v in (*body.value_info, *body.input, *body.output)}

@@ -11,7 +11,7 @@ import onnx
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from gather_infer.context import Context
-from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_structural
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.cache import RuleCache
@@ -195,9 +195,3 @@ class State:
         for finding in found:
             if finding.severity is Severity.ERROR and not is_structural(finding):
                 self.record.add(Unreached(finding))
-
-
-def is_structural(finding: Diagnostic) -> bool:
-    """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
-    is_of_types = finding.code in ("GI204", "GI211", "GI308", "GI309")
-    return finding.code < "GI200" or is_of_types or (finding.code == "GI202" and finding.severity is Severity.ERROR)

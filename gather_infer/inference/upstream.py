@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from onnx import ModelProto, TypeProto
 
+from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.domains import plain_domain
 from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
@@ -134,12 +135,18 @@ class Upstream:
 
 
 def unsaid(
-    source: ModelFile, proto: ModelProto, scopes: Mapping[GraphPath, Mapping[str, Value]]
+    source: ModelFile,
+    proto: ModelProto,
+    scopes: Mapping[GraphPath, Mapping[str, Value]],
+    diagnostics: Iterable[Diagnostic],
 ) -> frozenset[tuple[GraphPath, str]]:
     """The values of which nothing is to be declared but what was: for what `proto` declares a runtime refuses a node.
 
-    source  where the weights are to which `proto` refers
+    source       where the weights are to which `proto` refers
+    diagnostics  what was found in it; a broken model is not looked at: onnx's inference may crash on it
     """
+    if is_broken(diagnostics):
+        return frozenset()
 
     def facts(path: GraphPath, name: str) -> Value | None:
         return scopes.get(path, {}).get(name)

@@ -11,7 +11,7 @@ from typing import Final
 
 from onnx import ModelProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic, is_broken
 from gather_infer.inference import Inference
 from gather_infer.inference.loading import Place, refused
 from gather_infer.inference.upstream import Upstream
@@ -35,6 +35,7 @@ class Keeping:
         self.names: frozenset[str] = frozenset()
         self.notes: list[Diagnostic] = []
         self._inference = inference
+        self._is_broken = is_broken(inference.diagnostics)  # onnx's inference may crash on such a model
         self._source = inference.model
         self._upstream: Upstream | None = None
         self._writers: dict[str, list[Place]] = {}
@@ -46,6 +47,8 @@ class Keeping:
 
         draft   what the model was in the end
         """
+        if self._is_broken:
+            return False
         known = _facts_by_name(draft)
         found = refused(self._source, proto, lambda _, name: known.get(name))
         if not found:
