@@ -21,7 +21,7 @@ def _counted(seeds: range, runs: int) -> Counter[str]:
 
 
 def test_the_peak_of_a_sample_of_graphs() -> None:
-    counts = _counted(range(70), 4)
+    counts = _counted(range(100), 4)
     assert counts["equal"] >= 40, counts
     assert counts["with bodies"] >= 25, counts
 

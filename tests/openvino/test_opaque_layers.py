@@ -40,7 +40,7 @@ def test_what_reads_it_does_what_openvino_does(drawn: list[Recorded]) -> None:
     for one in drawn:
         made = convert(one.path.with_suffix(".xml"), keep_unsupported=True)
         assert [kept.op_type for kept in made.kept] == ["RandomUniform"]
-        assert len(made.inference.believed) == 1
+        assert made.inference.believed == ()  # what type a random layer has follows from its inputs
         random, *others = one.arrays("o")
         proto = _fed(made.proto, helper.np_dtype_to_tensor_dtype(random.dtype))
         feeds = dict(zip((i.name for i in proto.graph.input), [*one.arrays("i"), random], strict=True))

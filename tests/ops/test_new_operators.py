@@ -39,9 +39,7 @@ BY_SIGNATURE = {
 
 UNJUDGED: Mapping[str, Mapping[str, str]] = {
     # domain: operators without a node model that onnxruntime has and no generated case compares, and why
-    "": dict.fromkeys(
-        ("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), "draws numbers"
-    ),
+    "": dict.fromkeys(("Multinomial", "RandomNormal"), "draws numbers"),
     "ai.onnx.ml": dict.fromkeys(
         (
             "CastMap", "CategoryMapper", "DictVectorizer", "FeatureVectorizer", "Imputer", "LinearClassifier",

@@ -295,9 +295,8 @@ EDGES: dict[Entry, int] = {
 }  # fmt: skip
 
 
-RANDOM = frozenset(
-    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
+RANDOM = frozenset({"Bernoulli", "Dropout", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+"""The operators of `random_node` and `unary`."""
 
 
 def random_values(model: ModelProto) -> set[str]:

@@ -52,6 +52,10 @@ UNREACHED = {
         "body is None or len(body.inputs) != 2 + len(states) or len(body.outputs) != 1 + len(site.outputs)",
     ): "a Loop with too few outputs is an error",
     ("loop-once", "any((not state for state in states))"): "no runtime takes a Loop with a state left out",
+    (
+        "transpose-of-transpose",
+        "len(first) != len(second) or sorted(second) != list(range(rank))",
+    ): "no rule looks through a Transpose whose perm does not fit, or is asked about one",
 }
 
 
