@@ -130,3 +130,10 @@ def test_a_planted_fault_is_seen(how: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
     refusals = [refused_now(parsed(text), WRITERS[how](parsed(text))) for text in MODELS.values()]
     assert any("onnxruntime refuses" in refusal or "onnx.checker" in refusal for refusal in refusals)
+
+
+@pytest.mark.parametrize("what", ["one size of a loop", "a dim of an LpPool", "a target that onnxruntime's optimiser"])
+def test_what_only_the_runtime_gets_wrong_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
+    before = parsed(next(text for name, text in MODELS.items() if name.startswith(what)))
+    assert refused_now(before, optimize(before).proto)
