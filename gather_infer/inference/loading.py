@@ -3,19 +3,21 @@
 Runtimes infer shapes with onnx's own functions, in every branch and body, before anything runs. These see the dims that
 a file declares or that follow from it, and the elements of small constants. Here they are given all that a runtime may
 find by itself: the facts of our own inference beside what is declared, and in each graph the constants of outer ones.
+They are also asked with nothing beside, for what they find by themselves is not always right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from math import prod
 from typing import Final, TypeAlias
 
+import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx.helper import make_attribute, make_tensor, make_tensor_value_info
 from onnx.inliner import inline_local_functions
-from onnx.numpy_helper import from_array
+from onnx.numpy_helper import from_array, to_array
 from onnx.shape_inference import infer_shapes
 
 from gather_infer.domains import plain_domain
@@ -54,6 +56,11 @@ _CONTRADICTS: Final = "existing"
 """Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
 
 
+def unseen(path: GraphPath, name: str) -> Value | None:
+    """The facts of one who knows nothing but what onnx's shape inference finds by itself, which is not always right."""
+    return None
+
+
 def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True) -> frozenset[Place]:
     """The nodes that onnx's shape inference refuses, those in branches and bodies too; none where it cannot say.
 
@@ -67,6 +74,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
     try:
         if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
             skeleton = inline_local_functions(skeleton)
+        _fuse_targets(skeleton)
         _hand_down(skeleton.graph)
         infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
@@ -239,6 +247,54 @@ def _hand_down(graph: GraphProto) -> None:
         for name in sorted(wanted - own - held.keys()):
             body.initializer.append(outer[name])
             body.initializer[-1].name = name
+
+
+def _fuse_targets(proto: ModelProto) -> None:
+    """Let a Reshape read the target that onnxruntime's optimiser gives it: -1 for the one size that is computed.
+
+    Where a dim is 0 onnx refuses that one, though it takes the target that the model has.
+    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
+    """
+    for _, body in bodies(proto):
+        if not isinstance(body, GraphProto):
+            continue
+        given = {v.name for v in body.input}
+        numbers = {t.name: t for t in body.initializer if t.name not in given}
+        numbers |= {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
+        single = {
+            v.name
+            for v in (*body.input, *body.value_info)
+            if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]
+        }
+        joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
+        for node in body.node:
+            if not _is_standard(node, "Reshape") or any(a.name == "allowzero" and a.i for a in node.attribute):
+                continue
+            target = joined.get(node.input[1]) if len(node.input) > 1 else None
+            sizes = None if target is None else _fused(target, numbers, single)
+            if sizes is not None:
+                body.initializer.append(from_array(np.array(sizes, np.int64), f"{node.input[1]} of {node.name}"))
+                node.input[1] = body.initializer[-1].name
+
+
+def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
+    """The numbers that are joined, -1 in the place of the one that is not known; None when that is not all."""
+    found: list[int] = []
+    unknown = 0
+    for name in target.input:
+        part = numbers.get(name)
+        if part is not None and part.data_type == TensorProto.INT64 and part.data_location != TensorProto.EXTERNAL:
+            found += to_array(part).ravel().tolist()
+        elif name in single:
+            found.append(-1)
+            unknown += 1
+        else:
+            return None
+    return found if unknown == found.count(-1) == 1 else None
+
+
+def _is_standard(node: NodeProto, op_type: str) -> bool:
+    return node.op_type == op_type and not plain_domain(node.domain)
 
 
 def _complete(proto: ModelProto, facts: Facts) -> None:

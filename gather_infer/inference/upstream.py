@@ -119,7 +119,7 @@ class Upstream:
         return found
 
     def hides_dims(self, path: GraphPath, name: str) -> bool:
-        """Whether a dim of a value is known as a number that not every runtime sees."""
+        """Whether a dim of a value is known as a number that not every runtime sees, or of which it sees another."""
         if self._visible is None:
             self._visible = visible(self._source, self._proto)
         fact, seen = self.facts(path, name), self._visible.get(path, {}).get(name)
@@ -129,7 +129,7 @@ class Upstream:
         if not seen.tensor_type.HasField("shape") or len(shape.dim) != len(fact.shape):
             return True
         return any(
-            isinstance(dim, int) and not said.HasField("dim_value")
+            isinstance(dim, int) and not (said.HasField("dim_value") and said.dim_value == dim)
             for dim, said in zip(fact.shape, shape.dim, strict=True)
         )
 

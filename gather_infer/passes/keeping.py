@@ -7,13 +7,14 @@ axis that is never 1, in a branch that is not taken. A rewrite that lets the siz
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from onnx import ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic, is_broken
 from gather_infer.inference import Inference
-from gather_infer.inference.loading import Place, refused
+from gather_infer.inference.loading import Place, refused, unseen
 from gather_infer.inference.upstream import Upstream
 from gather_infer.model.paths import bodies
 from gather_infer.passes.draft import Draft
@@ -51,21 +52,34 @@ class Keeping:
             return False
         known = _facts_by_name(draft)
         found = refused(self._source, proto, lambda _, name: known.get(name))
-        if not found:
+        plain = refused(self._source, proto, unseen)
+        if not found | plain:
             return False
         if self._upstream is None:
             self._upstream = Upstream(self._source, self._source.proto, self._fact)
             for place in self._upstream.places:
                 for _, name in self._upstream.outputs([place]):
                     self._writers.setdefault(name, []).append(place)
+        writers = {**self._writers, **self._moved(draft)}
+        places = _origins(proto, found, writers)
+        if plain:
+            old = self._old
+            places += [place for place in _origins(proto, plain - found, writers) if place not in old]
+        if not places:
+            return False
         before = self.names
         self._tries += 1
         if self._tries == _MAX_TRIES:
             self.names = frozenset(self._writers)
         else:
-            for place in _origins(proto, found, {**self._writers, **self._moved(draft)}):
+            for place in places:
                 self._keep(place, self._upstream)
         return self.names != before
+
+    @cached_property
+    def _old(self) -> frozenset[Place]:
+        """The nodes that onnx's shape inference refuses by itself in the model that was given: none of them is new."""
+        return refused(self._source, self._source.proto, unseen)
 
     def _moved(self, draft: Draft) -> dict[str, list[Place]]:
         """Where the nodes stood that write values by now, as far as the draft is of the model itself."""

@@ -77,7 +77,7 @@ class Input:
         ]
         match self.data:
             case "bool":
-                return rng.random(shape) < 0.5
+                return np.asarray(rng.random(shape) < 0.5)  # the runtime takes no numpy.bool
             case "never":
                 return np.zeros(shape, np.bool_)
             case "zero":
@@ -86,7 +86,7 @@ class Input:
                 return rng.integers(-2, 3, shape)
             case "count":
                 return rng.integers(0, 4, shape)
-        return (rng.integers(-4, 9, shape) / 2).astype(np.float32)
+        return np.asarray(rng.integers(-4, 9, shape) / 2, np.float32)
 
     def proto(self) -> ValueInfoProto:
         kinds = {"float": TensorProto.FLOAT, "bool": TensorProto.BOOL, "never": TensorProto.BOOL}

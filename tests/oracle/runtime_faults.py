@@ -182,12 +182,13 @@ def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
         below = [n for node in outer for a in node.attribute if a.HasField("g") for n in a.g.node]
         inner += below
         outer = below
-    is_empty = any(isinstance(v, np.ndarray) and v.size == 0 for v in values.values())
+    tensors = [t for g in _graphs(model) for t in g.initializer]
+    tensors += [a.t for n in (*inner, *model.graph.node) for a in n.attribute if a.HasField("t")]
+    arrays = [*map(numpy_helper.to_array, tensors), *values.values()]
+    is_empty = any(isinstance(v, np.ndarray) and v.size == 0 for v in arrays)
     if is_empty and any(n.op_type in HIDDEN for n in inner):
         return True
-    constants = [t for g in _graphs(model) for t in g.initializer]
-    constants += [a.t for n in (*inner, *model.graph.node) for a in n.attribute if a.HasField("t")]
-    is_large = any(map(_is_beyond_double, (*map(numpy_helper.to_array, constants), *values.values())))
+    is_large = any(map(_is_beyond_double, arrays))
     return is_large and any(n.op_type.startswith("Reduce") for n in inner)
 
 

@@ -47,6 +47,14 @@ MODELS = {
             e = Identity(d) u = Squeeze(r, o) v = Constant<value_ints = [-1]>() h = Reshape(u, v) q = Add(p, h) }}> }}""",
     "a 0 beside a -1 that is computed": """g (float[N,M] x, int64[3] q) => (float[A,B,C] y) <int64[2] m = {-1, 1}> {
         s = Shape(q) z = Sub(s, s) t = Concat<axis = 0>(m, z) y = Reshape<allowzero = 1>(x, t) }""",
+    "one size of a loop's result, of which onnx does not see the rank": """g (float[K] x, float[N,M] w, int64 m, bool c) => (float[L] y) <int64[1] o = {1}> {
+        r = Loop(m, c, w) <body = b (int64 i, bool d, float[] p) => (bool e, float[] q) { e = Identity(d) q = Concat<axis = 1>(p, p) }>
+        s = Shape(r) n = Gather(s, o) y = Resize<axes = [0], mode = "nearest">(x, "", "", n) }""",
+    "a dim of an LpPool, of which onnx computes a wrong one": """g (float[N,M,2] x) => (float[N,M] y) <int64 l = {-1}> {
+        p = LpPool<auto_pad = "SAME_LOWER", ceil_mode = 1, kernel_shape = [1], strides = [3]>(x) y = Gather<axis = 2>(p, l) }""",
+    "a target that onnxruntime's optimiser rewrites": """g (float[1,N] x, float[M] w) => (float[A,B,C] y) <int64[1] z = {0}, int64[1] o = {1}> {
+        s = Shape(x) a = Gather(s, z) b = Sub(a, o) h = Concat<axis = 0>(b, o) e, f = Split<axis = 0>(x, h)
+        u = Shape(w) t = Concat<axis = 0>(b, o, u) y = Reshape(e, t) }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 
@@ -122,3 +130,10 @@ def test_a_planted_fault_is_seen(how: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
     refusals = [refused_now(parsed(text), WRITERS[how](parsed(text))) for text in MODELS.values()]
     assert any("onnxruntime refuses" in refusal or "onnx.checker" in refusal for refusal in refusals)
+
+
+@pytest.mark.parametrize("what", ["one size of a loop", "a dim of an LpPool", "a target that onnxruntime's optimiser"])
+def test_what_only_the_runtime_gets_wrong_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
+    before = parsed(next(text for name, text in MODELS.items() if name.startswith(what)))
+    assert refused_now(before, optimize(before).proto)

@@ -1,0 +1,90 @@
+"""What the judge of random graphs takes for a fault of the runtime, and what it does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+from tests.oracle.graph_builder import Input, session
+from tests.oracle.optimized_graphs import differs, has_more_to_do
+from tests.oracle.runtime_faults import may_hide_a_fault
+
+
+def parsed(text: str) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "l": 1]> {text}')
+
+
+def compared(before: str, after: str, feeds: dict[str, Any]) -> str:
+    model = parsed(before)
+    return differs(model, session(model), session(parsed(after)), feeds, {}, Counter())
+
+
+@pytest.mark.parametrize("data", ["float", "bool", "never", "zero", "index", "count"])
+@pytest.mark.parametrize("dims", [(), (3,)])
+def test_the_runtime_takes_what_it_is_fed(data: str, dims: tuple[int, ...]) -> None:
+    given = Input("x", dims, data)
+    model = parsed("g (float x) => (float y) { y = Identity(x) }")
+    model.graph.input[0].CopyFrom(given.proto())
+    model.graph.output[0].type.CopyFrom(given.proto().type)
+    fed = given.feed({}, np.random.default_rng(0))
+    assert np.array_equal(session(model).run(None, {"x": fed})[0], fed)
+
+
+CONCAT = """g (float[3,N] x) => (float[A,B] y) {{ y = l.F(x) }} <domain: "l", opset_import: ["": 21]>
+    F (x) => (y) {{ c = Constant<value = float[{0},2] {{{1}}}>() z = Concat<axis = 0>(x, c) y = Neg(x) }}"""
+
+
+def test_an_empty_constant_in_a_function_may_hide_a_fault() -> None:
+    """onnxruntime runs it with a wrong N."""
+    values = {"x": np.ones((3, 6), np.float32)}
+    model = parsed(CONCAT.format(0, ""))
+    assert session(model).run(None, values)
+    assert may_hide_a_fault(model, values)
+    assert not may_hide_a_fault(parsed(CONCAT.format(1, "1, 2")), values)
+
+
+LOOP = """g (float[1,N] x, int64[2] f, int64 n, bool c) => (int64[R] y, float[1,N] z) {{
+    a = Loop(n, c) <body = b (int64 i, bool d) => (bool e, float[] v) {{ e = Identity(d) {} }}>
+    y = Shape(a) z = {}(x) }}"""
+
+
+def test_other_dims_of_a_loop_that_never_ran() -> None:
+    feeds = {
+        "x": np.ones((1, 6), np.float32),
+        "f": np.array([1, 6]),
+        "n": np.array(0),
+        "c": np.array(True),
+    }
+    hidden, shown = LOOP.format("v = Reshape(x, f)", "Neg"), LOOP.format("v = Identity(x)", "Neg")
+    first, second = (session(parsed(text)).run(None, feeds)[0].tolist() for text in (hidden, shown))
+    assert first != second
+    assert not compared(hidden, shown, feeds)
+    assert compared(hidden, shown.replace("Neg", "Abs"), feeds)
+    once = {**feeds, "n": np.array(1)}
+    assert not compared(hidden, shown, once)
+    wrong = LOOP.format("v = Concat<axis = 0>(x, x)", "Neg")
+    assert compared(hidden, wrong, once)
+
+
+def test_a_run_in_which_something_drawn_fails() -> None:
+    text = """g (float[4,N] x) => (int64[K] y) <float h = {0.5}, bool t = {1}, int64 two = {2}> {
+        d = Dropout(x, h, t) n = NonZero(d) y = Gather<axis = 1>(n, two) }"""
+    model, feeds = parsed(text.replace("Dropout(x, h, t)", "Dropout<seed = 1>(x, h, t)")), {"x": np.ones((4, 9), "f4")}
+    before = session(model)
+    assert not differs(model, before, RuntimeError("out of bounds"), feeds, {}, Counter())
+    plain = parsed(text.replace("Dropout(x, h, t)", "Identity(x)"))
+    assert differs(plain, session(plain), RuntimeError("out of bounds"), feeds, {}, Counter())
+
+
+def test_bytes_of_runs_with_other_dims_than_there_may_be() -> None:
+    before = parsed("g (float[4,N] x) => (float[A,B] y) <float[0,99] e = {}> { y = Concat<axis = 0>(x, e) }")
+    after = parsed("""g (float[4,N] x) => (float[A,B] y) <int64[2] s = {4, 99}> {
+        y = Expand(x, s) }""")
+    assert not has_more_to_do(before, after, {"x": np.ones((4, 1), np.float32)}, {}, Counter())
+    plain = parsed("g (float[4,N] x) => (float[A,B] y) { y = Neg(x) }")
+    assert has_more_to_do(plain, after, {"x": np.ones((4, 1), np.float32)}, {}, Counter())
