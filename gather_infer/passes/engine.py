@@ -25,7 +25,7 @@ from gather_infer.passes.table import Listed, Step, Table
 from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.passes.view import GATHERS, View
 from gather_infer.passes.worklist import Worklist
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -201,7 +201,12 @@ class Engine:
     @property
     def is_open(self) -> bool:
         """Whether another inference may tell something on which rules have more to say."""
-        return self._learning.is_open or self._knowledge.rests_on_demands or self._is_undecided
+        return (
+            self._learning.is_open
+            or self._knowledge.rests_on_demands
+            or self._is_undecided
+            or any(done.node.graph.steps or done.node.graph.root is Root.FUNCTION for done in self.done)
+        )
 
     # what sites ask for
 

@@ -227,7 +227,7 @@ def _run(
             rounds += made.rounds
             done += made.done
             notes = notes or keeping.notes  # later ones are of nodes that the file does not have
-            if not keeping.names or not made.done:
+            if not keeping.names or not any(len(each.journal) for each in made.rounds):
                 break
             subject = last.inference.model
             inference = infer_all(replace(subject, proto=apply(last.journal, subject.proto)))

@@ -58,3 +58,24 @@ def test_what_a_loop_gives_that_runs_once() -> None:
     for n in (0, 1, 3):
         feeds = {"x": np.zeros((4, n), "f4"), "z": np.zeros((n, n), "f4"), "go": np.array(True)}
         assert_same_outputs(made, found.proto, feeds)
+
+
+def test_integers_that_are_none() -> None:
+    """A tensor without elements is known where its shape is, whatever it is computed from."""
+    made = parsed("g (float[0] x) => (int64[A] y) { y = Cast<to = 7>(x) }")
+    found = optimize(made)
+    assert ops(found.proto.graph) == []
+    assert_same_outputs(made, found.proto, {"x": np.zeros(0, "f4")})
+
+
+def test_a_branch_that_was_rewritten_is_inferred_again() -> None:
+    made = parsed(
+        """g (bool c, float[N] x) => (float[A] y, int64[B] s) {
+            y = If (c) <then_branch = t () => (float[P] a) <float[0] e = {}> { a = Concat<axis = 0>(x, e) },
+                        else_branch = f () => (float[Q] b) { b = Identity(x) }> s = Shape(y) }"""
+    )
+    found = optimize(made)
+    assert len(found.rounds) == 2
+    assert not optimize(found.proto).done
+    for c, n in product((False, True), (0, 3)):
+        assert_same_outputs(made, found.proto, {"c": np.array(c), "x": np.arange(n, dtype="f4")})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate import Evaluation
@@ -12,7 +13,7 @@ from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_int
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, make_values
 
 rewrites = RewriteSet()
 
@@ -53,7 +54,7 @@ def evaluated(site: Site) -> Rewrite | None:
 def known(site: Site) -> Rewrite | None:
     """A node whose results are known number by number is the constants that it computes, whatever it reads."""
     node = site.node
-    if node.is_constant or not [True for name in node.outputs if site.known(name).values is not None]:
+    if node.is_constant or not [True for name in node.outputs if _elements(site.known(name)) is not None]:
         return None
     if site.is_faulty or site.rests_on_training:
         return None
@@ -90,12 +91,23 @@ _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 def _integers(fact: SymbolicTensor) -> Constant | None:
     """The elements of a tensor of integers or bools when all of them are known."""
-    if fact.values is None or fact.dtype is None or bits_dtype(fact.dtype) is None:
+    elements = _elements(fact)
+    if elements is None or fact.dtype is None or bits_dtype(fact.dtype) is None:
         return None
     kind = bool if fact.dtype is DType.BOOL else int if fact.dtype.is_integer else None
-    if not all(type(v) is kind for v in fact.values.ravel().tolist()):
+    if not all(type(v) is kind for v in elements.ravel().tolist()):
         return None
-    return from_integers(fact.dtype, fact.values)
+    return from_integers(fact.dtype, elements)
+
+
+def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
+    """What is known of the elements one by one; of integers or bools that are none, all, whatever was computed."""
+    if fact.values is not None or fact.dtype is None or not fact.shape or 0 not in fact.shape:
+        return fact.values
+    if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
+        return None
+    sizes = tuple(dim for dim in fact.shape if isinstance(dim, int))
+    return make_values([], sizes) if len(sizes) == len(fact.shape) else None
 
 
 def _is_affordable(site: Site) -> bool:
