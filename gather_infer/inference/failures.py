@@ -13,7 +13,7 @@ from gather_infer.inference.frame import Frame
 from gather_infer.inference.loading import refused_as_it_is
 from gather_infer.inference.result import Inference
 from gather_infer.inference.walked import Bodies, Place
-from gather_infer.places import GraphPath
+from gather_infer.places import GraphPath, Root
 from gather_infer.record import PathCondition
 
 Conditions: TypeAlias = Mapping[GraphPath, PathCondition]
@@ -53,9 +53,18 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
         doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash
     else:
         doubtful = refused_nodes(inference, spared)
-    if doubtful and not inference.model.foreign and refused_as_it_is(inference.model):
-        spared = {d: bodies for d, bodies in spared.items() if d not in doubtful}
+    if doubtful and not inference.model.foreign:
+        refused = refused_as_it_is(inference.model)
+        is_called = any(path.root is Root.FUNCTION for path, _ in refused)  # a finding is placed in the call
+        spared = {
+            d: bodies for d, bodies in spared.items() if d not in doubtful or not (is_called or _place(d) in refused)
+        }
     return tuple(conditional(d, spared[d], conditions) if d in spared else d for d in inference.diagnostics)
+
+
+def _place(finding: Diagnostic) -> tuple[GraphPath, int] | None:
+    node = finding.location.node
+    return None if node is None else (node.graph, node.position)
 
 
 def refused_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
