@@ -141,7 +141,7 @@ def test_what_comes_late(what: str) -> None:
     onnx.checker.check_model(made)
     result = optimize(made, max_growth=growth)
     assert _operators(result.proto.graph) == nodes, onnx.printer.to_text(result.proto)
-    assert len(result.rounds) == 1
+    assert not any(len(later.journal) for later in result.rounds[1:]), "another inference finds nothing"
     assert not optimize(result.proto, max_growth=growth).done
     random = np.random.default_rng(0)
     sizes = {"N": 5, "B": 2, "P": 3}
