@@ -9,13 +9,14 @@ They are also asked with nothing beside, for what they find by themselves is not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
-from onnx.helper import make_attribute, make_tensor, make_tensor_value_info
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
+from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, make_tensor_value_info
 from onnx.inliner import inline_local_functions
 from onnx.numpy_helper import from_array, to_array
 from onnx.shape_inference import infer_shapes
@@ -23,9 +24,11 @@ from onnx.shape_inference import infer_shapes
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
+from gather_infer.inference.naming import dims_of
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
-from gather_infer.model.paths import bodies, subgraphs
+from gather_infer.model.index import GraphIndex
+from gather_infer.model.paths import Body, bodies, subgraphs
 from gather_infer.places import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -51,6 +54,9 @@ _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
 """What onnx raises of a model; the last two of one that is broken otherwise, of which it then says nothing."""
 
+_LARGEST: Final = (2**31 - 1, 2**63 - 1)
+"""Ends of a Slice that onnxruntime takes for "all the rest", whichever way it steps."""
+
 _OF_INNER: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
 """Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
@@ -70,13 +76,14 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
-    _complete(skeleton, facts)
+    _complete(skeleton, places, facts)
     try:
         if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
             skeleton = inline_local_functions(skeleton)
         _fuse_targets(skeleton)
         _hand_down(skeleton.graph)
-        infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
+        inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
+        return frozenset(places[_number(node)] for node in _mistaken_slices(inferred))
     except _REFUSALS as error:
         found = {
             places[int(number)]
@@ -84,7 +91,6 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
             if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
-    return frozenset()
 
 
 def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
@@ -99,7 +105,7 @@ def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
 
 def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
     """The types that all who load the model find: those of onnx's shape inference as it is by itself."""
-    skeleton, _ = _skeleton(source, proto)
+    skeleton, places = _skeleton(source, proto)
     if skeleton is None:
         return {}
     try:
@@ -108,7 +114,7 @@ def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, T
         return {}
     return {
         path: {v.name: v.type for v in (*body.value_info, *body.input, *body.output)}
-        for path, body in bodies(inferred)
+        for path, body in _bodies(inferred, places)
         if isinstance(body, GraphProto)
     }
 
@@ -153,7 +159,54 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
             places.append((path, position))
             if node.op_type == "Constant" and not plain_domain(node.domain) and len(node.attribute) == 1:
                 _as_tensor(node.attribute[0])
+        if isinstance(body, GraphProto) and path.steps:
+            _declare_constants(body)
+    if not _is_sorted(graph, set()):
+        _sort(found)
     return found, places
+
+
+def _declare_constants(body: GraphProto) -> None:
+    """Let outputs that are initializers be declared with their dims: onnx goes by what is declared, others by these."""
+    held = {t.name: t for t in body.initializer}
+    for value in body.output:
+        declared, tensor = value.type.tensor_type, held.get(value.name)
+        if tensor is None or declared.elem_type not in (0, tensor.data_type):
+            continue
+        if not declared.HasField("shape") or len(declared.shape.dim) == len(tensor.dims):
+            value.type.CopyFrom(make_tensor_type_proto(tensor.data_type, tensor.dims))
+
+
+def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
+    """Whether each node stands behind those that it reads; `known` is what outer graphs have at this place."""
+    known = known | {v.name for v in graph.input} | {t.name for t in graph.initializer} | {""}
+    for at, node in enumerate(graph.node):
+        if not known.issuperset(node.input) or not all(_is_sorted(inner, known) for _, inner in subgraphs(node, at)):
+            return False
+        known.update(node.output)
+    return True
+
+
+def _sort(proto: ModelProto) -> None:
+    """Put each node behind those that it reads, as runtimes do; onnx's shape inference takes nodes as they stand."""
+    scopes = GraphIndex(proto).scopes
+    for path, body in reversed(list(bodies(proto))):  # inner graphs first: a node is copied with them
+        nodes, scope = list(body.node), scopes[path]
+        del body.node[:]
+        body.node.extend(nodes[at] for at in (*scope.order, *scope.cyclic))
+
+
+def _bodies(skeleton: ModelProto, places: Sequence[Place]) -> Iterator[tuple[GraphPath, Body]]:
+    """The graphs and functions of a skeleton by their paths in the file, where nodes may stand otherwise."""
+    found: dict[GraphPath, tuple[GraphPath, Body]] = {}
+    for path, body in bodies(skeleton):
+        origin = path
+        if path.steps:
+            step = path.steps[-1]
+            above, outer = found[path.above]
+            origin = above.below(replace(step, node=places[int(outer.node[step.node].name[1:])][1]))
+        found[path] = origin, body
+        yield origin, body
 
 
 def _expanded(proto: ModelProto) -> int:
@@ -249,6 +302,45 @@ def _hand_down(graph: GraphProto) -> None:
             body.initializer[-1].name = name
 
 
+def _number(node: NodeProto) -> int:
+    """Where the place of a node is, which has a second number once its function has been put in the place of a call."""
+    return int(node.name[1:].partition("__")[0])
+
+
+def _mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
+    """The nodes of which onnxruntime infers another size than it computes: it loads none that it computes by then.
+
+    Backwards to the largest number its kernel takes everything to the beginning, onnx's inference no element.
+    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+    """
+    for _, body in bodies(proto):
+        if not isinstance(body, GraphProto):
+            continue
+        numbers = _numbers(body)
+        sized = {v.name for v in (*body.value_info, *body.output) if any(_is_empty(d) for d in dims_of(v.type))}
+        for node in body.node:
+            if _is_standard(node, "Slice") and len(node.input) == 5 and node.output[0] in sized:
+                ends, steps = (_integers(numbers.get(node.input[at])) for at in (2, 4))
+                if any(step < 0 and end in _LARGEST for end, step in zip(ends, steps, strict=False)):
+                    yield node
+
+
+def _is_empty(dim: TensorShapeProto.Dimension) -> bool:
+    return dim.HasField("dim_value") and dim.dim_value == 0
+
+
+def _integers(tensor: TensorProto | None) -> list[int]:
+    is_read = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
+    return [int(n) for n in to_array(tensor).ravel()] if tensor is not None and is_read else []
+
+
+def _numbers(body: GraphProto) -> dict[str, TensorProto]:
+    """The constants of a graph by name."""
+    given = {v.name for v in body.input}
+    numbers = {t.name: t for t in body.initializer if t.name not in given}
+    return numbers | {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
+
+
 def _fuse_targets(proto: ModelProto) -> None:
     """Let a Reshape read the target that onnxruntime's optimiser gives it: -1 for the one size that is computed.
 
@@ -258,9 +350,7 @@ def _fuse_targets(proto: ModelProto) -> None:
     for _, body in bodies(proto):
         if not isinstance(body, GraphProto):
             continue
-        given = {v.name for v in body.input}
-        numbers = {t.name: t for t in body.initializer if t.name not in given}
-        numbers |= {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
+        numbers = _numbers(body)
         single = {
             v.name
             for v in (*body.input, *body.value_info)
@@ -297,9 +387,9 @@ def _is_standard(node: NodeProto, op_type: str) -> bool:
     return node.op_type == op_type and not plain_domain(node.domain)
 
 
-def _complete(proto: ModelProto, facts: Facts) -> None:
+def _complete(proto: ModelProto, places: Sequence[Place], facts: Facts) -> None:
     """Write the dims that are known as numbers where the model declares nothing."""
-    for path, body in bodies(proto):
+    for path, body in _bodies(proto, places):
         if not isinstance(body, GraphProto):
             continue
         said = {v.name for v in (*body.input, *body.output, *body.value_info)} | {t.name for t in body.initializer}

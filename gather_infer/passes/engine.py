@@ -17,7 +17,7 @@ from gather_infer.passes.constants import Constants, fact_of, key_of
 from gather_infer.passes.costs import cost_of, count_nodes, dying_by, held_bytes
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.grounds import Fact, Grounds
-from gather_infer.passes.inlining import Inlining
+from gather_infer.passes.inlining import MAX_MOVED, Inlining
 from gather_infer.passes.learning import Learning, joined
 from gather_infer.passes.rewrite import Cost, Rewrite, Unavailable
 from gather_infer.passes.site import Site
@@ -314,7 +314,7 @@ class Engine:
         cost = Cost(len(rewrite.nodes) + passed - 1 - others)
         if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
             return False
-        if not inlining.is_possible(self.constants.load, self.max_growth):
+        if not inlining.is_possible(self.constants.load, max(self.max_growth, MAX_MOVED)):
             return False
         self._note_done(node, rule, rewrite.law, next(filter(None, node.outputs), ""), cost, 0)
         self._changes.inline(node, rewrite, inlining)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.tensor import UNKNOWN
+
+MAX_MOVED: Final = 1 << 20
+"""Bytes of a constant that a body may hold however little constants may grow: it is read, and the model has it."""
 
 
 class Inlining:

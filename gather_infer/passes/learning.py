@@ -114,7 +114,8 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
     if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
         return False
     if fact.values is not None:
-        return any(_is_vague(element, is_generated) for element in fact.values.ravel().tolist())
+        elements = fact.values.ravel().tolist()
+        return any(_is_vague(e, is_generated) or (isinstance(e, Expr) and e.depth > 1) for e in elements)
     count = 1
     for dim in fact.shape:
         count *= dim if isinstance(dim, int) else MAX_VALUES + 1
@@ -152,8 +153,12 @@ def _sharper(
 
 def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
     """Whether of two equal dims the other is known where this is not, or is the shorter expression."""
-    if _is_vague(dim, is_generated) or _is_vague(other, is_generated):
-        return not _is_vague(other, is_generated)
+    if _is_vague(other, is_generated):
+        # a new symbol for something unknown is short and says less
+        if not isinstance(other, Expr) or not isinstance(dim, Expr) or not other.symbols <= dim.symbols:
+            return False
+    elif _is_vague(dim, is_generated):
+        return True
     if not isinstance(dim, Expr) or dim.depth == 1:
         return False
     return not isinstance(other, Expr) or other.depth == 1 or other.size < dim.size

@@ -155,7 +155,11 @@ class _Plan:
     def _stand_roots(self) -> None:
         graph = self.graph
         for node in self.order:
-            if not self.engine.draft.is_removable(node) or any(name in graph.fixed for name in node.outputs):
+            if (
+                not self.engine.draft.is_removable(node)
+                or any(name in graph.fixed for name in node.outputs)
+                or Site(self.engine, node).is_left
+            ):
                 self._stand(node)
         for name in dict.fromkeys(graph.outputs):
             found = graph.producers.get(name)
@@ -250,7 +254,8 @@ class _Plan:
             own = self.search.kept(need.output, need.limit)
             outputs = set(self.graph.outputs) - {need.output}
             if term in taken or not term.op_type or term.name in outputs or _kept_name(term) in outputs:
-                term = own
+                # of two outputs that are the same size one is a copy of the other
+                term = self.search.copied(term) if own is None or own in taken else own
             if term is None or term in taken:
                 return False
             taken.add(term)

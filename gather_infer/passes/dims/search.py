@@ -198,6 +198,10 @@ class Search:
         made = self._terms[key, output] = Term(op_type, inputs, attributes, fact, at, units, name, node, output)
         return made
 
+    def copied(self, term: Term) -> Term | None:
+        """An Identity of a term; None of a constant, which needs none."""
+        return None if term.elements is not None else self._made("Identity", (term,), (), term.fact)
+
     def constant(self, elements: Elements, rank: int, dtype: DType = DType.INT64) -> Term:
         """A constant of rank 0 or 1."""
         key = ("", dtype, rank, elements)
