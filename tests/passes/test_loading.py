@@ -18,6 +18,7 @@ from gather_infer.inference import loading
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.keeping import Keeping
 from tests.oracle.loaders import LOADERS, refused_now
+from tests.oracle.optimized_graphs import ordered
 from tests.rewrites.table import run
 
 BRANCH = "y = If(c) <then_branch = t () => (float[P,Q,R] a) {{ {} }}, else_branch = e () => (float[S,T,U] b) {{ b = Relu(r) }}>"
@@ -55,6 +56,22 @@ MODELS = {
     "a target that onnxruntime's optimiser rewrites": """g (float[1,N] x, float[M] w) => (float[A,B,C] y) <int64[1] z = {0}, int64[1] o = {1}> {
         s = Shape(x) a = Gather(s, z) b = Sub(a, o) h = Concat<axis = 0>(b, o) e, f = Split<axis = 0>(x, h)
         u = Shape(w) t = Concat<axis = 0>(b, o, u) y = Reshape(e, t) }""",
+    "a target of a Reshape that stays, where sizes are computed anew": """g (float[2,P,M,S] x, bool c) => (int64[1] y, float[A,B,C,D] w) <int64[1] four = {4}, int64[1] z = {0}, int64[1] o = {1}, int64[1] two = {2}, int64[1] f = {5}, float[1,1,1,1] k = {1}> {
+        v = Slice(x, four, z) s = Shape(v) a = Gather(s, z) b = Gather(s, o) d = Gather(s, two) m = Mul(b, d) t = Concat<axis = 0>(a, m, f)
+        r = Reshape(v, t) q = Shape(r) y = Gather(q, o)
+        w = If(c) <then_branch = t1 () => (float[E,F,G,H] p) { h = Shape(v) i = Reshape(v, h) j = Concat<axis = 1>(i, k) p = Relu(j) },
+                   else_branch = e1 () => (float[I,J,K,L] n) { n = Identity(x) }> }""",
+    "what a loop gives that its body holds as a constant": """g (float[K] x, bool c) => (float[L] y, float[A,B] w, float[C,D,E] z) <int64 three = {3}> {
+        w = Loop(three, "") <body = b1 (int64 i, bool d) => (bool e, float[M] p) { e = Identity(d) h = Constant<value_floats = [0.0, 1.0]>() p = Identity(h) }>
+        y, z = Loop(three, c, x) <body = b2 (int64 j, bool f, float[N] q) => (bool g, float[O] r, float[] u) <float[3,3] k = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+            g = Identity(f) s = Shape(w) t = Reshape(w, s) u = Concat<axis = 0>(t, k) r = Add(q, q) }> }""",
+    "everything backwards, of which onnx and the kernel think otherwise": """g (float[N] x) => (float[A] y) <float[4] h = {1, 2, 3, 4}, int64[1] z = {0}, int64[1] m = {-1}, int64[1] e = {9223372036854775807}, float k = {1e30}> {
+        t = Concat<axis = 0>(m) v = Reshape<allowzero = 1>(h, t) w = Slice(v, z, e, z, m) a = Abs(w) b = ReduceMax<keepdims = 0>(a) c = Less(b, k)
+        y = If(c) <then_branch = t1 () => (float[P] p) { p = Identity(a) }, else_branch = e1 () => (float[Q] q) { q = Relu(x) }> }""",
+    "what onnx refuses from the start and onnxruntime sees too little of": """g (float[3,N,N] x, bool c) => (float[A,B,C,D] y) <int64 three = {3}, int64[1] z = {0}, int64[1] two = {2}> {
+        w, v = Loop(three, c, x) <body = b1 (int64 i, bool d, float[] p) => (bool e, float[] q, float[] r) {
+            e = Identity(d) q = Add(p, p) s = Shape(x) t = Reshape(x, s) r = Squeeze(t, two) }>
+        u = Unsqueeze(v, z) k = Concat<axis = 0>(z, m) y = Expand(u, k) m = Constant<value_ints = [3, 2, 1]>() }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 
@@ -81,6 +98,31 @@ def test_what_loaded_loads(what: str, how: str) -> None:
 def test_a_second_run_finds_nothing(what: str) -> None:
     result = optimize(parsed(MODELS[what]))
     assert not optimize(result.proto).done
+
+
+@pytest.mark.parametrize("what", MODELS)
+def test_nodes_that_stand_in_any_order(what: str) -> None:
+    """onnx's shape inference takes them as they stand, runtimes in an order of their own."""
+    before = parsed(MODELS[what])
+    backwards = ModelProto()
+    backwards.CopyFrom(before)
+    del backwards.graph.node[:]
+    backwards.graph.node.extend(reversed(before.graph.node))
+    assert not refused_now(before, ordered(optimize(backwards).proto))
+
+
+def test_a_branch_that_would_be_a_constant_of_another_rank() -> None:
+    """onnxruntime puts the body of a decided If in its place, however little constants may grow."""
+    before = parsed(
+        """g (float[S,N,M] x) => (float[A,B,C] y) <int64[1] z = {0}> {
+            s = Shape(x) m = Gather(s, two) c = Equal(m, z) two = Constant<value_ints = [2]>()
+            y = If(c) <then_branch = t () => (float[D,E,F,G] p) {
+                           b = LessOrEqual(m, z) h = If(b) <then_branch = t2 () => (float[] q) <float[2] k = {-1.5, 2}> { q = ReduceProd(k) },
+                                                            else_branch = e2 () => (float[] r) { r = Identity(x) }>
+                           p = Identity(h) },
+                       else_branch = e () => (float[] n) { n = Sigmoid(x) }> }"""
+    )
+    assert not refused_now(before, optimize(before, max_growth=0).proto)
 
 
 def test_the_rest_of_the_model_is_rewritten() -> None:

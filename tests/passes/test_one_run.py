@@ -12,6 +12,7 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer.passes import optimize
+from tests.oracle.optimized_graphs import ordered
 from tests.passes.folding_models import assert_same_outputs, ops
 
 
@@ -79,3 +80,41 @@ def test_a_branch_that_was_rewritten_is_inferred_again() -> None:
     assert not optimize(found.proto).done
     for c, n in product((False, True), (0, 3)):
         assert_same_outputs(made, found.proto, {"c": np.array(c), "x": np.arange(n, dtype="f4")})
+
+
+def test_two_outputs_that_are_the_same_size() -> None:
+    """One of them is a copy of the other; the node that tells that no run has N = 0 is not needed itself."""
+    made = parsed(
+        """g (int64[N] ids, float[3, 2] x) => (int64[A] y, int64[B] z) <int64[2] ones = {1, 1}, int64[1] m = {-1}> {
+            s = Shape(ids) y = Identity(s) t = Concat<axis = 0>(s, ones) z = ReduceMax<keepdims = 1>(t)
+            e = Expand(x, t) v = Concat<axis = 0>(s, ones, m) unused = Reshape(e, v) }"""
+    )
+    found = optimize(made)
+    assert not optimize(found.proto).done
+    for n in (1, 3):
+        assert_same_outputs(made, found.proto, {"ids": np.zeros(n, "i8"), "x": np.zeros((3, 2), "f4")})
+
+
+def test_elements_that_turn_out_to_be_simpler() -> None:
+    """3 * N - 3 * min(0, 3 * N - 1), of a target that is 0 in an empty tensor, is 3 * N where a -1 stands instead."""
+    made = parsed(
+        """g (float[M, 3, N] x) => (int64[1, 1] z, float[A, B] w, int64[3] y) <int64[1] o = {1}, int64[1] two = {2}, int64[1] n = {0}, int64[2] m = {1, -1}, int64[2] last = {-1, -1}> {
+            s = Shape(x) a = Gather(s, n) b = Gather(s, o) c = Gather(s, two) d = Mul(b, c) t = Concat<axis = 0>(a, d) z = Reshape(d, m)
+            r = Reshape(x, t) unused = GatherND(r, last) w = Concat<axis = 0>(r, r) u = Shape(w) k = Gather(u, o) y = Concat<axis = 0>(n, k, o) }"""
+    )
+    found = optimize(made, max_growth=0)
+    assert not optimize(found.proto, max_growth=0).done
+    for m, n in product((1, 2, 5), repeat=2):
+        assert_same_outputs(made, found.proto, {"x": np.zeros((m, 3, n), "f4")})
+
+
+def test_a_dim_of_unknown_sizes_in_fewer_words() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        g (float[N, N] x) => (float[A] w, int64[1] y) <int64[2] b = {-3, 2}, int64[2] e = {9223372036854775807, 9223372036854775807}, int64[2] a = {-1, -2}, int64[2] t = {-2, 3}, int64[1] o = {1}, int64[1] n = {0}> {
+            d = Shape(v) i = Gather(d, n) v = Slice(h, b, e, a, t) w = Reshape(v, y) j = Gather(d, o) y = Concat<axis = 0>(p) p = Mul(i, j) h = HardSwish(x) }"""
+    )
+    found = optimize(made, max_growth=64)
+    assert not optimize(found.proto, max_growth=64).done
+    for n in (3, 5, 7):
+        assert_same_outputs(ordered(made), found.proto, {"x": np.arange(n * n, dtype="f4").reshape(n, n)})
