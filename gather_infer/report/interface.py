@@ -38,7 +38,7 @@ def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
 def _changes(shown: Sequence[Redeclared], view: View) -> Iterator[str]:
     """A line for each value; those that repeat with a number are one, unless a verbose text is wanted."""
     rows: list[tuple[str, Repeat]] = []
-    for label, group in groupby(shown, lambda c: c.kind if c.graph else _LABELS[c.kind]):
+    for label, group in groupby(shown, lambda c: _LABELS[c.kind]):
         cells = [(printable(f"{c.graph}/{c.name}" if c.graph else c.name), _change(c)) for c in group]
         rows += [(label, r) for r in (map(Repeat, cells) if view.verbose else repeats(cells))]
     room = max((len(repeat.cells[0]) for _, repeat in rows), default=0)
