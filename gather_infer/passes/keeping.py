@@ -97,7 +97,7 @@ class Keeping:
         is_whole = self._whole.get(place)
         if is_whole is None:
             self.notes.append(self._note(place, upstream))
-        elif is_whole or (place not in self._old and place in refused(self._source, self._source.proto, self._fact)):
+        elif is_whole or place in refused(self._source, self._source.proto, self._fact):
             return  # nothing that it is told by has changed
         # one that onnx's inference refuses by itself in the model may load where a runtime sees less than it does
         self._whole[place] = is_whole is not None or place in self._old

@@ -15,6 +15,7 @@ from onnx import ModelProto
 
 import gather_infer
 from gather_infer.inference import loading
+from gather_infer.model.given import to_onnx_file
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.keeping import Keeping
 from tests.oracle.loaders import LOADERS, refused_now
@@ -68,10 +69,12 @@ MODELS = {
     "everything backwards, of which onnx and the kernel think otherwise": """g (float[N] x) => (float[A] y) <float[4] h = {1, 2, 3, 4}, int64[1] z = {0}, int64[1] m = {-1}, int64[1] e = {9223372036854775807}, float k = {1e30}> {
         t = Concat<axis = 0>(m) v = Reshape<allowzero = 1>(h, t) w = Slice(v, z, e, z, m) a = Abs(w) b = ReduceMax<keepdims = 0>(a) c = Less(b, k)
         y = If(c) <then_branch = t1 () => (float[P] p) { p = Identity(a) }, else_branch = e1 () => (float[Q] q) { q = Relu(x) }> }""",
-    "what onnx refuses from the start and onnxruntime sees too little of": """g (float[3,N,N] x, bool c) => (float[A,B,C,D] y) <int64 three = {3}, int64[1] z = {0}, int64[1] two = {2}> {
-        w, v = Loop(three, c, x) <body = b1 (int64 i, bool d, float[] p) => (bool e, float[] q, float[] r) {
-            e = Identity(d) q = Add(p, p) s = Shape(x) t = Reshape(x, s) r = Squeeze(t, two) }>
-        u = Unsqueeze(v, z) k = Concat<axis = 0>(z, m) y = Expand(u, k) m = Constant<value_ints = [3, 2, 1]>() }""",
+    "what onnx refuses from the start and onnxruntime sees too little of": """g (float[3,N,N] x, float[S,S,N] w) => (bool[A,B,C,D] y) <int64 three = {3}, float most = {1e30}, int64[1] two = {2}, int64[1] z = {0}, int64[1] low = {-3}> {
+        p = Concat<axis = 2>(w, w) a = Abs(p) m = ReduceMax<keepdims = 0>(a) c = Greater(m, most) o = Constant<value_ints = [3, 2, 1]>()
+        u, v = Loop(three, c, x) <body = b1 (int64 i, bool d, float[] h) => (bool e, float[] q, float[] r) {
+            e = Identity(d) q = Add(h, h) s = Shape(x) t = Reshape(x, s) r = Squeeze(t, two) }>
+        k = Unsqueeze(v, z) j = Concat<axis = 0>(z, o) f = Expand(k, j) l = Shape(f) n = Gather(l, low) sizes = Concat<axis = 0>(z, n)
+        g1 = CenterCropPad<axes = [-4, 2]>(f, sizes) y = Greater(g1, v) }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 
@@ -111,16 +114,31 @@ def test_nodes_that_stand_in_any_order(what: str) -> None:
     assert not refused_now(before, ordered(optimize(backwards).proto))
 
 
+def test_types_are_told_by_the_places_in_the_file() -> None:
+    """A graph below a node is that node's wherever onnx's shape inference is given the node."""
+    model = parsed(
+        """g (float[N, 12] x, bool c) => (float[A, B] y) {
+            y = If(d) <then_branch = t () => (float[P, Q] a) { b = Relu(x) a = Neg(b) }, else_branch = e () => (float[S, T] f) { f = Relu(x) }>
+            d = Not(c) }"""
+    )
+    found = loading.visible(to_onnx_file(model), model)
+    branch = next(path for path in found if path.steps and "b" in found[path])
+    assert branch.steps[0].node == 0
+    assert [d.dim_param or d.dim_value for d in found[branch]["b"].tensor_type.shape.dim] == ["N", 12]
+
+
 def test_a_branch_that_would_be_a_constant_of_another_rank() -> None:
     """onnxruntime puts the body of a decided If in its place, however little constants may grow."""
     before = parsed(
-        """g (float[S,N,M] x) => (float[A,B,C] y) <int64[1] z = {0}> {
-            s = Shape(x) m = Gather(s, two) c = Equal(m, z) two = Constant<value_ints = [2]>()
-            y = If(c) <then_branch = t () => (float[D,E,F,G] p) {
-                           b = LessOrEqual(m, z) h = If(b) <then_branch = t2 () => (float[] q) <float[2] k = {-1.5, 2}> { q = ReduceProd(k) },
-                                                            else_branch = e2 () => (float[] r) { r = Identity(x) }>
-                           p = Identity(h) },
-                       else_branch = e () => (float[] n) { n = Sigmoid(x) }> }"""
+        """g (float[S, "2*N", M] x) => (float[A,B,C,D] y) <int64 two = {2}, int64 zero = {0}> {
+            i = ArgMax<axis = -2, keepdims = 0>(x) d = Gather<axis = -2>(x, i) s = Shape(d) m = Gather(s, two) c = Equal(m, zero)
+            y = If(c) <else_branch = e () => (float[] n) { n = Sigmoid(d) },
+                       then_branch = t () => (float[E,F,G,H] p) <int64 three = {3}> {
+                           u = Shape(d) k = Gather(u, three) b = LessOrEqual(k, two)
+                           h, h2 = If(b) <else_branch = e2 () => (float[] r, float[] r2) { r = Identity(d) r2 = Identity(r) },
+                                          then_branch = t2 () => (float[] q, float[L] q2) <float[2] w = {-1.5, 2}> {
+                                              v = ReduceProd<keepdims = 1>(w) q = Identity(v) q2 = Identity(q) }>
+                           p = Identity(h) }> }"""
     )
     assert not refused_now(before, optimize(before, max_growth=0).proto)
 

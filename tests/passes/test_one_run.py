@@ -98,14 +98,15 @@ def test_two_outputs_that_are_the_same_size() -> None:
 def test_elements_that_turn_out_to_be_simpler() -> None:
     """3 * N - 3 * min(0, 3 * N - 1), of a target that is 0 in an empty tensor, is 3 * N where a -1 stands instead."""
     made = parsed(
-        """g (float[M, 3, N] x) => (int64[1, 1] z, float[A, B] w, int64[3] y) <int64[1] o = {1}, int64[1] two = {2}, int64[1] n = {0}, int64[2] m = {1, -1}, int64[2] last = {-1, -1}> {
+        """g (float[N, M] p, float["N + M", 3, N] x) => (int64[1, 1] z, float16[A, B] h, int64[3] y) <int64[1] o = {1}, int64[1] two = {2}, int64[1] n = {0}, int64[2] m = {1, -1}, int64[2] last = {-1, -1}> {
             s = Shape(x) a = Gather(s, n) b = Gather(s, o) c = Gather(s, two) d = Mul(b, c) t = Concat<axis = 0>(a, d) z = Reshape(d, m)
-            r = Reshape(x, t) unused = GatherND(r, last) w = Concat<axis = 0>(r, r) u = Shape(w) k = Gather(u, o) y = Concat<axis = 0>(n, k, o) }"""
+            r = Reshape(x, t) unused = GatherND(r, last) w = Concat<axis = 0>(r, r) h = Cast<to = 10>(w)
+            u = Shape(w) k = Gather(u, o) y = Concat<axis = 0>(n, k, o) }"""
     )
     found = optimize(made, max_growth=0)
     assert not optimize(found.proto, max_growth=0).done
     for m, n in product((1, 2, 5), repeat=2):
-        assert_same_outputs(made, found.proto, {"x": np.zeros((m, 3, n), "f4")})
+        assert_same_outputs(made, found.proto, {"p": np.zeros((n, m), "f4"), "x": np.zeros((n + m, 3, n), "f4")})
 
 
 def test_a_dim_of_unknown_sizes_in_fewer_words() -> None:
