@@ -69,11 +69,13 @@ MODELS = {
     "everything backwards, of which onnx and the kernel think otherwise": """g (float[N] x) => (float[A] y) <float[4] h = {1, 2, 3, 4}, int64[1] z = {0}, int64[1] m = {-1}, int64[1] e = {9223372036854775807}, float k = {1e30}> {
         t = Concat<axis = 0>(m) v = Reshape<allowzero = 1>(h, t) w = Slice(v, z, e, z, m) a = Abs(w) b = ReduceMax<keepdims = 0>(a) c = Less(b, k)
         y = If(c) <then_branch = t1 () => (float[P] p) { p = Identity(a) }, else_branch = e1 () => (float[Q] q) { q = Relu(x) }> }""",
-    "what onnx refuses from the start and onnxruntime sees too little of": """g (float[3,N,N] x, float[S,S,N] w) => (bool[A,B,C,D] y) <int64 three = {3}, float most = {1e30}, int64[1] two = {2}, int64[1] z = {0}, int64[1] low = {-3}> {
-        p = Concat<axis = 2>(w, w) a = Abs(p) m = ReduceMax<keepdims = 0>(a) c = Greater(m, most) o = Constant<value_ints = [3, 2, 1]>()
-        u, v = Loop(three, c, x) <body = b1 (int64 i, bool d, float[] h) => (bool e, float[] q, float[] r) {
-            e = Identity(d) q = Add(h, h) s = Shape(x) t = Reshape(x, s) r = Squeeze(t, two) }>
-        k = Unsqueeze(v, z) j = Concat<axis = 0>(z, o) f = Expand(k, j) l = Shape(f) n = Gather(l, low) sizes = Concat<axis = 0>(z, n)
+    "what onnx refuses from the start and onnxruntime sees too little of": """g (float[3,N,N] x, float[S,S,N] w) => (bool[A,B,C,D] y) <float most = {1e30}, int64[1] three = {3}> {
+        trips = Constant<value = int64 {3}>() p = Concat<axis = 2>(w, w) z = Constant<value = int64[1] {0}>()
+        low = Constant<value = int64[1] {-3}>() o = Constant<value = int64[1] {1}>() two = Constant<value = int64[1] {2}>()
+        j = Concat<axis = 0>(z, three, two, o) a = Abs(p) m = ReduceMax<keepdims = 0>(a) c = Greater(m, most)
+        u, v = Loop(trips, c, x) <body = b1 (int64 i, bool d, float[] h) => (bool e, float[] q, float[] r) <int64[1] last = {2}> {
+            s = Shape(x) t = Reshape(x, s) r = Squeeze(t, last) e = Identity(d) q = Add(h, h) }>
+        k = Unsqueeze(v, z) f = Expand(k, j) l = Shape(f) n = Gather(l, low) sizes = Concat<axis = 0>(z, n)
         g1 = CenterCropPad<axes = [-4, 2]>(f, sizes) y = Greater(g1, v) }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
