@@ -10,7 +10,13 @@ from gather_infer.places import GraphPath, NodePath
 
 
 class Severity(str, enum.Enum):
-    """`error`: the model breaks the specification. `warning`: legal, but it will hurt. `note`: worth knowing."""
+    """How much a finding weighs.
+
+    error    no run of the model succeeds: onnxruntime refuses the file, or every run fails that comes to the place; or
+             what was declared of the inputs lets runs through that fail
+    warning  runs succeed, and yet something is wrong: some fail, another tool refuses the file, what it states is untrue
+    note     worth knowing
+    """
 
     ERROR = "error"
     WARNING = "warning"

@@ -58,6 +58,29 @@ def opset(domain: str, version: int) -> Change:
     return change
 
 
+def without(what: str) -> Change:
+    """The checker minds, onnxruntime does not."""
+
+    def change(model: ModelProto) -> None:
+        output = model.graph.output[0]
+        if what == "name":
+            model.graph.ClearField("name")
+        elif what == "type":
+            output.ClearField("type")
+        else:
+            output.type.tensor_type.ClearField("shape")
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.checker.check_model(model)
+
+    return change
+
+
+def unsorted(model: ModelProto) -> None:
+    model.graph.node.reverse()
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+
+
 def overridable(model: ModelProto) -> None:
     model.graph.input.append(helper.make_tensor_value_info("z", TensorProto.INT64, [1]))
 
@@ -95,6 +118,10 @@ MODELS: dict[str, tuple[str, Change, dict[str, Any], str, str]] = {
     "an output of another type, of a constant": (HEAD + "g (float[3] x) => (float[3] y, int64[1] w) <float[1] w = {1}> { y = Neg(x) }", as_it_is, X, "runs", ""),
     "an output of another type, of an input": (HEAD + "g (float[3] x) => (float[3] y, int64[3] x) { y = Neg(x) }", as_it_is, X, "runs", ""),
     "an output of another type, of a branch": (HEAD + IF.format("int64[3] p", "{ p = Neg(x) }"), as_it_is, TAKEN, "refuses", "GI202"),
+    "a graph without a name": (HEAD + ONE.format("", "y = Abs(x)"), without("name"), X, "runs", ""),
+    "an output without a shape": (HEAD + ONE.format("", "y = Abs(x)"), without("shape"), X, "runs", ""),
+    "an output without a type": (HEAD + ONE.format("", "y = Abs(x)"), without("type"), X, "runs", ""),
+    "nodes out of order": (HEAD + ONE.format("", "a = Neg(x) y = Abs(a)"), unsorted, X, "runs", ""),
     "opset 99": (HEAD + ONE.format("", "y = Abs(x)"), opset("", 99), X, "refuses", "GI104"),
     "opset 99 of ml": (HEAD + ONE.format("", "y = Abs(x)"), opset("ai.onnx.ml", 99), X, "refuses", "GI104"),
     "opset 99 of microsoft": (HEAD + ONE.format("", "y = Abs(x)"), opset("com.microsoft", 99), X, "refuses", "GI104"),
