@@ -14,7 +14,8 @@ class Severity(str, enum.Enum):
 
     error    no run of the model succeeds: onnxruntime refuses the file, or every run fails that comes to the place; or
              what was declared of the inputs lets runs through that fail
-    warning  runs succeed, and yet something is wrong: some fail, another tool refuses the file, what it states is untrue
+    warning  runs succeed, and yet something is wrong: some fail, another tool refuses the file, what
+             it states is not so
     note     worth knowing
     """
 
