@@ -25,8 +25,8 @@ one run.
 * **note**: worth knowing.
 
 The severity in the tables is the usual one. A finding weighs more or less where more is known: `GI201` is an error
-where the output of a node is declared with another element type, for onnxruntime refuses that; `GI115` is a warning where
-onnxruntime has nothing against what the checker refuses.
+where the output of a node is declared with another element type, for onnxruntime refuses that; `GI115` is a warning
+where onnxruntime has nothing against what the checker refuses.
 
 A failure in a branch of an If, in the body of a loop that may run 0 times, or in a function that is called only there
 is a warning of the same code, "fails when taken" or "fails when it runs": a run that does not come to it is legal. Its
