@@ -11,7 +11,7 @@ import click
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
-from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport
+from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport, Form
 
 from .completing import codes
 from .configuration import Configuration, find_configuration
@@ -53,6 +53,15 @@ Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
 @option("--write-baseline", section="Findings", is_flag=True, help="Write the findings to the baseline, as accepted.")
 @option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 whatever is found.")
 @option(
+    "--statistics", section="Findings", is_flag=True, help="Print how often each code was found, in place of findings."
+)
+@option(
+    "--trust-config",
+    section="Run",
+    is_flag=True,
+    help="Run the files of rules that pyproject.toml names: they are code.",
+)
+@option(
     "--jobs",
     section="Run",
     type=click.IntRange(min=1),
@@ -71,17 +80,23 @@ def command(
     baseline: str | None,
     write_baseline: bool,
     exit_zero: bool,
+    statistics: bool,
+    trust_config: bool,
     jobs: int | None,
     console: Console,
 ) -> int:  # fmt: skip
     """Print everything that would hurt when models are deployed.
 
-    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR. What is left out is taken from
-    [tool.gather-infer] of the nearest pyproject.toml that has it.
+    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR; or folders, of which every model below is
+    checked. What is left out is taken from [tool.gather-infer] of the nearest pyproject.toml that has it.
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
+    if statistics and console.form not in (Form.TEXT, Form.JSON):
+        raise click.UsageError(f"--statistics is told as text or json, found --format {console.form.value}")
+    models = tuple(_expanded(models))
     project = find_configuration(Path.cwd())
+    rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
 
     from gather_infer.checks.selection import Selection, read_codes
     from gather_infer.report.layout import count
@@ -103,12 +118,12 @@ def command(
     results: list[CheckResult] = []
     names = ["<stdin>" if model == "-" else model for model in models]
     with console.progress() as progress:
-        arrived = _Arriving(_results(models, facts, ranges, project, jobs or project.number("jobs")))
+        arrived = _Arriving(_results(models, facts, ranges, project, rule_files, jobs or project.number("jobs")))
         progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
         for result in arrived.in_order(dict.fromkeys(names)):
             result = accepted.out_of(selection.of(result))
             results.append(result)
-            if console.form in CHECK.forms:
+            if console.form in CHECK.forms and not statistics:
                 lines = console.lines_of(CHECK, FileReport(result, len(models) == 1, least))
                 with progress.aside():
                     console.print(lines)
@@ -117,7 +132,7 @@ def command(
     code = max(result.exit_code(least) for result in results)
     if code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
         code = 0
-    report = CheckReport(results, least, code, accepted.number, accepted.outdated(results))
+    report = CheckReport(results, least, code, accepted.number, accepted.outdated(results), statistics)
     console.result(CHECKS, report)
     if write_baseline and file is not None:
         _write_baseline(file, results, least, console)
@@ -161,11 +176,39 @@ class _Accepted:
         return 0 if self._baseline is None else self._baseline.unused(results)
 
 
+def _expanded(models: Iterable[str]) -> Iterator[str]:
+    """Each model, and in the place of a folder those below it. Raises UsageError for a folder without any."""
+    from gather_infer.checks.folders import models_below
+
+    for model in models:
+        if model == "-" or not Path(model).is_dir():
+            yield model
+            continue
+        found = models_below(model)
+        if not found:
+            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with a .bin beside it")
+        yield from found
+
+
+def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
+    """The rule files of the project, which are code: they come with whatever folder the command runs in."""
+    files = project.paths("rules")
+    if files and not is_trusted:
+        named = ", ".join(files)
+        console.message(f"rules of {project.folder / 'pyproject.toml'} are not loaded: --trust-config runs {named}")
+        return ()
+    return files
+
+
 def _results(
-    models: Sequence[str], facts: Facts, ranges: tuple[str, ...], project: Configuration, jobs: int | None
+    models: Sequence[str],
+    facts: Facts,
+    ranges: tuple[str, ...],
+    project: Configuration,
+    rule_files: tuple[str, ...],
+    jobs: int | None,
 ) -> Iterator[CheckResult]:
     """The result of each model. One alone is checked here, as is standard input; many in other processes."""
-    rule_files = facts.rule_files or project.paths("rules")
     said = (facts.dims, facts.inputs, ranges)
     usual = (
         () if facts.dims else project.texts("dim"),

@@ -100,17 +100,25 @@ def _table(file: Path) -> Mapping[str, object] | None:
         data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
-    if TABLE.encode() not in data:
-        return None  # most have none, and reading TOML takes time
+    if TABLE.encode() not in data:  # most have none, and reading TOML takes time
+        _require_utf8(file, data)
+        return None
     parser = _toml(file)
     try:
-        found = parser.loads(data.decode())
+        found = parser.loads(data.decode("utf-8-sig"))
     except ValueError as error:
         raise UsageError(f"{file}: {error}") from error
     table = found.get("tool", {}).get(TABLE)
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{file}: tool.{TABLE} must be a table")
     return table
+
+
+def _require_utf8(file: Path, data: bytes) -> None:
+    """Raises UsageError for a file in UTF-16 that has the table: it would be passed over without a word."""
+    for encoding in ("utf-16-le", "utf-16-be"):
+        if TABLE.encode(encoding) in data:
+            raise UsageError(f"{file}: must be UTF-8, as all TOML, is UTF-16")
 
 
 def _toml(file: Path) -> Any:

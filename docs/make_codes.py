@@ -17,9 +17,16 @@ HEAD = '''\
 A finding has a severity, a code, a message, a place and the facts that it rests on. All findings of a model come out in
 one run.
 
-* **error**: the model breaks the specification, a runtime will refuse it or give something else;
-* **warning**: legal, but it will hurt;
+* **error**: no run of the model succeeds. onnxruntime refuses the file, or what the specification demands of a node
+  fails in every run that comes to it; or what was declared with `--dim` and `--range` lets runs through that fail
+  (`GI501`, `GI502`);
+* **warning**: runs succeed, and yet something is wrong: some of them fail, another tool refuses the file
+  (`onnx.checker` does for `GI114`), or what the file states is not so (`GI201`, where it is a size or a rank);
 * **note**: worth knowing.
+
+The severity in the tables is the usual one. A finding weighs more or less where more is known: `GI201` is an error
+where the output of a node is declared with another element type, for onnxruntime refuses that; `GI115` is a warning
+where onnxruntime has nothing against what the checker refuses.
 
 A failure in a branch of an If, in the body of a loop that may run 0 times, or in a function that is called only there
 is a warning of the same code, "fails when taken" or "fails when it runs": a run that does not come to it is legal. Its

@@ -10,7 +10,14 @@ from gather_infer.places import GraphPath, NodePath
 
 
 class Severity(str, enum.Enum):
-    """`error`: the model breaks the specification. `warning`: legal, but it will hurt. `note`: worth knowing."""
+    """How much a finding weighs.
+
+    error    no run of the model succeeds: onnxruntime refuses the file, or every run fails that comes to the place; or
+             what was declared of the inputs lets runs through that fail
+    warning  runs succeed, and yet something is wrong: some fail, another tool refuses the file, what
+             it states is not so
+    note     worth knowing
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -106,11 +113,14 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI114": (Severity.WARNING, "a node stands before the one that makes its input"),
     "GI115": (Severity.ERROR, "onnx's checker refuses the model, for a reason that has no code of its own"),
     "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
+    "GI117": (Severity.ERROR, "two nodes of a graph have the same name"),
+    "GI118": (Severity.NOTE, "weights hold NaN or infinity"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
     "GI203": (Severity.NOTE, "an output declares a symbol or a number where the inputs imply an expression"),
     "GI204": (Severity.ERROR, "an initializer contradicts itself: element type, dims and payload do not fit"),
+    "GI205": (Severity.ERROR, "a value is declared as a tensor without an element type"),
     # operators
     "GI210": (Severity.ERROR, "the inputs break the operator's specification"),
     "GI211": (Severity.ERROR, "the element type is not allowed by the operator at this opset"),
@@ -130,6 +140,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
     "GI321": (Severity.WARNING, "an integer that an index is made of passes the end of its element type"),
     "GI322": (Severity.WARNING, "a dim that an input leaves open has to be one size"),
+    "GI323": (Severity.WARNING, "a tensor that is addressed by index has 2^31 elements or more"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
     # contracts
@@ -169,10 +180,13 @@ ADVICE: dict[str, str] = {
     "GI114": "Sort the nodes into an order in which they can run: not every runtime does it.",
     "GI115": "Read the message of the checker; many tools refuse what it refuses.",
     "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
+    "GI117": "Give one of them another name, or none: onnxruntime refuses the file.",
+    "GI118": "Look at where the weights come from: a training that diverged, or a conversion that overflowed.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
     "GI204": "The file is damaged or was written wrongly; export it again.",
+    "GI205": "Declare the element type, or remove the entry of `value_info`: onnxruntime refuses the file.",
     "GI210": "Read the message against the operator's page: it names the clause, the allowed range and what was found.",
     "GI211": "Insert a Cast, or raise the opset where the operator allows the type.",
     "GI212": "Follow the shapes in the message back to the inputs; `--dim` may claim sizes that do not fit.",
@@ -190,6 +204,7 @@ ADVICE: dict[str, str] = {
     "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
     "GI321": "Compute indices in int64, or bound what goes into the narrow type with a Clip.",
     "GI322": "Declare the size, if it is meant; else inputs of the node may be swapped, or of the wrong axis.",
+    "GI323": "Split the table, or see that the kernels of the device count elements in 64 bits.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
     "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
     "GI502": "Declare it with `--range` or `--dim`, if the callers of the model keep to it; else check each request.",
@@ -204,8 +219,9 @@ def diagnostic(code: str, message: str, location: Location = Location(), *, deta
 
 def is_structural(finding: Diagnostic) -> bool:
     """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
-    is_of_types = finding.code in ("GI204", "GI211", "GI308", "GI309")
-    return finding.code < "GI200" or is_of_types or (finding.code == "GI202" and finding.severity is Severity.ERROR)
+    is_of_types = finding.code in ("GI204", "GI205", "GI211", "GI308", "GI309")
+    is_of_declared_types = finding.code in ("GI201", "GI202") and finding.severity is Severity.ERROR
+    return finding.code < "GI200" or is_of_types or is_of_declared_types
 
 
 def is_broken(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -98,7 +98,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "processes", "rules", "spans",
             "symbolic", "tensor", "validate",
         },
-        {"onnx"},
+        {"numpy", "onnx"},
     ),
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (

@@ -10,7 +10,7 @@ import onnx
 from onnx import ModelProto, TensorProto
 
 from gather_infer.checks.places import Places
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.model import ModelFile
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import bodies
@@ -29,6 +29,14 @@ _MEANINGS: Final = (
 )
 _NODE = re.compile(r"Bad node spec for node\. Name: (.*?) OpType: (\S+)")
 _NO_SHAPE = "Field 'shape' of 'type' is required but missing"
+_FORGIVEN: Final = (
+    _NO_SHAPE,
+    "Field 'name' of 'graph' is required to be non-empty",
+    "Field 'type' of 'value_info' is required but missing",
+    "Field 'elem_type' of 'type' is required but missing",
+)
+"""Refusals of the checker that onnxruntime has nothing against, where nothing else is wrong."""
+
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
@@ -47,7 +55,9 @@ def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
     detail = rest[:4]
     if _NO_SHAPE in text and not value:
         value, detail = _without_shape(file.proto)
-    yield diagnostic(code, f"onnx.checker: {first}", _place(file.proto, text, value, places), detail=tuple(detail))
+    is_forgiven = code == "GI115" and any(reason in text for reason in _FORGIVEN)
+    where, severity = _place(file.proto, text, value, places), Severity.WARNING if is_forgiven else None
+    yield diagnostic(code, f"onnx.checker: {first}", where, detail=tuple(detail), severity=severity)
 
 
 def _without_shape(model: ModelProto) -> tuple[str, list[str]]:

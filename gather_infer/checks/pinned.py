@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gather_infer.checks.places import Places
-from gather_infer.diagnostic import Diagnostic, diagnostic
+from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.inference import Inference
 from gather_infer.symbolic import Expr, free_symbols
 from gather_infer.tensor import SymbolicTensor
+
+MOST: Final = (1 << 63) - 1
+"""The largest number that a file and a runtime have for a dim."""
 
 
 def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
@@ -21,7 +25,11 @@ def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic
         if constraint.relation == "==" and names and sizes:
             where = places.node(constraint.node.graph, constraint.node.position)
             message = f"the inputs leave {names[0]} open, the node works with {names[0]} = {sizes[0]} only"
-            yield diagnostic("GI322", message, where)
+            if sizes[0] > MOST:
+                message, severity = f"{message}, which no dim can be: it has 64 bits", Severity.ERROR
+            else:
+                severity = Severity.WARNING
+            yield diagnostic("GI322", message, where, severity=severity)
 
 
 def _symbols(inference: Inference) -> frozenset[str]:

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 
 from gather_infer.checks.checker import checker_findings
 from gather_infer.checks.declared import declared_findings
+from gather_infer.checks.divisors import divisor_findings
+from gather_infer.checks.element_types import element_type_findings
+from gather_infer.checks.names import name_findings
+from gather_infer.checks.numbers import number_findings
 from gather_infer.checks.operators import is_of_onnx, operator_findings
 from gather_infer.checks.order import order_findings
 from gather_infer.checks.pinned import pinned_findings
 from gather_infer.checks.places import Places
 from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
 from gather_infer.checks.said import NOTHING, Said, applicable
+from gather_infer.checks.sizes import size_findings
 from gather_infer.checks.versions import version_findings
 from gather_infer.checks.weights import weight_findings
 from gather_infer.checks.wrapping import wrapping_findings
@@ -56,7 +61,7 @@ def check(
     """
     started = time.monotonic()
     file = to_model_file(model)
-    weights = list(weight_findings(file))
+    weights = [*weight_findings(file), *number_findings(file)]
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
     judged = verdicts(inference, rules=rules)
     agreed = contract(inference, found=judged, rules=rules)
@@ -71,7 +76,12 @@ def check(
         *operator_findings(file.proto, inference.diagnostics, places),
         *declared_findings(inference, places),
         *wrapping_findings(inference, places),
+        *divisor_findings(inference, places),
+        *size_findings(inference, places),
     ]
+    if not file.foreign:
+        found += name_findings(file.proto, places)
+        found += element_type_findings(file.proto, places)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
     if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):

@@ -1,31 +1,87 @@
-"""External data that is missing, or not all there."""
+"""External data that is missing, not all there, or described by keys that readers do not take."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.model import ModelFile
+from gather_infer.model.external import is_external
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 
+KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
+"""What the format has: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md"""
+
+OF_ONNX, OF_ONNXRUNTIME = "basepath", "prepacked"
+"""A key that onnx's Python writes and onnxruntime refuses, and how those begin that onnxruntime writes."""
+
+SHOWN: Final = 5
+
 
 def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
-    """A finding per tensor whose bytes are not where the model says; none is read.
+    """A finding per data file that is wrong in one way, at the first of its tensors; no data is read.
 
     Of a model in memory nothing is known: nobody says where its data is.
     """
-    readers: dict[str, str] | None = None
+    yield from _missing(file)
+    yield from _keys(file)
+
+
+def _missing(file: ModelFile) -> Iterator[Diagnostic]:
+    faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for tensor in iter_tensors(file.proto):
         missing = file.missing(tensor)
         if missing is not None:
-            if readers is None:
-                readers = _readers(file.proto)
-            reader = readers.get(tensor.name)
-            detail = () if reader is None else (f"read by {reader}",)
-            yield diagnostic("GI112", missing, Location(value=tensor.name), detail=detail)
+            alike = (_location(tensor), re.sub(r"\d+", "#", missing.replace(f"{tensor.name!r}", "")))
+            faults.setdefault(alike, []).append((tensor.name, missing))
+    readers = _readers(file.proto) if faults else {}
+    for (name, message), *others in faults.values():
+        reader = readers.get(name)
+        read = () if reader is None else (f"read by {reader}",)
+        yield diagnostic("GI112", message, Location(value=name), detail=(*read, *_and_others([n for n, _ in others])))
+
+
+def _keys(file: ModelFile) -> Iterator[Diagnostic]:
+    """Keys that are none: onnx before 1.21 sets attributes of its own objects by them, onnxruntime refuses the file.
+
+    CVE-2026-34445, https://github.com/onnx/onnx/pull/7751
+    """
+    found: dict[str, list[str]] = {}
+    for tensor in iter_tensors(file.proto):
+        if is_external(tensor) and file.payload(tensor) is None:
+            for entry in tensor.external_data:
+                if entry.key not in KEYS and not entry.key.startswith(OF_ONNXRUNTIME):
+                    found.setdefault(entry.key, []).append(tensor.name)
+    for key, (name, *others) in found.items():
+        if key == OF_ONNX:
+            message, severity = (
+                f"external data has the key {key!r}, with which onnxruntime refuses the file",
+                Severity.WARNING,
+            )
+        else:
+            message = f"external data has the unknown key {key!r}: onnx before 1.21 sets an attribute of its own so"
+            severity = Severity.ERROR
+        detail = ("onnxruntime refuses the file",) * (severity is Severity.ERROR)
+        where = Location(value=name)
+        yield diagnostic("GI112", message, where, severity=severity, detail=(*detail, *_and_others(others)))
+
+
+def _and_others(names: list[str]) -> tuple[str, ...]:
+    """The other tensors of which the same is wrong, in one line."""
+    if not names:
+        return ()
+    shown = ", ".join(name or "one without a name" for name in names[:SHOWN])
+    rest = ", ..." if len(names) > SHOWN else ""
+    return (f"so have {len(names)} more tensor{'s' * (len(names) > 1)}: {shown}{rest}",)
+
+
+def _location(tensor: TensorProto) -> str:
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
 def _readers(model: ModelProto) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Final
 
 import onnx
 from onnx import NodeProto, TypeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.domains import plain_domain
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction, never_equal
 from gather_infer.inference.proto.types import DimReader, from_type, shown
@@ -50,10 +52,16 @@ def compared(
         _imply_sizes(state, stated)
         return stated
     if contradiction(stated, inferred, state.context.scope):
-        state.report(
-            "GI201",
-            f"value_info of {declared.name} says {stated}, the inputs imply {inferred}",
-            state.location(node, index, frame, f"output {declared.name}"),
+        is_refused = severity(stated, inferred) is Severity.ERROR and _is_compared_by_loaders(
+            state, declared.name, node, frame
+        )
+        state.record.add(
+            diagnostic(
+                "GI201",
+                f"value_info of {declared.name} says {stated}, the inputs imply {inferred}",
+                state.location(node, index, frame, f"output {declared.name}"),
+                severity=Severity.ERROR if is_refused else None,
+            )
         )
         return inferred
     if isinstance(inferred, SymbolicTensor) and isinstance(stated, SymbolicTensor):
@@ -63,6 +71,27 @@ def compared(
             _imply_sizes(state, stated)
             inferred = inferred.with_(shape=stated.shape)
     return inferred
+
+
+LOADED: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
+"""Domains whose operators onnxruntime knows: it refuses an output that is declared with another type than it has."""
+
+
+def _is_compared_by_loaders(state: State, name: str, node: NodeProto, frame: Frame) -> bool:
+    """Whether a loader holds the value_info of an output of a node against the type that it infers.
+
+    It does so of calls too, but not inside functions. A Constant is an initializer by then, and of an output of the
+    graph the type counts that is declared there.
+    """
+    if frame.parameters is not None or is_constant(node) or name in frame.outputs:
+        return False
+    domain = plain_domain(node.domain)
+    return domain in LOADED or (domain, node.op_type, node.overload) in state.functions
+
+
+def is_constant(node: NodeProto) -> bool:
+    """Whether loaders take the node for an initializer."""
+    return bool(node.op_type == "Constant") and not plain_domain(node.domain)
 
 
 def _imply_sizes(state: State, value: Value) -> None:
@@ -103,7 +132,8 @@ def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value]
     """Report the declared outputs of a body that contradict what was inferred, in one finding."""
     known = state.reader.known if frame.parameters is None else frozenset[str]()
     reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
-    found = list(misfits(graph.output, outputs, reader, state.context.scope))
+    made = {name for node in graph.node if not is_constant(node) for name in node.output}
+    found = list(misfits(graph.output, outputs, reader, state.context.scope, made))
     if found:
         worst = Severity.ERROR if any(s is Severity.ERROR for _, s in found) else Severity.WARNING
         first, *rest = (message for message, _ in found)
@@ -112,15 +142,18 @@ def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value]
 
 
 def misfits(
-    outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope
+    outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope, made: Set[str]
 ) -> Iterator[tuple[str, Severity]]:
-    """What is wrong with the declared outputs of a body, and how much that weighs."""
+    """What is wrong with the declared outputs of a body, and how much that weighs.
+
+    made   by nodes that loaders do not take for initializers: of others they do not compare the types
+    """
     for proto, value in zip(outputs, values, strict=True):
         stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
         # of sequences runtimes do not look at the shapes
         if isinstance(stated, SymbolicTensor) and value != SymbolicTensor() and contradiction(stated, value, scope):
             message = f"output {proto.name} is declared {shown(proto.type)}, the inputs imply {value}"
-            yield message, severity(stated, value)
+            yield message, severity(stated, value) if proto.name in made else Severity.WARNING
 
 
 def severity(stated: Value, value: Value) -> Severity:
@@ -157,6 +190,7 @@ def declared_outputs(
 ) -> list[Diagnostic]:
     """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
     found: list[Diagnostic] = []
+    made = {name for node in state.model.proto.graph.node if not is_constant(node) for name in node.output}
     aliases: dict[str, Dim] = {}
     scope = state.context.scope
     for proto, value in zip(declared, outputs, strict=True):
@@ -166,7 +200,8 @@ def declared_outputs(
             continue
         if contradiction(stated, value, scope):
             message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-            found.append(diagnostic("GI202", message, where, severity=severity(stated, value)))
+            weight = severity(stated, value) if proto.name in made else Severity.WARNING
+            found.append(diagnostic("GI202", message, where, severity=weight))
             continue
         if not isinstance(stated, SymbolicTensor):
             continue

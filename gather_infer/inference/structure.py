@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto
+from onnx.helper import VERSION_TABLE
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.proto.schema import NEWEST_OPSET
 from gather_infer.inference.proto.tensors import payload_fault
@@ -21,6 +23,18 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_SERIALIZED: Final = 64 << 20
 """Bytes of a model in memory that are serialised to check its texts."""
+
+NEWEST: Final[Mapping[str, int]] = {
+    "ai.onnx": NEWEST_OPSET,
+    "ai.onnx.ml": max(int(row[3]) for row in VERSION_TABLE if len(row) > 3),
+    "ai.onnx.training": 1,
+    "ai.onnx.preview.training": 1,
+    "com.microsoft": 1,
+}
+"""The newest opset of the domains that runtimes know."""
+
+AHEAD: Final = 10
+"""Opsets after the newest that a later onnx may bring, two or three a year."""
 
 
 def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Diagnostic]:
@@ -95,9 +109,20 @@ def _versions(proto: ModelProto) -> Iterator[Diagnostic]:
             yield diagnostic("GI109", f"domain {domain} is imported as {first} and as {entry.version}; {first} is used")
         if entry.version < 1:
             yield diagnostic("GI104", f"opset {entry.version} of domain {domain} is not known, the first is 1")
-        elif domain == "ai.onnx" and entry.version > NEWEST_OPSET:
-            message = f"opset {entry.version} of domain ai.onnx is newer than {NEWEST_OPSET}, whose rules are used"
+    for domain, version in dict.fromkeys((plain_domain(e.domain) or "ai.onnx", e.version) for e in _all_imports(proto)):
+        newest = NEWEST.get(domain)
+        if newest is not None and version > newest + AHEAD:
+            yield diagnostic("GI104", f"opset {version} of domain {domain} is not known, the newest is {newest}")
+        elif newest is not None and version > newest:
+            message = f"opset {version} of domain {domain} is newer than {newest}, whose rules are used"
             yield diagnostic("GI109", message)
+
+
+def _all_imports(proto: ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
+    """Those of the model and of its functions, called or not: loaders look at all of them."""
+    yield from proto.opset_import
+    for function in proto.functions:
+        yield from function.opset_import
 
 
 def _signature(function: FunctionProto) -> str:

@@ -220,6 +220,9 @@ class Walker(State):
         schema = entry.schema
         if schema is not None:
             listed = len(inputs)
+            for position, value in enumerate(inputs):
+                if value is None and not schema.may_be_left_out(position):
+                    raise SpecViolation(f"input {position} is missing", "GI107")
             while inputs and inputs[-1] is None:
                 inputs.pop()  # trailing inputs that are left out
             if len(inputs) > schema.max_inputs and node.op_type == "Gather" and len(inputs) == 3:

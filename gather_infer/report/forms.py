@@ -200,6 +200,7 @@ class CheckReport:
     exit_code  of the run
     accepted   findings that the baseline has
     outdated   entries of the baseline for which nothing was found any more
+    statistics  how often each code was found is told too, in those forms that have it
     """
 
     results: Sequence[CheckResult]
@@ -207,6 +208,7 @@ class CheckReport:
     exit_code: int = 0
     accepted: int = 0
     outdated: int = 0
+    statistics: bool = False
 
 
 @dataclass(frozen=True, slots=True)

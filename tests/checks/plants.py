@@ -168,6 +168,24 @@ def renamed_output(name: str, to: str) -> Callable[[ModelProto, Path], str]:
     return change
 
 
+def node_name(name: str, to: str) -> Callable[[ModelProto, Path], str]:
+    """A node is called like another."""
+
+    def change(model: ModelProto, path: Path) -> str:
+        node(model, name).name = to
+        return f"{to}#{max(at for at, found in enumerate(model.graph.node) if found.name == to)}"
+
+    return change
+
+
+def not_a_number(model: ModelProto, path: Path) -> str:
+    tensor = initializer(model, WORDS)
+    elements = numpy_helper.to_array(tensor).copy()
+    elements[3, 4] = np.nan
+    tensor.CopyFrom(numpy_helper.from_array(elements, WORDS))
+    return WORDS
+
+
 def twice_initializer(model: ModelProto, path: Path) -> str:
     tensor = model.graph.initializer.add()
     tensor.CopyFrom(model.graph.initializer[0])
@@ -349,7 +367,6 @@ PLANTS: dict[str, Plant] = {
         "bert-dynamo",
         "GI201",
         declared("node_add_18", ["batch", "seq", 32], dtype=TensorProto.INT32),
-        severity="warning",
     ),
     "a number for a symbol": Plant("bert-dynamo", "GI201", declared("node_add_18", [1, 16, 32]), severity="warning"),
     "input dim -1": Plant(BERT, "GI109", dim("input", 0, 1, -1), severity="warning"),
@@ -367,7 +384,12 @@ PLANTS: dict[str, Plant] = {
     ),
     "opset too old for the inputs": Plant(GPT2, "GI107", opset(11, "Unsqueeze")),
     "opset newer than the IR version": Plant(BERT, "GI113", opset(17, ""), severity="warning"),
-    "opset newer than known": Plant(BERT, "GI109", opset(99, ""), severity="warning"),
+    "opset newer than known": Plant(BERT, "GI109", opset(29, ""), severity="warning"),
+    "opset of no release": Plant(BERT, "GI104", opset(99, "")),
+    "two nodes of one name": Plant(BERT, "GI117", node_name("/bert/Where", "/bert/Reshape")),
+    "a weight that is no number": Plant(BERT, "GI118", not_a_number, severity="note"),
+    "an unknown key of external data": Plant(BERT, "GI112", external(data="x")),
+    "a key that only onnx writes": Plant(BERT, "GI112", external(basepath="x"), severity="warning"),
     "IR version newer than known": Plant(BERT, "GI109", ir_version(99), severity="warning"),
     "domain without opset": Plant(BERT, "GI104", domain("com.example")),
     "unknown operator": Plant(BERT, "GI105", foreign, severity="warning"),

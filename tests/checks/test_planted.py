@@ -24,7 +24,7 @@ def test_what_is_planted_is_found(name: str, tmp_path: Path) -> None:
     result = check(path, **plant.said)
     found = [d for d in result.diagnostics if d.code == plant.code and place in places(d)]
     assert [str(d.severity) for d in found[:1]] == [plant.severity], [d.text() for d in result.diagnostics]
-    assert result.exit_code(Severity.WARNING) == 1
+    assert result.exit_code(Severity.WARNING) == (0 if plant.severity == "note" else 1)
 
 
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)

@@ -47,6 +47,9 @@ EXITS = {
     "bad.onnx --baseline missing.json": 2,
     "bad.onnx --write-baseline": 2,
     "bad.onnx --jobs 0": 2,
+    "bad.onnx --statistics": 1,
+    "bad.onnx --statistics --format sarif": 2,
+    ".": 1,
     "- -": 2,
     "": 2,
 }
@@ -56,6 +59,35 @@ EXITS = {
 def test_exit_codes(arguments: str, run: Run) -> None:
     result = run("check", *shlex.split(arguments))
     assert result.exit_code == EXITS[arguments], result.output
+
+
+def test_a_folder_stands_for_every_model_below_it(run: Run) -> None:
+    for folder in ("models/b", "models/a", "models/.hidden"):
+        Path(folder).mkdir(parents=True)
+        for name in ("net.onnx", "net.xml", "alone.xml", "net.bin", "notes.txt"):
+            Path(folder, name).write_bytes(Path("bad.onnx").read_bytes())
+    found = json.loads(run("check", "models", "embedding.onnx", "--format", "json").stdout)
+    names = [m["name"] for m in found["models"]]
+    below = [f"models/{folder}/net.{suffix}" for folder in "ab" for suffix in ("onnx", "xml")]
+    assert names == [*below, "embedding.onnx"]
+
+
+def test_a_folder_without_models_is_a_mistake(run: Run) -> None:
+    Path("empty").mkdir()
+    told = run("check", "empty")
+    assert told.stderr == "error: empty: no models below this folder: no .onnx, no .xml with a .bin beside it\n"
+
+
+def test_statistics_count_findings_by_code(run: Run) -> None:
+    Path("worse.onnx").write_bytes(Path("bad.onnx").read_bytes())
+    told = run("check", "bad.onnx", "worse.onnx", "embedding.onnx", "--statistics")
+    assert told.exit_code == 1
+    lines = told.stdout.splitlines()
+    assert lines[0] == "2  error    GI301  in 2 files  a constant index is out of bounds"
+    assert lines[-1].startswith("3 files: 2 errors in ") and "-->" not in told.stdout
+    found = json.loads(run("check", "bad.onnx", "--statistics", "--format", "json").stdout)
+    assert found["statistics"] == [{"code": "GI301", "severity": "error", "findings": 1, "files": 1}]
+    assert json.loads(run("check", "bad.onnx", "--format", "json").stdout)["statistics"] is None
 
 
 def test_what_no_model_has_is_a_mistake(run: Run) -> None:
@@ -170,6 +202,39 @@ def test_what_a_project_cannot_say(keys: str, run: Run) -> None:
     result = run("check", "embedding.onnx")
     assert result.exit_code == 2
     assert FAULTS[keys] in result.stderr and "pyproject.toml: " in result.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_project_in_utf_16_is_told_of(encoding: str, run: Run) -> None:
+    Path("pyproject.toml").write_bytes("[tool.gather-infer]\nignore = ['GI301']\n".encode(encoding))
+    told = run("check", "bad.onnx")
+    assert (told.exit_code, told.stderr.endswith("pyproject.toml: must be UTF-8, as all TOML, is UTF-16\n")) == (
+        2,
+        True,
+    )
+    Path("pyproject.toml").write_bytes("[project]\nname = 'other'\n".encode(encoding))
+    assert run("check", "bad.onnx").exit_code == 1
+
+
+def test_a_mark_of_the_byte_order_in_utf_8_is_passed_over(run: Run) -> None:
+    Path("pyproject.toml").write_bytes("[tool.gather-infer]\nignore = ['GI301']\n".encode("utf-8-sig"))
+    assert run("check", "bad.onnx").exit_code == 0
+
+
+def test_rules_of_a_project_are_code_and_run_only_when_it_is_trusted(run: Run) -> None:
+    Path("rules.py").write_text(
+        "from pathlib import Path\nfrom gather_infer import RuleSet\n"
+        "Path('ran').touch()\n"
+        'rules = RuleSet("com.example")\n@rules.rule("Twice")\ndef twice(op):\n    return [op.tensor(0)]\n'
+    )
+    Path("one.onnx").write_bytes(called("Twice").SerializeToString())
+    project("[tool.gather-infer]\nrules = ['rules.py']\n")
+    told = run("check", "one.onnx", "--strict")
+    assert (told.exit_code, Path("ran").exists()) == (1, False)
+    assert "pyproject.toml are not loaded: --trust-config runs " in told.stderr
+    trusted = run("check", "one.onnx", "--strict", "--trust-config")
+    assert (trusted.exit_code, trusted.stderr, Path("ran").exists()) == (0, "", True)
+    assert run("check", "one.onnx", "--strict", "--rules", "rules.py").stderr == ""
 
 
 def test_the_nearest_table_counts_and_paths_are_meant_from_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

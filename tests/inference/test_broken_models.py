@@ -52,6 +52,12 @@ NODES: dict[str, Any] = {
     "none of any number of inputs": (
         [node("Concat", "", "y", axis=0)], "GI107", "the operator takes at least 1 inputs, found 0",
     ),
+    "a required input that is left out": (
+        [NodeProto(op_type="Gather", input=["x", ""], output=["y"])], "GI107", "input 1 is missing",
+    ),
+    "one of any number of inputs that is left out": (  # onnxruntime crashes in the run
+        [NodeProto(op_type="Sum", input=["x", ""], output=["y"])], "GI107", "input 1 is missing",
+    ),
     "a cycle that others wait for": (
         [node("Add", "x b", "a", name="A"), node("Abs", "a", "b", name="B"), node("Neg", "b", "c", name="C")],
         "GI102", "B -> A -> B is a cycle; 3 nodes wait for it",

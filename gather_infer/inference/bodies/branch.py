@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.iteration import note_branch
-from gather_infer.inference.bodies.predicates import assumed, either, scalar
+from gather_infer.inference.bodies.predicates import assumed, either, require_single, scalar
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import fresh_dim, join
@@ -34,6 +34,7 @@ def branch(
     context, place, outputs = walker.context, walker.context.node, len(call.output)
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
+    require_single(inputs[0], "cond", context)
     taken = scalar(inputs[0])
     negative, choice = frame.comparison(call.input[0]), frame.choice(call.input[0])
     scope, created = context.scope, len(context.causes)

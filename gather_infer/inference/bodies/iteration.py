@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
 from onnx import ValueInfoProto
 
 from gather_infer.context import Context
+from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import is_invariant
-from gather_infer.inference.join import escape, fresh_dim
+from gather_infer.inference.join import escape, fresh_dim, never_equal
 from gather_infer.inference.result import Access
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
@@ -27,7 +29,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, format_shape, make_values
 
 
 def iteration_symbol(context: Context) -> Expr:
@@ -150,6 +152,61 @@ def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], conte
         state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
     changes = "a loop changes it by amounts that are not known"
     return escape(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
+
+
+def require_steady(
+    results: Sequence[Value], declared: Sequence[ValueInfoProto], iteration: Expr, trips: Dim, context: Context
+) -> None:
+    """Report scan outputs whose shape changes from the first iteration to the second: they cannot be stacked.
+
+    results   of the body, as functions of the iteration that hold of the first two: those of the second hypothesis are
+              made so, and the first one's are where it stood
+
+    It is an error when the body surely runs twice.
+    """
+    runs_twice = known_le(2, trips, context.scope)
+    if runs_twice is False:
+        return
+    for value, output in zip(results, declared, strict=True):
+        if not isinstance(value, SymbolicTensor) or value.shape is None:
+            continue
+        first, second = (tuple(substitute(d, {iteration.name: i}) for d in value.shape) for i in (0, 1))
+        if not differs(first, second, context.scope):
+            continue
+        shapes = f"{format_shape(first)} in the first iteration, {format_shape(second)} in the second"
+        _report(context, runs_twice, "runs twice", f"scan output {output.name} is {shapes}: they cannot be stacked")
+
+
+def require_same_state(before: Value, after: Value, name: str, trips: Dim, context: Context) -> None:
+    """Report a state of a Scan that an iteration gives another shape: a Scan makes room for it before it runs.
+
+    It is an error when the body surely runs, or when the sizes are numbers, which loaders compare.
+    """
+    if not (isinstance(before, SymbolicTensor) and isinstance(after, SymbolicTensor)):
+        return
+    if before.shape is None or after.shape is None or not differs(before.shape, after.shape, context.scope):
+        return
+    is_compared = len(before.shape) != len(after.shape) or differs(*_numbers_of(before.shape, after.shape), Scope())
+    message = f"state {name} is {format_shape(before.shape)} before an iteration, {format_shape(after.shape)} after it"
+    _report(context, is_compared or known_le(1, trips, context.scope), "runs", message)
+
+
+def differs(a: Shape, b: Shape, scope: Scope) -> bool:
+    """Whether two shapes are never the same."""
+    return len(a) != len(b) or any(never_equal(x, y, scope) for x, y in zip(a, b, strict=True))
+
+
+def _numbers_of(a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if isinstance(x, int) and isinstance(y, int)]
+    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+def _report(context: Context, is_certain: bool | None, when: str, message: str) -> None:
+    """Report an error for what fails in every run that comes to the node, a warning for what fails in some."""
+    if is_certain:
+        context.report("GI212", message, (), None)
+    else:
+        context.report("GI212", f"fails where the body {when}: {message}", (), Severity.WARNING)
 
 
 def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:

@@ -16,15 +16,26 @@ from gather_infer.inference.bodies.iteration import (
     leave,
     left_behind,
     note_iterations,
+    require_steady,
     stacked,
 )
-from gather_infer.inference.bodies.predicates import deciding_input, scalar
+from gather_infer.inference.bodies.predicates import deciding_input, require_single, scalar
 from gather_infer.inference.bodies.subgraph import Inside, body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
 from gather_infer.places import NodePath
 from gather_infer.record import Choice, Iterations, PathCondition
 from gather_infer.rules import Attribute
-from gather_infer.symbolic import Dim, Expr, ceildiv, free_symbols, known_eq, known_le, maximum, minimum, substitute
+from gather_infer.symbolic import (
+    Dim,
+    Expr,
+    ceildiv,
+    free_symbols,
+    known_eq,
+    known_le,
+    maximum,
+    minimum,
+    substitute,
+)
 from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
@@ -60,6 +71,8 @@ def loop(
             f"the body must have {outputs + 1} outputs (cond and {outputs}), has {len(body.output)}", "GI110"
         )
 
+    for name, value in zip(("M", "cond"), inputs, strict=False):
+        require_single(value, name, context)
     limit = scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
     # where M is given and not known, the loop may end before its condition says so
@@ -71,6 +84,7 @@ def loop(
     begins = frame.comparison(call.input[1])
     counted: Dim | None = None
     bodies: list[Frame] = []
+    walks: list[list[Value]] = []
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
@@ -82,10 +96,12 @@ def loop(
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame)
         bodies.append(inner)
+        walks.append(results)
         return results
 
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
+        walks.clear()
         with context.kept():  # the body may never run, so its facts say nothing of how often it does
             state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
         goes_on = scalar(results[0])
@@ -127,6 +143,7 @@ def loop(
         for s, first, after in zip(state, states, results[1 : 1 + n], strict=True)
     ]
     finals = [after_last(s, iteration, trips, local, context) for s in left]
+    require_steady(walks[:2][-1][1 + n :], body.output[1 + n :], iteration, trips, context)
     made = zip(results[1 + n :], body.output[1 + n :], strict=True)
     scans = [stacked(v, declared, trips, 0, local, context) for v, declared in made]
     return [*finals, *scans]

@@ -9,10 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from gather_infer.context import Context
+from gather_infer.errors import SpecViolation
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import one_element
 from gather_infer.record import Choice
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, is_total, known_lt, maximum, minimum, symbol
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    free_symbols,
+    is_total,
+    known_eq,
+    known_lt,
+    maximum,
+    minimum,
+    symbol,
+)
 from gather_infer.tensor import SymbolicTensor, Value, make_values
 
 COMPARISONS: Final[Mapping[str, Callable[[Dim, Dim], Dim]]] = {
@@ -37,6 +49,14 @@ OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
 def scalar(value: Value | None) -> object:
     """The one element of a tensor, None when it is not known."""
     return value.only_element if isinstance(value, SymbolicTensor) else None
+
+
+def require_single(value: Value | None, name: str, context: Context) -> None:
+    """Demand that a tensor has exactly one element, of whatever rank. Raises SpecViolation when it never has."""
+    for dim in (value.shape or ()) if isinstance(value, SymbolicTensor) else ():
+        if known_eq(dim, 1, context.scope) is False:
+            raise SpecViolation(f"{name} must have one element, is {value}", "GI305")
+        context.constrain(dim, "==", 1)
 
 
 def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from onnx import NodeProto
+from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
@@ -15,6 +15,8 @@ from gather_infer.inference.bodies.iteration import (
     iteration_symbol,
     leave,
     note_iterations,
+    require_same_state,
+    require_steady,
     stacked,
 )
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
@@ -74,11 +76,13 @@ def scan(
     mark = walker.mark()
     first: list[Value] = []  # what the body makes of the initial states
     believed: list[Assumption] = []
+    walks: list[list[Value]] = []
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
         context.scope.require(trips - 1 - iteration)
         results = walk_body(walker, body, [*state, *slices], at, frame)[0]
+        walks.append(results)
         if state is states:
             first[:] = results
             believed[:] = context.assumptions
@@ -89,6 +93,11 @@ def scan(
     leave(walker, mark, known_le(1, trips, scope), PathCondition(at.path, place, "body", -trips))
     walker.record.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips)
+    for declared, value in zip(body.output, results, strict=True):
+        _compare_rank(declared, value, context)
+    for declared, before, after in zip(body.output, states, first, strict=False):
+        require_same_state(before, after, declared.name, trips, context)
+    require_steady(walks[:2][-1][n:], body.output[n:], iteration, trips, context)
     local = local_symbols(context, created) - free_symbols(trips)
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
     if told != results:
@@ -145,6 +154,19 @@ def _scan_operands(
         trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
         slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
     return states, slices, batch, trips
+
+
+def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> None:
+    """Report an output of the body that is declared with another rank than it has.
+
+    onnxruntime makes room for what the iterations give by what is declared. Sizes that differ it forgives.
+    """
+    if not declared.type.tensor_type.HasField("shape") or not isinstance(value, SymbolicTensor) or value.shape is None:
+        return
+    rank = len(declared.type.tensor_type.shape.dim)
+    if rank != len(value.shape):
+        message = f"the body declares its output {declared.name} with rank {rank}, it is {value}"
+        context.report("GI212", message, (), None)
 
 
 def _is_open(state: Value, local: set[str]) -> bool:

@@ -30,6 +30,7 @@ class Schema:
     types        per formal input the element types of dense tensors that it allows, and the letter they bind
     letters      the type letters whose inputs must all have one type
     variadic     the last formal input repeats
+    optional     per formal input whether it may be left out
     """
 
     op_type: str
@@ -44,6 +45,7 @@ class Schema:
     types: tuple[tuple[str, frozenset[DType]], ...]
     letters: frozenset[str]
     variadic: bool
+    optional: tuple[bool, ...]
     deprecated: bool
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
@@ -63,6 +65,10 @@ class Schema:
                     found = f"{self._name(formal)} is {dtype} and {self._name(other)} is {first}"
                     return f"{found}, they must have the same element type"
         return None
+
+    def may_be_left_out(self, index: int) -> bool:
+        """Whether the name of an input may be empty: "Node(_)'s input is marked single but has an empty string"."""
+        return not self.optional or self.optional[min(index, len(self.optional) - 1)]
 
     def _name(self, formal: int) -> str:
         return str(self.raw.inputs[formal].name)
@@ -110,5 +116,6 @@ def _read(raw: Any) -> Schema:
         letters=frozenset(c.type_param_str for c in raw.type_constraints)
         - {p.type_str for p in raw.inputs if not p.is_homogeneous},
         variadic=bool(raw.inputs) and raw.inputs[-1].option == OpSchema.FormalParameterOption.Variadic,
+        optional=tuple(p.option == OpSchema.FormalParameterOption.Optional for p in raw.inputs),
         deprecated=raw.deprecated,
     )

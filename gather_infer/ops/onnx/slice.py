@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.ops.vocabulary.operands import Values, all_ints, elements_of, moved, unique_axes
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, known_lt, maximum, minimum
@@ -28,8 +29,12 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Slice", since=10, moves=0)
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, and there are steps)"""
+    """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, 1-D each, and there are steps)"""
     data = op.tensor(0)
+    for index, name in enumerate(("starts", "ends", "axes", "steps"), 1):
+        given = op.optional_tensor(index)
+        if given is not None:
+            require_rank(given.shape, 1, name)
     starts, ends = elements_of(op.tensor(1), "starts"), elements_of(op.tensor(2), "ends")
     axes = elements_of(op.tensor(3), "axes") if op.has(3) else None
     steps = elements_of(op.tensor(4), "steps") if op.has(4) else None

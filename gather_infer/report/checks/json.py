@@ -7,6 +7,7 @@ import json
 from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import KINDS
+from gather_infer.report.checks.statistics import statistics_of
 from gather_infer.report.forms import CheckReport, FileReport
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 
@@ -19,8 +20,13 @@ def checks_json(report: CheckReport) -> dict[str, Json]:
         "fail_on": str(report.fail_on),
         "accepted": report.accepted,
         "outdated": report.outdated,
+        "statistics": _statistics(report) if report.statistics else None,
         "models": [_result_json(result, report.fail_on) for result in report.results],
     }
+
+
+def _statistics(report: CheckReport) -> list[Json]:
+    return [row.json() for row in statistics_of(report.results)]
 
 
 def check_jsonl(report: FileReport) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import accesses_count
+from gather_infer.report.checks.statistics import statistics_text
 from gather_infer.report.findings import finding_lines, findings_count, gathered
 from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
 from gather_infer.report.layout import count, fitted, printable
@@ -45,6 +46,7 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
     took = "" if view.seconds is None else f" in {view.seconds:.2f} s"
     known = f", {report.accepted} accepted by the baseline" if report.accepted else ""
     lines = [f"{files}{total}{known}{took}"]
+    rows = statistics_text(results, view.width) if report.statistics else []
     codes = list(dict.fromkeys(d.code for d in found if d.severity is not Severity.NOTE))
     if codes:
         hint = f"gather-infer explain {codes[0]}"
@@ -58,7 +60,7 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
     if report.outdated:
         many, verb, them = ("findings", "are", "them") if report.outdated > 1 else ("finding", "is", "it")
         lines.append(f"the baseline has {report.outdated} {many} that {verb} gone: --write-baseline leaves {them} out")
-    return lines
+    return [*rows, *lines]
 
 
 def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:

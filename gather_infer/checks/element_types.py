@@ -1,0 +1,54 @@
+"""Values that are declared as tensors without saying of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
+
+from gather_infer.checks.places import Places
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.inference.declared import is_constant
+from gather_infer.model.paths import bodies, label_of
+from gather_infer.places import MAIN, GraphPath, Root
+
+
+def element_type_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
+    """A finding per value of which a graph that is loaded states no element type.
+
+    onnxruntime refuses such a file: "Invalid tensor data type 0". Of value_info and outputs it looks at those that a
+    node makes, which a Constant is not; the type of an output is read first. A type that is not there it does not mind.
+    """
+    for path, body in bodies(model):
+        if path.root is not Root.GRAPH or not isinstance(body, GraphProto):
+            continue
+        made = {name: at for at, node in enumerate(body.node) if not is_constant(node) for name in node.output}
+        outputs = {value.name for value in body.output}
+        kinds: tuple[tuple[str, Iterable[ValueInfoProto]], ...] = (
+            ("input", body.input),
+            ("output", [value for value in body.output if value.name in made]),
+            ("value_info", [value for value in body.value_info if value.name in made.keys() - outputs]),
+        )
+        for kind, values in kinds:
+            for value in values:
+                if not _is_complete(value.type):
+                    where = _place(model, path, value.name, made.get(value.name), places)
+                    yield diagnostic("GI205", f"{kind} {value.name} is declared without an element type", where)
+
+
+def _is_complete(proto: TypeProto) -> bool:
+    """Whether every tensor in a type has an element type."""
+    match proto.WhichOneof("value"):
+        case "tensor_type":
+            return bool(proto.tensor_type.elem_type != TensorProto.UNDEFINED)
+        case "sequence_type":
+            return _is_complete(proto.sequence_type.elem_type)
+        case "optional_type":
+            return _is_complete(proto.optional_type.elem_type)
+    return True
+
+
+def _place(model: ModelProto, path: GraphPath, name: str, maker: int | None, places: Places) -> Location:
+    if maker is None:
+        return Location(value=name, graph="" if path == MAIN else label_of(model, path))
+    return places.node(path, maker, f"output {name}")

@@ -1,0 +1,22 @@
+"""The models below a folder."""
+
+from __future__ import annotations
+
+import os
+
+
+def models_below(folder: str | os.PathLike[str]) -> list[str]:
+    """Paths of the ONNX files and OpenVINO IRs below a folder, sorted.
+
+    An `.xml` counts where a `.bin` of its name is beside it. Folders whose name begins with a dot are left out, and
+    links to folders.
+    """
+    found: list[str] = []
+    for path, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        there = set(files)
+        for name in sorted(files):
+            stem, suffix = os.path.splitext(name)
+            if suffix == ".onnx" or (suffix == ".xml" and f"{stem}.bin" in there):
+                found.append(os.path.join(path, name))
+    return found

@@ -1,0 +1,51 @@
+"""Nodes of one graph that have the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import ModelProto
+
+from gather_infer.checks.places import Places
+from gather_infer.diagnostic import Diagnostic, diagnostic
+from gather_infer.domains import plain_domain
+from gather_infer.inference.declared import is_constant
+from gather_infer.model.paths import bodies
+from gather_infer.places import Root
+
+
+def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
+    """A finding per name of each graph that is loaded: the model's, those of its nodes, functions that are called.
+
+    onnxruntime refuses such a file: "two nodes with same node name". A Constant is an initializer before it looks.
+    """
+    called = _called(model)
+    for path, body in bodies(model):
+        if not (path.root is Root.GRAPH or (path.root is Root.FUNCTION and path.position in called)):
+            continue
+        positions: dict[str, list[int]] = {}
+        for position, node in enumerate(body.node):
+            if node.name and not is_constant(node):
+                positions.setdefault(node.name, []).append(position)
+        for name, (_, *others) in positions.items():
+            if others:
+                number = len(others) + 1
+                yield diagnostic("GI117", f"{number} nodes are called {name}", places.node(path, others[0]))
+
+
+def _called(model: ModelProto) -> set[int]:
+    """The positions of the functions that a run of the model may come to."""
+    keys = {(plain_domain(f.domain), f.name, f.overload): at for at, f in reversed(list(enumerate(model.functions)))}
+    calls: dict[int | None, set[int]] = {}
+    for path, body in bodies(model):
+        if path.root in (Root.GRAPH, Root.FUNCTION):
+            found = calls.setdefault(path.position if path.root is Root.FUNCTION else None, set())
+            named = ((plain_domain(node.domain), node.op_type, node.overload) for node in body.node)
+            found.update(keys[key] for key in named if key in keys)
+    reached: set[int] = set()
+    waiting: list[int | None] = [None]
+    while waiting:
+        new = calls.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return reached

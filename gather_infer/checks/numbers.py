@@ -1,0 +1,69 @@
+"""Weights that are no numbers, or no finite ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import ModelReadError
+from gather_infer.model import ModelFile
+from gather_infer.model.tensors import iter_tensors
+
+FLOATS: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
+
+MAX_BYTES: Final = 64 << 20
+"""Bytes of weights of a model that are read, of the smallest tensors first: what diverged has done so everywhere."""
+
+
+def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
+    """A finding for NaN and one for infinity, at the first tensor that has them.
+
+    What is infinite on purpose is left alone: single elements, and masks, whose other elements are all 0 or 1.
+    """
+    nans: list[tuple[str, str]] = []
+    infinities: list[tuple[str, str]] = []
+    for tensor in _readable(file):
+        try:
+            elements = file.tensor(tensor)
+        except ModelReadError:
+            continue  # it contradicts itself, or its data is gone: both are told elsewhere
+        finite = np.isfinite(elements)
+        if finite.all():
+            continue
+        nan = int(np.isnan(elements).sum())
+        infinite = int(elements.size - finite.sum()) - nan
+        if nan:
+            nans.append((tensor.name, f"{nan} of {elements.size}"))
+        if infinite and not _is_mask(elements[finite], elements.size):
+            infinities.append((tensor.name, f"{infinite} of {elements.size}"))
+    for what, found in (("NaN", nans), ("infinite", infinities)):
+        if found:
+            (name, share), *others = found
+            more = f", and some of {len(others)} more tensor{'s' * (len(others) > 1)}" if others else ""
+            yield diagnostic(
+                "GI118", f"{share} elements of {name or 'a constant'} are {what}{more}", Location(value=name)
+            )
+
+
+def _readable(file: ModelFile) -> list[TensorProto]:
+    """The tensors of floats that are read."""
+    sized: list[tuple[int, int, TensorProto]] = []
+    for number, tensor in enumerate(iter_tensors(file.proto)):
+        if tensor.data_type in FLOATS and not file.is_out_of_reach(tensor) and all(dim > 0 for dim in tensor.dims):
+            sized.append((file.nbytes(tensor), number, tensor))
+    total, kept = 0, []
+    for nbytes, _, tensor in sorted(sized, key=lambda entry: entry[:2]):
+        total += nbytes
+        if total > MAX_BYTES:
+            break
+        kept.append(tensor)
+    return kept
+
+
+def _is_mask(finite: npt.NDArray[Any], size: int) -> bool:
+    return bool(size == 1 or finite.size == 0 or ((finite == 0) | (finite == 1)).all())
