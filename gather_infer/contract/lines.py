@@ -109,6 +109,10 @@ class DimsLine:
     def symbols(self) -> frozenset[str]:
         return frozenset().union(*(relation.symbols for relation in self.relations))
 
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether one of the relations is true at these sizes. Raises KeyError and ZeroDivisionError as these do."""
+        return any(relation.holds(sizes) for relation in self.relations)
+
 
 Line: TypeAlias = "ElementsLine | DimsLine"
 
