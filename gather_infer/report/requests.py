@@ -37,6 +37,7 @@ class _Making:
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"inputs of {contract.model}",
             **({"description": ". ".join(notes)} if notes else {}),
+            **({"$defs": self._of_any_depth()} if self._of_any_depth() else {}),
             "type": "object",
             "properties": {spec.name: self._property(spec) for spec in contract.inputs},
             "required": [spec.name for spec in contract.inputs if not spec.optional],
@@ -75,19 +76,23 @@ class _Making:
                     first = names.setdefault(str(dim), name) if dim.is_symbol else str(dim)
                     if first != name and str(dim) != name:
                         yield f"{name} == {first}"
-        yield from (line.text for line in self.lines if not _is_said(line))
+        unranked = {spec.name for spec in self.contract.inputs if spec.shape is None}
+        for line in self.lines:
+            is_of_depth = isinstance(line, ElementsLine) and line.column is not None and line.input in unranked
+            if is_of_depth or not _is_said(line):
+                yield line.text
 
     def _rows(self) -> Iterator[str]:
         """That nested arrays are of one length, where none is stated."""
         inner = (self._dim(spec, axis) for spec in self.contract.inputs for axis in range(1, len(spec.shape or ())))
-        if not all(isinstance(dim, int) for dim in inner):
+        if not all(isinstance(dim, int) for dim in inner) or self._of_any_depth():
             yield "the rows of an array are of one length"
 
     def _property(self, spec: InputSpec) -> dict[str, Any]:
         if spec.dtype is None:
             return {"description": "of any type", **({} if spec.optional else {"not": {"type": "null"}})}
         if spec.shape is None:
-            return {"description": f"{spec.dtype}, nested arrays of any depth"}
+            return {"description": f"{spec.dtype}, nested arrays of any depth", "$ref": self._depths(spec)}
         items = self._items(spec, None)
         columns = [
             line.column for line in self.lines
@@ -101,6 +106,19 @@ class _Making:
             # an array without items does not tell how long these are
             items = {**said, "items": items, **self._lengths(self._dim(spec, axis), least=int(axis < rank - 1))}
         return {"description": f"{spec.dtype}[{', '.join(map(str, spec.shape))}]", **items}
+
+    def _depths(self, spec: InputSpec) -> str:
+        return f"#/$defs/input-{self.contract.inputs.index(spec)}"
+
+    def _of_any_depth(self) -> dict[str, Any]:
+        """The inputs of which no rank is known: an element, or an array of the same."""
+        unranked = [spec for spec in self.contract.inputs if spec.dtype is not None and spec.shape is None]
+        return {
+            self._depths(spec).rpartition("/")[2]: {
+                "anyOf": [self._items(spec, None), {"type": "array", "items": {"$ref": self._depths(spec)}}]
+            }
+            for spec in unranked
+        }
 
     def _lengths(self, dim: Dim, least: int) -> dict[str, int]:
         bounds = (
