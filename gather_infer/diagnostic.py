@@ -106,6 +106,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI114": (Severity.WARNING, "a node stands before the one that makes its input"),
     "GI115": (Severity.ERROR, "onnx's checker refuses the model, for a reason that has no code of its own"),
     "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
+    "GI118": (Severity.WARNING, "every initializer is an input too, so that no shape can rest on them"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -168,6 +169,7 @@ ADVICE: dict[str, str] = {
     "GI113": "Raise `ir_version` to that of the opset, or import the opset that the exporter meant.",
     "GI114": "Sort the nodes into an order in which they can run: not every runtime does it.",
     "GI115": "Read the message of the checker; many tools refuse what it refuses.",
+    "GI118": "Remove initializers from the inputs of the graph, or give `--initializers-as-constants`.",
     "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
