@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -28,14 +29,20 @@ from .saving import Target, output_options, write_and_print, write_texts
     "guard",
     section="Output",
     metavar="FILE.py",
-    help="Write a module that checks feeds; it needs numpy only.",
+    help="Write a module that checks feeds; it needs numpy only. - is standard output.",
 )
 @option(
     "--json-schema",
     "schema",
     section="Output",
     metavar="FILE",
-    help="Write a JSON Schema of requests: nested arrays by input.",
+    help="Write a JSON Schema of requests: nested arrays by input. - is standard output.",
+)
+@option(
+    "--strict",
+    section="Output",
+    is_flag=True,
+    help="Let both refuse what breaks a line that is not tight, too.",
 )
 @option(
     "--require-proved",
@@ -52,6 +59,7 @@ def command(
     target: Target | None,
     guard: str | None,
     schema: str | None,
+    strict: bool,
     require_proved: bool,
     console: Console,
 ) -> int:
@@ -67,6 +75,14 @@ def command(
     if target is not None and not embed:
         raise click.UsageError("a model is written with --embed only")
 
+    if strict and guard is None and schema is None:
+        raise click.UsageError("--strict needs --python or --json-schema")
+    streams = [name for name, path in (("--python", guard), ("--json-schema", schema)) if path == "-"]
+    if len(streams) + (target is not None and target.is_stdout) > 1:
+        raise click.UsageError("only one of --python, --json-schema and -o can go to standard output")
+    if streams:
+        console = replace(console, results_to_stderr=True)
+
     from gather_infer.diagnostic import Severity
     from gather_infer.report.guard import guard_source
     from gather_infer.report.requests import request_schema
@@ -79,15 +95,17 @@ def command(
         findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
         lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings, result.source.name))
     refused = any(finding.severity is Severity.ERROR for finding in findings)
-    texts: dict[Path, str] = {}
+    texts: dict[str, str] = {}
     if guard is not None:
-        texts[Path(guard)] = guard_source(result.contract)
+        texts[guard] = guard_source(result.contract, strict=strict)
     if schema is not None:
-        texts[Path(schema)] = json.dumps(request_schema(result.contract), indent=1) + "\n"
+        texts[schema] = json.dumps(request_schema(result.contract, strict=strict), indent=1) + "\n"
+    streamed = texts.pop("-", "")
     if not refused:
-        write_texts(texts)
+        write_texts({Path(path): text for path, text in texts.items()})
+        click.echo(streamed, nl=False)
     written = write_and_print(lines, result.save, target, console, refused=refused)
-    if refused and texts and target is None:
+    if refused and (texts or streamed) and target is None:
         console.message("nothing written")
     for path in () if refused else texts:
         console.message(f"wrote {path}")

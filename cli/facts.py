@@ -67,6 +67,14 @@ def ranges_option(function: Function) -> Function:
     )(function)  # fmt: skip
 
 
+def constants_option(function: Function) -> Function:
+    """--initializers-as-constants, as `initializers_as_constants`."""
+    return option(
+        "--initializers-as-constants", section="Facts", is_flag=True,
+        help="Take initializers that are inputs too for constants.",
+    )(function)  # fmt: skip
+
+
 def assume_option(function: Function) -> Function:
     """--no-assume, as `no_assume`."""
     return option(

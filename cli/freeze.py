@@ -8,7 +8,7 @@ from gather_infer.diagnostic import has_faults
 from gather_infer.report.forms import FREEZE
 
 from .console import Console
-from .facts import Facts, facts_options
+from .facts import Facts, constants_option, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 
@@ -18,11 +18,20 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 )
 @model_argument()
 @facts_options
+@constants_option
 @output_options("Where to write the frozen model.")
 @dry_run_option("Write nothing.")
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
-def command(model: str, facts: Facts, target: Target | None, dry_run: bool, strict: bool, console: Console) -> int:
+def command(
+    model: str,
+    facts: Facts,
+    initializers_as_constants: bool,
+    target: Target | None,
+    dry_run: bool,
+    strict: bool,
+    console: Console,
+) -> int:
     """Make dims of the inputs numbers, and those of the outputs that follow.
 
     MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error with these
@@ -30,13 +39,20 @@ def command(model: str, facts: Facts, target: Target | None, dry_run: bool, stri
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
-    if not (facts.dims or facts.inputs):
+    if not (facts.dims or facts.inputs or initializers_as_constants):
         raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
 
     from gather_infer.passes import freeze
 
     with console.progress() as progress:
-        result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=facts.rules(), progress=progress)
+        result = freeze(
+            model,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=facts.rules(),
+            initializers_as_constants=initializers_as_constants,
+            progress=progress,
+        )
         lines = console.lines_of(FREEZE, result)
     return finish(
         lines,

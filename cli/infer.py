@@ -10,7 +10,7 @@ import click
 from gather_infer.report.forms import INFERENCE, INFERENCES
 
 from .console import Console
-from .facts import Facts, assume_option, facts_options
+from .facts import Facts, assume_option, constants_option, facts_options
 from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, strict_option, write_and_print
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @model_argument("models", nargs=-1, required=True)
 @facts_options
 @assume_option
+@constants_option
 @output_options("Write the model with value_info for every tensor.")
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
 @option("--constraints", section="Report", is_flag=True, help="Print what validity implies about the symbols.")
@@ -35,6 +36,7 @@ def command(
     models: tuple[str, ...],
     facts: Facts,
     no_assume: bool,
+    initializers_as_constants: bool,
     target: Target | None,
     everything: bool,
     constraints: bool,
@@ -50,7 +52,9 @@ def command(
     """
     from .inferring import Wanted, infer_all
 
-    wanted = Wanted(not no_assume, everything, constraints, floats, strict, exit_zero, console)
+    wanted = Wanted(
+        not no_assume, initializers_as_constants, everything, constraints, floats, strict, exit_zero, console
+    )
     if len(models) > 1:
         return infer_all(models, facts, wanted)
     return _infer(models[0], facts, wanted, target)
@@ -59,7 +63,7 @@ def command(
 def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None) -> int:
     """One model, written where there is a target; the exit code."""
     from gather_infer.model import save
-    from gather_infer.model.given import to_model_file, to_onnx_file
+    from gather_infer.model.given import to_model_file, to_onnx_file, with_constants
 
     from .inferring import inferred
 
@@ -67,6 +71,8 @@ def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None) -> i
     with console.progress() as progress:
         rules = facts.rules()
         file = to_model_file(model) if target is None else to_onnx_file(model)
+        if wanted.initializers_as_constants:
+            file = with_constants(file)
         if target is not None:
             file.require_data()
         report, annotated = inferred(file, facts, rules, wanted, progress, annotate=target is not None)

@@ -30,6 +30,7 @@ class Wanted:
     """What is asked of each model."""
 
     assume: bool
+    initializers_as_constants: bool
     everything: bool
     constraints: bool
     floats: bool
@@ -121,10 +122,12 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
 def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> tuple[InferenceReport, set[str]]:
     """What is found out about one of several models, and the names in what is said that it does not have."""
     from gather_infer.checks.said import applicable
-    from gather_infer.model.given import to_model_file
+    from gather_infer.model.given import to_model_file, with_constants
 
     progress(lambda: "reading")
     file = to_model_file(model)
+    if wanted.initializers_as_constants:
+        file = with_constants(file)
     told, unused = applicable(file, said)
     report, _ = inferred(file, told, told.rules, wanted, progress)
     return report, set(unused)

@@ -115,6 +115,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
     "GI117": (Severity.ERROR, "two nodes of a graph have the same name"),
     "GI118": (Severity.NOTE, "weights hold NaN or infinity"),
+    "GI119": (Severity.WARNING, "every initializer is an input too, so that no shape can rest on them"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -182,6 +183,7 @@ ADVICE: dict[str, str] = {
     "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
     "GI117": "Give one of them another name, or none: onnxruntime refuses the file.",
     "GI118": "Look at where the weights come from: a training that diverged, or a conversion that overflowed.",
+    "GI119": "Remove initializers from the inputs of the graph, or give `--initializers-as-constants`.",
     "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
     "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",

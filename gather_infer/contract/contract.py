@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from warnings import warn
 
 from gather_infer.contract.checking import Checker, Violation
 from gather_infer.contract.lines import DimsLine, ElementsLine, InputSpec, Line, Open, Relation
@@ -48,22 +49,43 @@ class Contract:
     _checker: Checker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_checker", Checker(self.inputs, self.demands))
+        object.__setattr__(self, "_checker", Checker(self.inputs, self.enforced))
 
     @property
     def demands(self) -> tuple[Line, ...]:
-        """All that `check` looks at: what was declared, the dims that must not be 0, the lines."""
+        """All that feeds are held against: what was declared, the dims that must not be 0, the lines."""
         return (*self.declared, *self.nonempty, *self.lines)
 
-    def check(self, feeds: Mapping[str, object]) -> list[Violation]:
-        """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it."""
-        return self._checker.run(feeds)
+    @property
+    def enforced(self) -> tuple[tuple[Line, bool], ...]:
+        """`demands`, each with whether `check` enforces it: what was declared, and the lines that are tight."""
+        return (
+            *((line, True) for line in self.declared),
+            *((line, line.tight) for line in (*self.nonempty, *self.lines)),
+        )
 
-    def require(self, feeds: Mapping[str, object]) -> None:
-        """Raises ContractViolated, which has the violations, unless `feeds` keep to the contract."""
-        found = self._checker.run(feeds)
-        if found:
-            raise ContractViolated([violation.text for violation in found])
+    def check(self, feeds: Mapping[str, object], *, strict: bool = False) -> list[Violation]:
+        """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it.
+
+        strict   count lines that are sufficient only as well: outside them a run may work all the same
+        """
+        return [violation for violation in self._checker.run(feeds) if violation.needed or strict]
+
+    def warnings(self, feeds: Mapping[str, object]) -> list[Violation]:
+        """The lines that `feeds` break and that are sufficient only: `check` lets them pass unless it is strict."""
+        return [violation for violation in self._checker.run(feeds) if not violation.needed]
+
+    def require(self, feeds: Mapping[str, object], *, strict: bool = False) -> None:
+        """Raises ContractViolated, which has the violations, unless `feeds` keep to the contract.
+
+        strict   as for `check`; without it a line that is sufficient only gives a UserWarning
+        """
+        found = list(self._checker.run(feeds))
+        wrong = [violation.text for violation in found if violation.needed or strict]
+        if wrong:
+            raise ContractViolated(wrong)
+        for violation in found:
+            warn(violation.text, stacklevel=2)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Contract:

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, evaluate, free_symbols
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
+from gather_infer.symbolic.dim import FloorDiv
+
+
+def is_remainder(dim: Dim) -> bool:
+    """Whether it is `n % d`."""
+    atoms = {atom for monomial, _ in dim.terms for atom in monomial} if isinstance(dim, Expr) else set()
+    return any(isinstance(atom, FloorDiv) and dim == atom.num - atom * atom.den for atom in atoms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,14 @@ class Relation:
     right: Dim
 
     def __str__(self) -> str:
+        if self.relation == "<=" and isinstance(self.right, int) and is_remainder(self.left):
+            return f"{self.left} < {self.right + 1}"
         return f"{self.left} {self.relation} {self.right}"
+
+    @property
+    def is_of_nothing(self) -> bool:
+        """Whether it says that a product is 0, as the number of elements of a tensor is: `batch == 0`."""
+        return self.relation == "==" and self.right == 0 and isinstance(self.left, Expr) and len(self.left.terms) == 1
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -102,12 +116,22 @@ class DimsLine:
 
     @property
     def text(self) -> str:
-        """`past + seq <= 1024`, `a == b or a == 1`."""
-        return " or ".join(map(str, self.relations))
+        """`past + seq <= 1024`, `a == b or a == 1`; without the relations of `unless`."""
+        return " or ".join(str(relation) for relation in self.relations if relation not in self.unless)
+
+    @property
+    def unless(self) -> tuple[Relation, ...]:
+        """The relations that hold only where there is nothing to compute, where another one is stated beside them."""
+        empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
+        return empty if len(empty) < len(self.relations) else ()
 
     @property
     def symbols(self) -> frozenset[str]:
         return frozenset().union(*(relation.symbols for relation in self.relations))
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether one of the relations is true at these sizes. Raises KeyError and ZeroDivisionError as these do."""
+        return any(relation.holds(sizes) for relation in self.relations)
 
 
 Line: TypeAlias = "ElementsLine | DimsLine"

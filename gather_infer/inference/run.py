@@ -14,6 +14,7 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.declared import contradicted_hints, declared_outputs
+from gather_infer.inference.defaults import overridable_finding, with_defaults_named
 from gather_infer.inference.failures import weighed
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.join import contradiction
@@ -30,7 +31,8 @@ from gather_infer.inference.state import Unreached
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
-from gather_infer.model.given import GivenModel, to_model_file
+from gather_infer.model.given import GivenModel, to_model_file, with_constants
+from gather_infer.model.tensors import initializers_of
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN, Source
@@ -60,6 +62,7 @@ def infer(
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     assume: bool = True,
+    initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> Inference:
     """Symbolic types and shapes of every tensor of a model; `gather_infer.infer`.
@@ -72,6 +75,7 @@ def infer(
              of a name to a text or a pair
     rules    rule sets of the caller, asked before the package's own
     assume   False never assumes that a dim is at least 1: the answer is exact or unknown
+    initializers_as_constants   no caller overrides an initializer that is an input too: it is no input any more
     progress   is given a function that tells how far the walk is, whenever it is asked, from any thread
 
     What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
@@ -81,7 +85,10 @@ def infer(
         >>> print(inference["logits"])
         float32[batch, seq, 131]
     """
-    return _Run(_readable(model), dims, inputs, rules, assume, ranges=ranges, progress=progress).run()
+    file = _readable(model)
+    if initializers_as_constants:
+        file = with_constants(file)
+    return _Run(file, dims, inputs, rules, assume, ranges=ranges, progress=progress).run()
 
 
 def infer_again(
@@ -161,7 +168,7 @@ class _Run:
         self.constants: dict[tuple[int, bytes], Value | None] = {}
         self.taken: frozenset[str] = frozenset()  # what the file calls dims, where that matters
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
-        constants = {t.name for t in self.graph.initializer} | {t.values.name for t in self.graph.sparse_initializer}
+        constants = initializers_of(self.graph)
         # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
         overridable = model.proto.ir_version >= 4 and not fixed_defaults
         self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
@@ -301,6 +308,7 @@ class _Run:
         walker = self._walker(context, reader, until)
         frame = Frame(walker.opsets(imports_of(self.model.proto)), hints=self.model.hints)
         self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
+        self.early += overridable_finding(self.graph, self.inputs)
         for value in self.inputs:
             if value.name not in frame.values:
                 fact = frame.values[value.name] = self._input_fact(value, reader, context)
@@ -392,6 +400,8 @@ class _Run:
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
         facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
+        trips = (i.trips for i in iterations.values())
+        causes = causes_of(facts, constraints, assumptions, trips, context.causes)
         return Inference(
             self.model,
             walker.scopes,
@@ -407,7 +417,7 @@ class _Run:
             ),
             constraints=constraints,
             assumptions=assumptions,
-            causes=causes_of(facts, constraints, assumptions, (i.trips for i in iterations.values()), context.causes),
+            causes=with_defaults_named(causes, self.model.proto, self.inputs, walker.scopes[MAIN]),
             accesses=tuple(map(settled.access, accesses)),
             believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
             known=context.scope,

@@ -13,6 +13,7 @@ from gather_infer.dialect import Dialect
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.model.file import ModelFile, open_model
+from gather_infer.model.tensors import initializers_of
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -50,6 +51,20 @@ def to_onnx_file(model: object) -> ModelFile:
             f"`gather-infer convert {file.name} -o OUT.onnx` makes it ONNX"
         )
     return file
+
+
+def with_constants(file: ModelFile) -> ModelFile:
+    """The model in which no caller overrides an initializer: one that is an input too is no input any more."""
+    graph = file.proto.graph
+    held = initializers_of(graph)
+    if file.proto.ir_version < 4 or held.isdisjoint(value.name for value in graph.input):
+        return file  # before IR version 4 every initializer had to be an input, and is a constant
+    proto = ModelProto()
+    proto.CopyFrom(file.proto)
+    kept = [value for value in file.proto.graph.input if value.name not in held]
+    del proto.graph.input[:]
+    proto.graph.input.extend(kept)
+    return replace(file, proto=proto)
 
 
 def known_dialects() -> list[Dialect]:

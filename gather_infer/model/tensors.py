@@ -56,3 +56,8 @@ def _of_attributes(
         if attribute.HasField("g"):
             graphs.append(attribute.g)
         graphs.extend(attribute.graphs)
+
+
+def initializers_of(graph: GraphProto) -> set[str]:
+    """The names of the initializers of a graph, sparse ones among them."""
+    return {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}

@@ -13,7 +13,7 @@ from gather_infer.inference.failures import refused_nodes, under
 from gather_infer.inference.interface import UNCHANGED, declare
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_onnx_file
+from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
 from gather_infer.model.index import GraphIndex
 from gather_infer.passes.result import PassResult
 from gather_infer.places import NodePath
@@ -57,6 +57,7 @@ def freeze(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> FreezeResult:
     """The model with dims of its inputs as numbers, and those of outputs that follow; `gather_infer.freeze`.
@@ -68,6 +69,7 @@ def freeze(
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, rules, progress   as for `infer`
+    initializers_as_constants   an initializer that is an input too is a constant, and no input of the result
 
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
     twice, UsageError as `infer`.
@@ -77,6 +79,8 @@ def freeze(
         ()
     """
     source = to_onnx_file(model)
+    if initializers_as_constants:
+        source = with_constants(source)
     source.require_data()
     for finding in GraphIndex(source.proto).findings:
         if finding.code in ("GI101", "GI102"):

@@ -13,7 +13,7 @@ from gather_infer.inference.interface import declare
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_onnx_file
+from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
 from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
@@ -90,6 +90,7 @@ def fold(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> OptimizeResult:
     """Nodes whose results are the same in every run, replaced by constants; `gather_infer.fold`.
@@ -106,6 +107,7 @@ def fold(
                  evaluated by onnxruntime, by onnx's reference evaluator where it is not installed: `floats` of the
                  result has the nodes, and how far outputs may be apart by it
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
+    initializers_as_constants   an initializer that is an input too is a constant, and no input of the result
     progress    is given a function that tells what is being done, whenever it is asked, from any thread
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
@@ -116,7 +118,8 @@ def fold(
         >>> print(folded.before.nodes, folded.after.nodes)
         335 270
     """
-    return _run(model, "fold", (), _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress)
+    choice = _Choice(passes, skip, fold_floats)
+    return _run(model, "fold", (), choice, max_growth, dims, inputs, rules, initializers_as_constants, progress)
 
 
 def optimize(
@@ -130,6 +133,7 @@ def optimize(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> OptimizeResult:
     """The model with every rewrite that makes it smaller or faster and computes the same; `gather_infer.optimize`.
@@ -140,7 +144,7 @@ def optimize(
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     rewrites    sets of the caller, asked before the package's own
-    max_growth, passes, skip, fold_floats, progress   as for `fold`
+    max_growth, passes, skip, fold_floats, initializers_as_constants, progress   as for `fold`
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
     Raises as `fold`.
@@ -150,8 +154,9 @@ def optimize(
         544 139
         >>> small.save("small.onnx")
     """
+    choice = _Choice(passes, skip, fold_floats)
     return _run(
-        model, "optimize", rewrites, _Choice(passes, skip, fold_floats), max_growth, dims, inputs, rules, progress
+        model, "optimize", rewrites, choice, max_growth, dims, inputs, rules, initializers_as_constants, progress
     )
 
 
@@ -198,6 +203,7 @@ def _run(
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
     rules: Sequence[RuleSet],
+    initializers_as_constants: bool,
     progress: Progress,
 ) -> OptimizeResult:
     if max_growth < 0:
@@ -205,6 +211,8 @@ def _run(
     with RuntimeEvaluator() as runtime:
         table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
         source = to_onnx_file(model)
+        if initializers_as_constants:
+            source = with_constants(source)
         source.require_data()
 
         def infer_all(subject: ModelFile) -> Inference:

@@ -74,6 +74,8 @@ def _rows(line: Line, room: int, left: int | None, view: View) -> Iterator[str]:
         yield f"  {text:<{room}}   {tight:<9}   {fitted}{more}"
     if view.verbose:
         yield from (f"      {node}" for node in nodes[1:])
+        if isinstance(line, DimsLine) and line.unless:
+            yield f"      unless {printable(' or '.join(map(str, line.unless)))}"
         if line.reason:
             yield f"      {printable(line.reason)}"
 

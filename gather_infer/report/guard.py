@@ -2,191 +2,63 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Iterator
 from typing import Final
 
-from gather_infer.contract import Contract, DimsLine, ElementsLine, Line, Relation
-from gather_infer.contract.checking import NATIVE, compound_axes, covered, nodes_text, solvings
-from gather_infer.symbolic import Dim, symbol
-from gather_infer.symbolic.dim import Atom, Expr, Extremum, FloorDiv, Min, Symbol
+from gather_infer.contract import Contract, DimsLine, Relation, standalone
+from gather_infer.contract.checking import RANGES, by_part, dims_of, needs, nodes_text, shown, solvings, unsolved
+from gather_infer.symbolic import Dim
+from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, Symbol
 
 _HEAD: Final = '''"""Checks the inputs of {model} before a run.
 
 Written by `gather-infer contract --python`; needs numpy only. `check(feeds)` names every violation of the contract,
-`require(feeds)` raises ValueError when there is one.
+`require(feeds)` raises ValueError for them, `warnings(feeds)` those outside which a run may work all the same.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
-import numpy as np
-
-Sizes = Mapping[str, int]
-Size = Callable[[Sizes], int]
-End = Size | None
 '''
 
-# The module stands alone, so what `contract.checking` does is here once more, over numbers and plain functions; tests
-# hold what both of them find against each other.
-_BODY: Final = '''
+_FUNCTIONS: Final = '''
 
-def check(feeds: Mapping[str, Any]) -> list[str]:
-    """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it."""
-    found = [f"{name} is no input of the model" for name in feeds if name not in INPUTS]
-    arrays: dict[str, Any] = {}
-    sizes: dict[str, int] = {}
-    for name, (dtype, shape, optional) in INPUTS.items():
-        value = feeds.get(name)
-        if value is None:
-            if not optional:
-                found.append(f"{name} is missing")
-        elif dtype is not None:
-            array = np.asarray(value)
-            if not _is_of(array, dtype):
-                found.append(f"{name} must be {dtype}, is {array.dtype.name}")
-            if shape is None:
-                arrays[name] = array
-            elif len(array.shape) != len(shape):
-                found.append(f"{name} must be of rank {len(shape)}, is of rank {len(array.shape)}")
-            else:
-                arrays[name] = array
-                found.extend(_sizes(name, array.shape, shape, sizes, arrays))
-    found.extend(_solved(sizes))
-    for names, axis, dim, text in EQUAL:
-        if axis in sizes and all(name in sizes for name in names):
-            wanted = _value(dim, sizes)
-            if wanted is not None and wanted != sizes[axis]:
-                found.append(f"{axis} = {sizes[axis]}: must be {text}{_at(names, sizes)}")
-    for names, holds, text in DIMS:
-        if all(name in sizes for name in names) and not _holds(holds, sizes):
-            bound = ", ".join(f"{_shown(name)} = {sizes[name]}" for name in names)
-            found.append(f"{bound}: must be {text}")
-    for name, column, names, low, high, text, nodes in ELEMENTS:
-        if name in arrays and all(other in sizes for other in names):
-            found.extend(_elements(name, arrays[name], column, names, low, high, text, nodes, sizes))
-    return found
+def check(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> list[str]:
+    """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it.
+
+    strict   count lines that are sufficient only as well: outside them a run may work all the same
+    """
+    return [found.text for found in violations(TABLES, feeds) if found.needed or strict]
 
 
-def require(feeds: Mapping[str, Any]) -> None:
-    """Raises ValueError, which says all that is wrong, unless `feeds` keep to the contract."""
-    found = check(feeds)
+def warnings(feeds: Mapping[str, Any]) -> list[str]:
+    """The lines that `feeds` break and that are sufficient only."""
+    return [found.text for found in violations(TABLES, feeds) if not found.needed]
+
+
+def require(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> None:
+    """Raises ValueError, which says all that is wrong, unless `feeds` keep to the contract.
+
+    strict   as for `check`; without it a line that is sufficient only gives a UserWarning
+    """
+    found = refusals(TABLES, feeds, strict=strict)
     if found:
         raise ValueError("; ".join(found))
-
-
-def _is_of(array: Any, dtype: str) -> bool:
-    if dtype == "string":
-        return array.dtype.kind in "OSU"
-    if dtype in NATIVE:
-        return bool(array.dtype == np.dtype(dtype))
-    return bool(array.dtype.name.replace("_", "") == dtype)
-
-
-def _sizes(
-    name: str,
-    sizes_found: tuple[int, ...],
-    shape: tuple[int | str, ...],
-    sizes: dict[str, int],
-    arrays: Mapping[str, Any],
-) -> Iterator[str]:
-    """Binds the names of dims; a name has one size in all inputs."""
-    for axis, (size, wanted) in enumerate(zip(sizes_found, shape)):
-        if isinstance(wanted, str):
-            known = sizes.setdefault(wanted, size)
-            if known != size:
-                first = next(
-                    f"{other}.{position}"
-                    for other, (_, dims, _) in INPUTS.items()
-                    if other in arrays
-                    for position, dim in enumerate(dims or ())
-                    if dim == wanted
-                )
-                yield f"{name}.{axis} = {size}: must be {_shown(wanted)}, which is {known} by {first}"
-        elif wanted != size:
-            yield f"{name}.{axis} = {size}: must be {wanted}"
-
-
-def _solved(sizes: dict[str, int]) -> Iterator[str]:
-    """Binds the names that stand in sums only."""
-    for names, axis, symbol, factor, rest, text in SOLVED:
-        if axis in sizes and all(name in sizes for name in names):
-            others = _value(rest, sizes)
-            if others is None:
-                continue
-            quotient, remainder = divmod(sizes[axis] - others, factor)
-            if remainder or quotient < 0:
-                yield f"{axis} = {sizes[axis]}: must be {text}"
-            else:
-                sizes.setdefault(symbol, quotient)
-
-
-def _elements(
-    name: str,
-    array: Any,
-    column: int | None,
-    names: tuple[str, ...],
-    low: End,
-    high: End,
-    text: str,
-    nodes: str,
-    sizes: Sizes,
-) -> Iterator[str]:
-    """The first element that is furthest outside; one minimum and one maximum, no loop over elements."""
-    if array.dtype.kind not in "iub":
-        return
-    if column is not None:
-        if not array.ndim or array.shape[-1] <= column:
-            return
-        array = array[..., column]
-    if not array.size:
-        return
-    first = None if low is None else _value(low, sizes)
-    last = None if high is None else _value(high, sizes)
-    if (low is not None and first is None) or (high is not None and last is None):
-        return
-    value = None
-    if first is not None and (least := int(array.min())) < first:
-        value = least
-    elif last is not None and (most := int(array.max())) > last:
-        value = most
-    if value is not None:
-        index = [int(i) for i in np.unravel_index(int(np.argmax(array == value)), array.shape)]
-        if column is not None:
-            index.append(column)
-        where = f"[{', '.join(map(str, index))}]" if index else ""
-        shown = str(bool(value)).lower() if array.dtype.kind == "b" else str(value)
-        yield f"{name}{where} = {shown}: must be {text}{_at(names, sizes)}{nodes}"
-
-
-def _value(size: Size, sizes: Sizes) -> int | None:
-    """None where a divisor is 0."""
-    try:
-        return size(sizes)
-    except ZeroDivisionError:
-        return None
-
-
-def _holds(holds: Callable[[Sizes], bool], sizes: Sizes) -> bool:
-    try:
-        return holds(sizes)
-    except ZeroDivisionError:
-        return True  # it says nothing at these sizes
-
-
-def _at(names: tuple[str, ...], sizes: Sizes) -> str:
-    return "".join(f", {_shown(name)} = {sizes[name]}" for name in names)
-
-
-def _shown(name: str) -> str:
-    return SHOWN.get(name, name)
 '''
 
 
-def guard_source(contract: Contract) -> str:
-    """The source of the module, which finds what `Contract.check` finds, in the same words."""
-    return "\n".join([_head(contract), *_tables(contract)]) + "\n" + _BODY
+def guard_source(contract: Contract, *, strict: bool = False) -> str:
+    """The source of the module, which finds what `Contract.check` finds, in the same words.
+
+    strict   whether it enforces lines that are sufficient only, unless it is told otherwise
+    """
+    return f"{_head(contract)}{_module()}\n\n{chr(10).join(_tables(contract))}\nSTRICT = {strict}\n{_FUNCTIONS}"
+
+
+def _module() -> str:
+    """The text of `contract.standalone` without its docstring."""
+    source = inspect.getsource(standalone)
+    docstring = ast.parse(source).body[0].end_lineno
+    return "".join(source.splitlines(keepends=True)[docstring:]).strip()
 
 
 def _head(contract: Contract) -> str:
@@ -195,75 +67,55 @@ def _head(contract: Contract) -> str:
 
 
 def _tables(contract: Contract) -> Iterator[str]:
-    inputs = {spec.name: spec for spec in contract.inputs}
-    yield "NATIVE = {"
-    yield from (f"    {_text(name)}," for name in sorted(NATIVE))
-    yield "}"
-    yield "# name: (element type, dims by axis, whether it may be left out)"
-    yield "INPUTS: dict[str, tuple[str | None, tuple[int | str, ...] | None, bool]] = {"
-    for name, spec in inputs.items():
-        dims = None
-        if spec.shape is not None:
-            dims = tuple(
-                d if isinstance(d, int) else d.name if d.is_symbol else spec.axis(a) for a, d in enumerate(spec.shape)
-            )
-        yield f"    {_text(name)}: ({_text(spec.dtype)}, {_tuple(dims)}, {spec.optional}),"
-    yield "}"
-    used = {n for line in contract.demands for n in line.symbols}
-    used |= {d.name for s in contract.inputs for d in s.shape or () if isinstance(d, Expr) and d.is_symbol}
-    used |= {n for _, _, dim in compound_axes(contract.inputs) for n in dim.symbols}
-    odd = {name: str(symbol(name)) for name in sorted(used) if str(symbol(name)) != name}
-    yield f"SHOWN: dict[str, str] = {{{', '.join(f'{_text(n)}: {_text(t)}' for n, t in odd.items())}}}"
-    yield from _solved_table(contract)
-    yield "# (names in it, whether it holds, text)"
-    yield "DIMS: tuple[tuple[tuple[str, ...], Callable[[Sizes], bool], str], ...] = ("
-    for line in contract.demands:
+    """The tables of `contract.checking`, as text."""
+    yield "TABLES = Tables("
+    yield "    inputs={"
+    for spec in contract.inputs:
+        yield f"        {_text(spec.name)}: Input({_text(spec.dtype)}, {_tuple(dims_of(spec))}, {spec.optional}),"
+    yield "    },"
+    yield "    solved=("
+    for s in solvings(contract.inputs):
+        names = _tuple(needs(s.dim.symbols - {s.name}))
+        size, text = _text(s.size), _text(str(s.dim))
+        yield f"        Solved({names}, {size}, {_text(s.name)}, {s.factor}, lambda s: {python(s.rest)}, {text}),"
+    yield "    ),"
+    yield "    equal=("
+    for spec, axis, dim in unsolved(contract.inputs, contract.demands):
+        size, names = _text(spec.axis(axis)), _tuple(needs(dim.symbols))
+        yield f"        Equal({names}, {size}, lambda s: {python(dim)}, {_text(str(dim))}),"
+    yield "    ),"
+    yield "    sizes=("
+    for position, (line, needed) in enumerate(contract.enforced):
         if isinstance(line, DimsLine):
-            holds = " or ".join(map(_relation, line.relations))
-            yield "    ("
-            yield f"        {_names(line)},"
-            yield f"        lambda s: {holds},"
-            yield f"        {_text(line.text + nodes_text(line))},"
-            yield "    ),"
+            yield "        OfSizes("
+            yield f"            line={position},"
+            yield f"            needs={_tuple(needs(line.symbols))},"
+            yield f"            holds=lambda s: {' or '.join(map(_relation, line.relations))},"
+            yield f"            text={_text(line.text)},"
+            yield f"            nodes={_text(nodes_text(line))},"
+            yield f"            needed={needed},"
+            yield "        ),"
+    yield "    ),"
+    yield "    elements=("
+    for position, of_elements, needed in by_part(contract.enforced):
+        yield "        OfElements("
+        yield f"            line={position},"
+        yield f"            input={_text(of_elements.input)},"
+        yield f"            column={of_elements.column},"
+        yield f"            needs={_tuple(needs(of_elements.symbols))},"
+        yield f"            low={_end(of_elements.low)},"
+        yield f"            high={_end(of_elements.high)},"
+        yield f"            text={_text(of_elements.text)},"
+        yield f"            nodes={_text(nodes_text(of_elements))},"
+        yield f"            needed={needed},"
+        yield "        ),"
+    yield "    ),"
+    odd = ", ".join(f"{_text(n)}: {_text(t)}" for n, t in shown(contract.inputs, contract.demands).items())
+    yield f"    shown={{{odd}}},"
+    yield "    ranges={"
+    yield from (f"        {_text(name)}: {bounds}," for name, bounds in RANGES.items())
+    yield "    },"
     yield ")"
-    yield "# (input, column, names in it, first, last, text, nodes)"
-    yield "ELEMENTS: tuple[tuple[str, int | None, tuple[str, ...], End, End, str, str], ...] = ("
-    elements = [line for line in contract.demands if isinstance(line, ElementsLine)]
-    groups = list(dict.fromkeys((line.input, line.column) for line in elements))
-    for line in sorted(elements, key=lambda line: groups.index((line.input, line.column))):
-        yield "    ("
-        yield f"        {_text(line.input)},"
-        yield f"        {line.column},"
-        yield f"        {_names(line)},"
-        yield f"        {_end(line.low)},"
-        yield f"        {_end(line.high)},"
-        yield f"        {_text(line.text)},"
-        yield f"        {_text(nodes_text(line))},"
-        yield "    ),"
-    yield ")"
-
-
-def _solved_table(contract: Contract) -> Iterator[str]:
-    yield "# (names in the rest, size, name, factor, rest, text): size == factor*name + rest"
-    yield "SOLVED: tuple[tuple[tuple[str, ...], str, str, int, Size, str], ...] = ("
-    found = list(solvings(contract.inputs))
-    for s in found:
-        names = _tuple(tuple(sorted(s.dim.symbols - {s.name})))
-        rest = f"lambda s: {python(s.rest)}"
-        yield f"    ({names}, {_text(s.size)}, {_text(s.name)}, {s.factor}, {rest}, {_text(str(s.dim))}),"
-    yield ")"
-    told = covered(contract.demands) | {s.size for s in found}
-    yield "# (names in it, size, what it has to be, text)"
-    yield "EQUAL: tuple[tuple[tuple[str, ...], str, Size, str], ...] = ("
-    for spec, axis, dim in compound_axes(contract.inputs):
-        if spec.axis(axis) not in told:
-            names = _tuple(tuple(sorted(dim.symbols)))
-            yield f"    ({names}, {_text(spec.axis(axis))}, lambda s: {python(dim)}, {_text(str(dim))}),"
-    yield ")"
-
-
-def _names(line: Line) -> str:
-    return _tuple(tuple(sorted(line.symbols)))
 
 
 def _tuple(items: tuple[object, ...] | None) -> str:

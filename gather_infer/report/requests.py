@@ -2,116 +2,171 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
-from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec
-from gather_infer.symbolic import Dim, Interval, Scope
-
-_RANGES: Final = {
-    f"{sign}int{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if not sign else (0, (1 << bits) - 1)
-    for sign in ("", "u")
-    for bits in (2, 4, 8, 16, 32, 64)
-}
+from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec, Line
+from gather_infer.contract.checking import RANGES, covered, solvings
+from gather_infer.symbolic import Dim, Expr, Interval, Scope, is_total, symbol
 
 
-def request_schema(contract: Contract) -> dict[str, Any]:
-    """The schema; what it cannot say stands in descriptions."""
-    scope = _scope(contract)
-    rest = _unsaid(contract)
-    schema: dict[str, Any] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"inputs of {contract.model}",
-    }
-    if rest:
-        schema["description"] = "not checked by this schema: " + "; ".join(rest)
-    return {
-        **schema,
-        "type": "object",
-        "properties": {spec.name: _property(contract, spec, scope) for spec in contract.inputs},
-        "required": [spec.name for spec in contract.inputs if not spec.optional],
-        "additionalProperties": False,
-    }
+def request_schema(contract: Contract, *, strict: bool = False) -> dict[str, Any]:
+    """The schema, which refuses nothing that `Contract.check` takes; what it cannot say stands in descriptions.
+
+    strict   whether it enforces lines that are sufficient only
+    """
+    return _Making(contract, strict).schema()
 
 
-def _scope(contract: Contract) -> Scope:
-    """What the lines say of the sizes."""
-    scope = Scope()
-    for line in contract.demands:
-        if isinstance(line, DimsLine) and len(line.relations) == 1:
-            line.relations[0].teach(scope)
-    return scope
+class _Making:
+    def __init__(self, contract: Contract, strict: bool) -> None:
+        self.contract = contract
+        self.lines = [line for line, needed in contract.enforced if needed or strict]
+        self.unsure = [line for line, needed in contract.enforced if not (needed or strict)]
+        self.told = covered(contract.demands)
+        self.scope = self._scope()
+
+    def schema(self) -> dict[str, Any]:
+        contract = self.contract
+        notes = []
+        if unsaid := [*self._unsaid(), *self._rows()]:
+            notes.append("not checked by this schema: " + "; ".join(unsaid))
+        if self.unsure:
+            notes.append("known to work only for: " + "; ".join(line.text for line in self.unsure))
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": f"inputs of {contract.model}",
+            **({"description": ". ".join(notes)} if notes else {}),
+            **({"$defs": self._of_any_depth()} if self._of_any_depth() else {}),
+            "type": "object",
+            "properties": {spec.name: self._property(spec) for spec in contract.inputs},
+            "required": [spec.name for spec in contract.inputs if not spec.optional],
+            "additionalProperties": False,
+        }
+
+    def _scope(self) -> Scope:
+        """What the lines say of sizes that every request tells."""
+        required = tuple(spec for spec in self.contract.inputs if not spec.optional)
+        told = {solving.name for solving in solvings(required)}
+        for spec in required:
+            told.update(_names(spec))
+        scope = Scope()
+        for line in self.lines:
+            if isinstance(line, DimsLine) and len(line.relations) == 1 and line.symbols <= told:
+                (relation,) = line.relations
+                if is_total(relation.left) and is_total(
+                    relation.right
+                ):  # or else it says nothing where it divides by 0
+                    relation.teach(scope)
+        return scope
+
+    def _dim(self, spec: InputSpec, axis: int) -> Dim:
+        """The size of an axis; of one that a line is about a symbol of its own."""
+        dim = (spec.shape or ())[axis]
+        name = spec.axis(axis)
+        return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.told else dim
+
+    def _unsaid(self) -> Iterator[str]:
+        """Lines and shapes that relate one thing with another."""
+        names: dict[str, str] = {}
+        for spec in self.contract.inputs:
+            for axis in range(len(spec.shape or ())):
+                dim, name = self._dim(spec, axis), spec.axis(axis)
+                if isinstance(dim, Expr):
+                    first = names.setdefault(str(dim), name) if dim.is_symbol else str(dim)
+                    if first != name and str(dim) != name:
+                        yield f"{name} == {first}"
+        unranked = {spec.name for spec in self.contract.inputs if spec.shape is None}
+        for line in self.lines:
+            is_of_depth = isinstance(line, ElementsLine) and line.column is not None and line.input in unranked
+            if is_of_depth or not _is_said(line):
+                yield line.text
+
+    def _rows(self) -> Iterator[str]:
+        """That nested arrays are of one length, where none is stated."""
+        inner = (self._dim(spec, axis) for spec in self.contract.inputs for axis in range(1, len(spec.shape or ())))
+        if not all(isinstance(dim, int) for dim in inner) or self._of_any_depth():
+            yield "the rows of an array are of one length"
+
+    def _property(self, spec: InputSpec) -> dict[str, Any]:
+        if spec.dtype is None:
+            return {"description": "of any type", **({} if spec.optional else {"not": {"type": "null"}})}
+        if spec.shape is None:
+            return {"description": f"{spec.dtype}, nested arrays of any depth", "$ref": self._depths(spec)}
+        items = self._items(spec, None)
+        columns = [
+            line.column for line in self.lines
+            if isinstance(line, ElementsLine) and line.input == spec.name and line.column is not None
+        ]  # fmt: skip
+        rank = len(spec.shape)
+        for axis in reversed(range(rank)):
+            said: dict[str, Any] = {"type": "array"}
+            if axis == rank - 1 and columns:
+                said["prefixItems"] = [self._items(spec, column) for column in range(max(columns) + 1)]
+            # an array without items does not tell how long these are
+            items = {**said, "items": items, **self._lengths(self._dim(spec, axis), least=int(axis < rank - 1))}
+        return {"description": f"{spec.dtype}[{', '.join(map(str, spec.shape))}]", **items}
+
+    def _depths(self, spec: InputSpec) -> str:
+        return f"#/$defs/input-{self.contract.inputs.index(spec)}"
+
+    def _of_any_depth(self) -> dict[str, Any]:
+        """The inputs of which no rank is known: an element, or an array of the same."""
+        unranked = [spec for spec in self.contract.inputs if spec.dtype is not None and spec.shape is None]
+        return {
+            self._depths(spec).rpartition("/")[2]: {
+                "anyOf": [self._items(spec, None), {"type": "array", "items": {"$ref": self._depths(spec)}}]
+            }
+            for spec in unranked
+        }
+
+    def _lengths(self, dim: Dim, least: int) -> dict[str, int]:
+        bounds = (
+            Interval(None, None)
+            if not is_total(dim)
+            else Interval(dim, dim)
+            if isinstance(dim, int)
+            else self.scope.bounds(dim)
+        )
+        least = max(least, bounds.lo or 0)
+        return {
+            **({"minItems": least} if least > 0 else {}),
+            **({"maxItems": bounds.hi} if bounds.hi is not None else {}),
+        }
+
+    def _items(self, spec: InputSpec, column: int | None) -> dict[str, Any]:
+        """The elements at an index of the last axis; None for those that no line about a column is about."""
+        dtype = spec.dtype
+        assert dtype is not None, "asked before"
+        lines = [
+            line for line in self.lines
+            if isinstance(line, ElementsLine) and line.input == spec.name and line.column in (None, column)
+        ]  # fmt: skip
+        low, high = (0, 1) if dtype == "bool" else RANGES.get(dtype, (0, 0))
+        low = max([low, *(line.low for line in lines if isinstance(line.low, int) and not line.symbols)])
+        high = min([high, *(line.high for line in lines if isinstance(line.high, int) and not line.symbols)])
+        notes = "; ".join(line.text for line in lines if line.symbols)
+        if dtype == "bool":
+            legal = [value for value in (False, True) if low <= value <= high]
+            return {"type": "boolean", **({"enum": legal} if lines else {})}
+        if dtype == "string":
+            return {"type": "string"}
+        if dtype not in RANGES:
+            return {"type": "array", "items": {"type": "number"}} if "complex" in dtype else {"type": "number"}
+        found: dict[str, Any] = {"type": "integer", "minimum": low, "maximum": high}
+        return {**found, "description": notes} if notes else found
 
 
-def _unsaid(contract: Contract) -> list[str]:
-    """Lines and shapes that relate one thing with another."""
-    names: dict[str, str] = {}
-    said: list[str] = []
-    for spec in contract.inputs:
-        for axis, dim in enumerate(spec.shape or ()):
-            if not isinstance(dim, int) and dim.is_symbol:
-                first = names.setdefault(str(dim), spec.axis(axis))
-                if first != spec.axis(axis):
-                    said.append(f"{spec.axis(axis)} == {first}")
-    for line in contract.demands:
-        is_said = isinstance(line, DimsLine) and len(line.relations) == 1 and _is_of_one(line)
-        if isinstance(line, ElementsLine):
-            is_said = line.column is None and not line.symbols
-        if not is_said:
-            said.append(line.text)
-    return said
+def _names(spec: InputSpec) -> Iterator[str]:
+    """What the sizes of an input are called."""
+    for axis, dim in enumerate(spec.shape or ()):
+        if isinstance(dim, Expr):
+            yield dim.name if dim.is_symbol else spec.axis(axis)
 
 
-def _is_of_one(line: DimsLine) -> bool:
-    """Whether a line bounds one symbol by a number."""
-    (relation,) = line.relations
-    return isinstance(relation.right, int) and not isinstance(relation.left, int) and relation.left.is_symbol
-
-
-def _property(contract: Contract, spec: InputSpec, scope: Scope) -> dict[str, Any]:
-    if spec.dtype is None:
-        return {"description": "of any type"}
-    items = _items(contract, spec)
-    if spec.shape is None:
-        return {"description": f"{spec.dtype}, nested arrays of any depth"}
-    for axis in reversed(range(len(spec.shape))):
-        items = {"type": "array", "items": items, **_lengths(spec.shape[axis], scope)}
-    return {"description": _described(spec), **items}
-
-
-def _described(spec: InputSpec) -> str:
-    return f"{spec.dtype}[{', '.join(map(str, spec.shape or ()))}]"
-
-
-def _lengths(dim: Dim, scope: Scope) -> dict[str, int]:
-    bounds = Interval(dim, dim) if isinstance(dim, int) else scope.bounds(dim)
-    found = {}
-    if bounds.lo is not None and bounds.lo > 0:
-        found["minItems"] = bounds.lo
-    if bounds.hi is not None:
-        found["maxItems"] = bounds.hi
-    return found
-
-
-def _items(contract: Contract, spec: InputSpec) -> dict[str, Any]:
-    assert spec.dtype is not None, "asked before"
-    if spec.dtype == "bool":
-        stated = [line.low is not None for line in contract.demands
-                  if isinstance(line, ElementsLine) and line.input == spec.name]  # fmt: skip
-        legal = [value for value in (False, True) if all(value is each for each in stated)]
-        return {"type": "boolean", "enum": legal} if stated else {"type": "boolean"}
-    if spec.dtype == "string":
-        return {"type": "string"}
-    if spec.dtype not in _RANGES:
-        return {"type": "array", "items": {"type": "number"}} if "complex" in spec.dtype else {"type": "number"}
-    low, high = _RANGES[spec.dtype]
-    notes: list[str] = []
-    for line in contract.demands:
-        if isinstance(line, ElementsLine) and line.input == spec.name:
-            if line.column is None and isinstance(line.low, int):
-                low = max(low, line.low)
-            if line.column is None and isinstance(line.high, int):
-                high = min(high, line.high)
-            if line.column is not None or line.symbols:
-                notes.append(line.text)
-    found: dict[str, Any] = {"type": "integer", "minimum": low, "maximum": high}
-    return {**found, "description": "; ".join(notes)} if notes else found
+def _is_said(line: Line) -> bool:
+    """Whether a schema can say it: numbers bound one symbol, or the elements of an input or of a column."""
+    if isinstance(line, ElementsLine):
+        return not line.symbols
+    only = line.relations[0] if len(line.relations) == 1 else None
+    return only is not None and isinstance(only.right, int) and isinstance(only.left, Expr) and only.left.is_symbol

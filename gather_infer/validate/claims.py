@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gather_infer.contract import Relation
+from gather_infer.contract.lines import is_remainder
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.inference import Inference
 from gather_infer.model.paths import graph_at
@@ -24,6 +25,7 @@ from gather_infer.symbolic import (
 )
 from gather_infer.validate.condition import Condition, Elements, at_least_zero
 from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
+from gather_infer.validate.wording import worded
 
 MAX_OPERANDS: Final = 2
 """Inputs of a node that are named as the reason of what it demands."""
@@ -177,8 +179,18 @@ def gap(relation: Relation) -> Dim:
 
 def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
     """The claims that together say the same, each in the words of a person."""
+    if claim.only is None:
+        clauses = [(relation, worded(relation, scope)) for relation in claim.relations]
+        simpler = (found[0] if len(found) == 1 else (relation,) for relation, found in clauses)
+        yield replace(claim, relations=tuple(dict.fromkeys(relation for clause in simpler for relation in clause)))
+        return
+    for clause in worded(claim.only, scope):
+        yield from _split_clause(replace(claim, relations=clause), scope)
+
+
+def _split_clause(claim: Claim, scope: Scope) -> Iterator[Claim]:
     only = claim.only
-    if only is None or only.relation == "==":
+    if only is None or only.relation == "==" or is_remainder(only.left):
         yield claim
         return
     try:

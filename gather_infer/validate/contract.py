@@ -214,7 +214,10 @@ class _Making:
     # dims that the file states as expressions
 
     def _compound(self) -> tuple[list[Claim], list[DimsLine]]:
-        """What says that `mask.1 == past + seq`: what the file says, as claims, and what the caller does."""
+        """What says that `mask.1 == past + seq`: what the file says, as claims, and what the caller does.
+
+        Where the nodes do not demand it of all sizes, what they do demand is claimed as well.
+        """
         solved = {solving.size for solving in solvings(self.inputs)}
         axes = [(spec, axis, dim) for spec, axis, dim in compound_axes(self.inputs) if spec.axis(axis) not in solved]
         stated = [each for each in axes if not self._is_of_caller(each[0].name, each[1])]
@@ -232,7 +235,11 @@ class _Making:
         names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
         demands = claims_of(freed, verdicts(freed, rules=self.rules), self.symbols | names)
         where = scope_with(freed.declared, [claim for claim in demands if claim.tight])
-        return [_equal(spec, axis, dim, demands, where) for spec, axis, dim in stated], said
+        equal = [_equal(spec, axis, dim, demands, where) for spec, axis, dim in stated]
+        unsure = frozenset(
+            spec.axis(axis) for (spec, axis, _), claim in zip(stated, equal, strict=True) if not claim.tight
+        )
+        return [*equal, *(c for c in demands if c.tight and not unsure.isdisjoint(c.symbols))], said
 
     def _is_of_caller(self, name: str, axis: int) -> bool:
         """Whether it is the caller who makes the dim of an input an expression."""

@@ -83,6 +83,46 @@ def test_the_guard_and_the_schema_that_are_written(run: Run) -> None:
     assert json.loads(Path("request.json").read_text())["properties"]["ids"]["items"]["maxItems"] == 16
 
 
+def test_strict_enforces_lines_that_are_sufficient_only(run: Run) -> None:
+    """Row k of a table is read where k < W; the table may be longer than what the model reads of it."""
+    onnx.save(
+        onnx.parser.parse_model(
+            '<ir_version: 9, opset_import: ["": 18]> g (float[W] s, float[5] t) => (float y)'
+            " { i = ArgMax <axis = 0, keepdims = 0> (s) y = Gather (t, i) }"
+        ),
+        "unsure.onnx",
+    )
+    feeds = {"s": np.zeros(6, np.float32), "t": np.zeros(5, np.float32)}
+    text = "W = 6: is known to work only for W <= 5 (Gather#1)"
+    for more, found in (([], []), (["--strict"], [text])):
+        run("contract", "unsure.onnx", "--python", "guard.py", "--json-schema", "request.json", "-q", *more)
+        guard = runpy.run_path("guard.py")
+        assert (guard["check"](feeds), guard["warnings"](feeds)) == (found, [text])
+        assert guard["check"](feeds, strict=True) == [text]
+        schema = json.loads(Path("request.json").read_text())
+        assert schema["properties"]["s"].get("maxItems") == (5 if more else None)
+        assert ("known to work only for: W <= 5" in schema.get("description", "")) is not bool(more)
+    result = run("contract", "unsure.onnx", "--strict")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: --strict needs --python or --json-schema")
+
+
+def test_a_guard_and_a_schema_go_to_standard_output(run: Run) -> None:
+    before = {path.name for path in Path().iterdir()}
+    result = run("contract", "embedding.onnx", "--json-schema", "-")
+    assert json.loads(result.stdout)["title"] == "inputs of embedding.onnx"
+    assert result.stderr.startswith("contract of embedding.onnx\n")
+    result = run("contract", "embedding.onnx", "--python", "-", "-q")
+    compile(result.stdout, "guard.py", "exec")
+    assert result.stdout.startswith('"""Checks the inputs of embedding.onnx before a run.')
+    assert {path.name for path in Path().iterdir()} == before
+    for more in (["--python", "-"], ["--embed", "-o", "-"]):
+        result = run("contract", "embedding.onnx", "--json-schema", "-", *more)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "only one of --python, --json-schema and -o can go to standard output" in result.stderr
+    result = run("contract", "embedding.onnx", "--range", "ids=0..100", "--json-schema", "-")
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
 @pytest.mark.parametrize(
     "more", ["--range ids=0..100", "--dim seq=17", "--require-proved", "--dim seq=1..17"], ids=lambda text: text[2:]
 )

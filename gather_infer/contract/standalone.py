@@ -1,0 +1,314 @@
+"""Feeds held against tables, with numpy alone. Every guard contains this text, so it imports nothing of the package.
+
+One minimum and one maximum per array; no element is looked at in Python, but those of an array of objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+
+Sizes = Mapping[str, int]
+Size = Callable[[Sizes], int]
+End = Size | None
+
+
+class Input(NamedTuple):
+    """An input: by axis the number that its size has to be, or the name that its size gets; None is not checked."""
+
+    dtype: str | None
+    dims: tuple[int | str, ...] | None
+    optional: bool
+
+
+class Solved(NamedTuple):
+    """`size == factor*name + rest`, which tells the size of `name`; `needs` are the names in the rest."""
+
+    needs: tuple[str, ...]
+    size: str
+    name: str
+    factor: int
+    rest: Size
+    text: str
+
+
+class Equal(NamedTuple):
+    """`size == dim`, where the dim has the names `needs`."""
+
+    needs: tuple[str, ...]
+    size: str
+    dim: Size
+    text: str
+
+
+class OfSizes(NamedTuple):
+    """A line about sizes. `needed` is False for one that is sufficient only: outside it a run may work all the same."""
+
+    line: int
+    needs: tuple[str, ...]
+    holds: Callable[[Sizes], bool]
+    text: str
+    nodes: str
+    needed: bool
+
+
+class OfElements(NamedTuple):
+    """A line about the elements of an input, or about those at one index of its last axis."""
+
+    line: int
+    input: str
+    column: int | None
+    needs: tuple[str, ...]
+    low: End
+    high: End
+    text: str
+    nodes: str
+    needed: bool
+
+
+class Tables(NamedTuple):
+    """What feeds are held against. `shown` has the names that are written in another way, `ranges` integer types."""
+
+    inputs: Mapping[str, Input]
+    solved: tuple[Solved, ...]
+    equal: tuple[Equal, ...]
+    sizes: tuple[OfSizes, ...]
+    elements: tuple[OfElements, ...]
+    shown: Mapping[str, str]
+    ranges: Mapping[str, tuple[int, int]]
+
+
+class Found(NamedTuple):
+    """One way in which feeds break the tables."""
+
+    text: str
+    input: str = ""
+    line: int | None = None
+    needed: bool = True
+
+
+def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
+    """Every way in which `feeds`, arrays or nested lists by the names of inputs, break the tables."""
+    for name in feeds:
+        if name not in tables.inputs:
+            yield Found(f"{name} is no input of the model", str(name))
+    arrays: dict[str, Any] = {}
+    sizes: dict[str, int] = {}
+    for name, spec in tables.inputs.items():
+        value = feeds.get(name)
+        if name not in feeds:
+            if not spec.optional:
+                yield Found(f"{name} is missing", name)
+        elif value is None:
+            if spec.dtype is not None or not spec.optional:  # a runtime takes None for an optional type only
+                yield Found(f"{name} is None", name)
+        elif spec.dtype is not None:
+            array, wrong = _array(tables, name, spec.dtype, value)
+            if wrong:
+                yield Found(f"{name}{wrong}", name)
+            if array is None:
+                continue
+            if spec.dims is not None and array.ndim != len(spec.dims):
+                yield Found(f"{name} must be of rank {len(spec.dims)}, is of rank {array.ndim}", name)
+                continue
+            arrays[name] = array
+            yield from _named(tables, name, array.shape, sizes, arrays)
+    yield from _solved(tables, sizes)
+    for equal in tables.equal:
+        wanted = _value(equal.dim, equal.needs, sizes) if equal.size in sizes else None
+        if wanted is not None and wanted != sizes[equal.size]:
+            at = _at(tables, equal.needs, sizes)
+            yield Found(f"{equal.size} = {sizes[equal.size]}: must be {equal.text}{at}", _owner(equal.size))
+    for line in tables.sizes:
+        if all(name in sizes for name in line.needs) and not _holds(line.holds, sizes):
+            bound = ", ".join(f"{_shown(tables, name)} = {sizes[name]}" for name in line.needs)
+            yield Found(f"{bound}: {_must(line.needed)} {line.text}{line.nodes}", "", line.line, line.needed)
+    yield from _elements(tables, arrays, sizes)
+
+
+def refusals(tables: Tables, feeds: Mapping[str, Any], *, strict: bool) -> list[str]:
+    """What `feeds` are refused for; else a warning for each line that they break and that is sufficient only."""
+    found = list(violations(tables, feeds))
+    refused = [each.text for each in found if each.needed or strict]
+    for each in () if refused else found:
+        warn(each.text, stacklevel=3)
+    return refused
+
+
+def _must(needed: bool) -> str:
+    return "must be" if needed else "is known to work only for"
+
+
+def _array(tables: Tables, name: str, dtype: str, value: Any) -> tuple[Any, str]:
+    """The array of a value, None where it is none, and what is wrong with it; empty when nothing is."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
+        if isinstance(value, (list, tuple)):
+            return None, ": its rows differ in length, or its elements are of several types"
+        return None, f" is no array: {error}"
+    if isinstance(value, (list, tuple, bool, int, float)):
+        return _of_list(tables, dtype, array)
+    if dtype == "string":
+        return array, "" if _is_text(array) else f" must be string, is {array.dtype.name}"
+    known = _dtype(dtype)
+    fits = array.dtype == known if known is not None else array.dtype.name.replace("_", "") == dtype
+    if fits:
+        return array, ""
+    order = " in another byte order" if array.dtype.name == dtype else ""
+    return array, f" must be {dtype}, is {array.dtype.name}{order}"
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any] | None:
+    """None for a type that numpy knows by ml_dtypes only."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return None
+
+
+def _of_list(tables: Tables, dtype: str, array: Any) -> tuple[Any, str]:
+    """The array of a nested list, whose numbers are of no type yet."""
+    kind = array.dtype.kind
+    if array.size == 0 and kind != "O":
+        return array, ""
+    if dtype == "string":
+        return array, "" if _is_text(array) else f" must be string, is {array.dtype.name}"
+    if dtype == "bool":
+        return array, "" if kind == "b" else f" must be bool, is {array.dtype.name}"
+    bounds = tables.ranges.get(dtype)
+    if bounds is None:
+        fits = kind in "iuf" or (kind == "c" and "complex" in dtype)
+        return array, "" if fits else f" must be {dtype}, is {array.dtype.name}"
+    if kind == "f" and not bool(np.all(np.isfinite(array) & (np.trunc(array) == array))):
+        return array, f" must be {dtype}, has fractions"
+    if kind not in "iuf":
+        return array, f" must be {dtype}, is {array.dtype.name}"
+    for value, outside in ((array.min(), int(array.min()) < bounds[0]), (array.max(), int(array.max()) > bounds[1])):
+        if outside:
+            return None, f"{_index(array, value)} = {int(value)}: must be {dtype}, which is {bounds[0]} to {bounds[1]}"
+    return array.astype(np.int64 if bounds[0] < 0 else np.uint64) if kind == "f" else array, ""
+
+
+def _is_text(array: Any) -> bool:
+    return array.dtype.kind == "U" or (array.dtype.kind == "O" and all(isinstance(item, str) for item in array.flat))
+
+
+def _named(
+    tables: Tables, name: str, shape: tuple[int, ...], sizes: dict[str, int], arrays: Mapping[str, Any]
+) -> Iterator[Found]:
+    """Bind the names of dims; a name has one size in all inputs."""
+    dims = tables.inputs[name].dims or ()
+    for axis, (size, wanted) in enumerate(zip(shape, dims, strict=False)):  # there are none where no rank is known
+        if isinstance(wanted, str):
+            known = sizes.setdefault(wanted, size)
+            if known != size:
+                first = next(
+                    f"{other}.{position}"
+                    for other in arrays
+                    for position, dim in enumerate(tables.inputs[other].dims or ())
+                    if dim == wanted
+                )
+                text = f"must be {_shown(tables, wanted)}, which is {known} by {first}"
+                yield Found(f"{name}.{axis} = {size}: {text}", name)
+        elif wanted != size:
+            yield Found(f"{name}.{axis} = {size}: must be {wanted}", name)
+
+
+def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
+    """Bind the names that stand in sums only."""
+    for solved in tables.solved:
+        rest = _value(solved.rest, solved.needs, sizes) if solved.size in sizes else None
+        if rest is not None:
+            quotient, remainder = divmod(sizes[solved.size] - rest, solved.factor)
+            if remainder or quotient < 0:
+                text = f"{solved.size} = {sizes[solved.size]}: must be {solved.text}"
+                yield Found(text, _owner(solved.size))
+            else:
+                sizes.setdefault(solved.name, quotient)
+
+
+def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterator[Found]:
+    """Of each line that is broken the first element that is furthest outside."""
+    parts: dict[tuple[str, int | None], Any] = {}
+    least: dict[tuple[str, int | None], int] = {}
+    most: dict[tuple[str, int | None], int] = {}
+    for line in tables.elements:
+        key = line.input, line.column
+        if key not in parts:
+            parts[key] = _part(arrays.get(line.input), line.column)
+        part = parts[key]
+        low = None if line.low is None else _value(line.low, line.needs, sizes)
+        high = None if line.high is None else _value(line.high, line.needs, sizes)
+        is_unknown = (line.low is not None and low is None) or (line.high is not None and high is None)
+        if part is None or is_unknown:
+            continue
+        value = None
+        if low is not None:
+            if key not in least:
+                least[key] = int(part.min())
+            value = least[key] if least[key] < low else None
+        if high is not None and value is None:
+            if key not in most:
+                most[key] = int(part.max())
+            value = most[key] if most[key] > high else None
+        if value is not None:
+            where = _index(part, value, line.column)
+            shown = str(bool(value)).lower() if part.dtype.kind == "b" else str(value)
+            text = f"{_must(line.needed)} {line.text}{_at(tables, line.needs, sizes)}{line.nodes}"
+            yield Found(f"{line.input}{where} = {shown}: {text}", line.input, line.line, line.needed)
+
+
+def _part(array: Any, column: int | None) -> Any:
+    """The integers of an array, or those of one column; None where there are none."""
+    if array is None or array.dtype.kind not in "iub":
+        return None
+    if column is not None:
+        if not array.ndim or array.shape[-1] <= column:
+            return None
+        array = array[..., column]
+    return array if array.size else None
+
+
+def _index(array: Any, value: Any, column: int | None = None) -> str:
+    """`[3, 17]`, where the value stands first."""
+    index = [int(i) for i in np.unravel_index(int(np.argmax(array == value)), array.shape)]
+    if column is not None:
+        index.append(column)
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _value(size: Size, needs: tuple[str, ...], sizes: Sizes) -> int | None:
+    """None where a size is not known, or a divisor is 0."""
+    if not all(name in sizes for name in needs):
+        return None
+    try:
+        return size(sizes)
+    except ZeroDivisionError:
+        return None
+
+
+def _holds(holds: Callable[[Sizes], bool], sizes: Sizes) -> bool:
+    try:
+        return holds(sizes)
+    except ZeroDivisionError:
+        return True  # it says nothing at these sizes
+
+
+def _at(tables: Tables, names: tuple[str, ...], sizes: Sizes) -> str:
+    """`, seq = 5`."""
+    return "".join(f", {_shown(tables, name)} = {sizes[name]}" for name in names)
+
+
+def _shown(tables: Tables, name: str) -> str:
+    return tables.shown.get(name, name)
+
+
+def _owner(axis: str) -> str:
+    """The input whose axis it is: `mask` of `mask.1`."""
+    return axis.rpartition(".")[0]
