@@ -35,7 +35,7 @@ from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN, Source
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations
+from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations, Unchecked
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -420,6 +420,7 @@ class _Run:
             rules=self.rules,
             iterations=iterations,
             conditions={path: settled.condition(found) for path, found in walker.conditions.items()},
+            unchecked=tuple(dict.fromkeys(map(settled.unchecked, walker.record.all(Unchecked)))),
             unreached=tuple({u.finding: None for u in walker.record.all(Unreached)}),
         )
 

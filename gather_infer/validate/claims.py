@@ -110,7 +110,10 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
         yield constraint.node, Claim((relation,), True, (str(constraint.node),), reason)
     for demand in inference.demands:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
-        yield demand.node, Claim(relations, True, (str(demand.node),), operands(inference, demand.node))
+        reason = operands(inference, demand.node)
+        if demand.refusal:
+            reason = f"{demand.refusal} refuses other sizes: {reason}"
+        yield demand.node, Claim(relations, not demand.refusal, (str(demand.node),), reason)
     yield from _spared(inference, found)
     for assumption in inference.assumptions:
         for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):

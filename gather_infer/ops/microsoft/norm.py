@@ -12,6 +12,7 @@ from gather_infer.ops.microsoft.signature import FLOATS, HALF_OR_SINGLE, MODEL_F
 from gather_infer.ops.vocabulary.elementwise import same_shape
 from gather_infer.ops.vocabulary.guards import (
     normalize_axis,
+    refuse_empty,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -48,7 +49,7 @@ def _normalized(op: OpCall, *vectors: str) -> Shape | None:
     if shape is None:
         return None
     require_min_rank(shape, 1, "X")
-    normalize_axis(op.attr("axis", -1), len(shape))
+    refuse_empty(op, *shape[normalize_axis(op.attr("axis", -1), len(shape)) :])
     for index, name in enumerate(vectors, 1):
         if op.has(index):
             shape = require_broadcast_to(op, op.tensor(index).shape, shape, name)

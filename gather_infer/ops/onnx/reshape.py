@@ -32,7 +32,9 @@ def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
     return [reshape(op, op.tensor(0), list(op.attr("shape", ())))]
 
 
-@rules.rule("Reshape", since=5, moves=0, permutes=True)
+@rules.rule(
+    "Reshape", since=5, moves=0, permutes=True, operands={1: "sizes with as many elements as the data"}, dims=(1,)
+)
 def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Reshape.html (5: the target is an input; 14 adds allowzero)"""
     target = elements_of(op.tensor(1), "shape")
@@ -302,7 +304,7 @@ def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
     return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
 
 
-@rules.rule("Squeeze", since=13, moves=0, permutes=True)
+@rules.rule("Squeeze", since=13, moves=0, permutes=True, operands={1: "axes of length 1"})
 def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Squeeze.html (13: axes is an input)"""
     data, axes = op.tensor(0), op.optional_tensor(1)
@@ -352,7 +354,7 @@ def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
     return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
 
 
-@rules.rule("Unsqueeze", since=13, moves=0, permutes=True)
+@rules.rule("Unsqueeze", since=13, moves=0, permutes=True, operands={1: "different axes of the result"})
 def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (13: axes is an input)"""
     data = op.tensor(0)

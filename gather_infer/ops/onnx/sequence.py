@@ -262,7 +262,7 @@ def _concat_listed(op: OpCall, members: Sequence[SymbolicTensor], axis: int, *, 
     return concat(op, parts, axis=axis)
 
 
-@rules.rule("SplitToSequence", since=11)
+@rules.rule("SplitToSequence", since=11, operands={1: "lengths that add up to the dim"}, dims=(1,))
 def onnx_split_to_sequence(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
 

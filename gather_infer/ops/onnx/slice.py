@@ -26,13 +26,18 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
     return [slice_axes(op, data, starts, ends, range(len(starts)) if axes is None else axes, [1] * len(starts))]
 
 
-@rules.rule("Slice", since=10, moves=0)
+@rules.rule("Slice", since=10, moves=0, operands={3: "different axes", 4: "no step of 0"}, dims=(4,))
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, and there are steps)"""
     data = op.tensor(0)
     starts, ends = elements_of(op.tensor(1), "starts"), elements_of(op.tensor(2), "ends")
     axes = elements_of(op.tensor(3), "axes") if op.has(3) else None
     steps = elements_of(op.tensor(4), "steps") if op.has(4) else None
+    given = [op.tensor(i).shape for i in range(1, 5) if op.has(i)]
+    lengths = [shape[0] if shape else 1 for shape in given if shape is not None]
+    for length in lengths[1:]:
+        message = f"starts, ends, axes and steps must have one length, have {' and '.join(map(str, lengths))}"
+        op.require((lengths[0], "==", length), otherwise=message)
     count = next((len(e) for e in (starts, ends, axes, steps) if e is not None), None)
     if count is None:
         return [_unknown(op, data)]
@@ -61,7 +66,7 @@ def _some_of(op: OpCall, dim: Dim, reason: str) -> Dim:
     if isinstance(dim, int) and dim == 0:
         return 0
     size = op.fresh(reason)
-    op.imply(dim - size)
+    op.learn(dim - size)
     return size
 
 

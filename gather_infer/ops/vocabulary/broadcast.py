@@ -118,6 +118,11 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     return _symbol(op, parts)
 
 
+def demand_broadcast(op: OpCall, a: Dim, b: Dim) -> None:
+    """Demand that two dims broadcast, whatever to."""
+    op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=f"{a} and {b} do not broadcast", code="GI212")
+
+
 def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
     """The symbol for what `dims`, in any order, broadcast to: broadcasting is associative."""
     parts = sorted(dict.fromkeys(dims), key=str)
