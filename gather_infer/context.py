@@ -203,19 +203,18 @@ class Context:
         Raises SpecViolation when none holds in any run.
         """
         undecided = self._undecided(any_of)
-        if undecided is None:
-            return
-        if not undecided:
+        if undecided is not None and not undecided:
             raise SpecViolation(otherwise if isinstance(otherwise, str) else otherwise(), code)
-        if len(undecided) > 1:
+        if undecided is not None and len(undecided) > 1:
             self.demand(*undecided)
             return
-        ((left, relation, right),) = undecided
-        if relation == "==":
-            self.constrain(left, "==", right)
-        else:
-            self.demand((left, "<=", right))
-            self.imply(right - left)
+        for left, relation, right in any_of if undecided is None and len(any_of) == 1 else undecided or ():
+            if relation == "<=":
+                if undecided is not None:
+                    self.demand((left, "<=", right))
+                self.imply(right - left)  # also what is known: the node is one more of those that imply it
+            elif undecided is not None:
+                self.constrain(left, "==", right)
 
     def refuse(self, *any_of: Stated, runtime: str = "onnxruntime") -> None:
         """Record that a runtime fails where none of `any_of` holds, though the specification allows it.

@@ -387,7 +387,8 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
         notes += contradicted_hints(walker, reader)
-        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, demands))))
+        told = [demand for demand in demands if demand.symbols <= self.known]
+        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, told))))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}

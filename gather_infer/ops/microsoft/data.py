@@ -19,7 +19,7 @@ from gather_infer.ops.vocabulary.guards import (
 )
 from gather_infer.ops.vocabulary.operands import element_dim, elements_of
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, known_lt
+from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 
 rules = RuleSet("com.microsoft")
@@ -157,9 +157,8 @@ def unfold_tensor(op: OpCall) -> Inferred:
     if shape is None:
         return [None]
     axis = normalize_axis(op.attr("dim", -1), len(shape), "dim")
-    if known_lt(shape[axis], size, op.scope) is True:
-        raise SpecViolation(f"size must be {shape[axis]} or less, the dim of axis {axis}, is {size}", "GI212")
-    op.imply(shape[axis] - size)
+    message = f"size must be {shape[axis]} or less, the dim of axis {axis}, is {size}"
+    op.require((size, "<=", shape[axis]), otherwise=message, code="GI212")
     return [(*shape[:axis], floordiv(shape[axis] - size, step, op.scope) + 1, *shape[axis + 1 :], size)]
 
 

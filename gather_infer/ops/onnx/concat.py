@@ -168,15 +168,11 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
     if uneven and n > 1:
         length = ceildiv(dim, n, op.scope)
         last = floordiv(dim, 2, op.scope) if n == 2 else dim - length * (n - 1)
-        if isinstance(last, int) and last < 0:
-            raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} parts of {length} and a last one")
-        op.imply(last)
+        message = f"dim {dim} of axis {axis} cannot be split into {n} parts of {length} and a last one"
+        op.require((0, "<=", last), otherwise=message)
         return _parts(op, data, [length] * (n - 1) + [last], axis)
-    if isinstance(dim, int) and dim % n:
-        raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
     length = floordiv(dim, n, op.scope)
-    if length * n != dim:
-        op.constrain(dim, "==", length * n)
+    op.require((dim, "==", length * n), otherwise=f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
     return _parts(op, data, [length] * n, axis)
 
 

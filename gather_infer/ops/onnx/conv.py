@@ -189,9 +189,8 @@ def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode
     length = window.stride * (size - 1) + beyond
     if output_padding:
         op.refuse((1, "<=", size))
-    if isinstance(length, int) and length < 1:
-        raise SpecViolation(f"spatial axis {window.axis} of the output must have length 1 or more, has {length}")
-    op.imply(length - 1)
+    message = f"spatial axis {window.axis} of the output must have length 1 or more, has {length}"
+    op.require((1, "<=", length), otherwise=message)
     return length
 
 
@@ -252,10 +251,8 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
         (c,) = merge_shape(op, (c,), w.shape[:1], "the channels of input and weight")
         op.require_equal(w.shape[1], 1, "the middle dim of weight and 1")
         refuse_empty(op, w.shape[0])
-        if w.shape[2] == 0:
-            raise SpecViolation("the kernel must have 1 or more elements, has 0")
+        op.require((1, "<=", w.shape[2]), otherwise="the kernel must have 1 or more elements, has 0")
         carried = w.shape[2] - 1
-        op.imply(carried)
     if b is not None:
         (c,) = merge_shape(op, b.shape, (c,), "bias")
     state = merge_shape(op, past_shape, (n, c, carried), "past_state")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, demand_broadcast, never_broadcast
+from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, demand_broadcast
 from gather_infer.ops.vocabulary.guards import refuse_empty, require_same_dtype, unknown_dims
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr
@@ -114,12 +114,11 @@ def _agree(op: OpCall, label: str, dims: list[Dim], *, is_wanted: bool) -> Dim:
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:
-        if never_broadcast(op, result, other):
-            raise SpecViolation(f"the dims of label {label} must agree, are {result} and {other}", "GI212")
+        message = f"the dims of label {label} must agree, are {result} and {other}"
         if is_wanted or isinstance(result, int):
-            result = broadcast_dim(op, result, other)
+            result = broadcast_dim(op, result, other, otherwise=message)
         else:
-            demand_broadcast(op, result, other)
+            demand_broadcast(op, result, other, otherwise=message)
     return result
 
 

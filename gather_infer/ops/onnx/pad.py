@@ -21,7 +21,7 @@ from gather_infer.ops.vocabulary.operands import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull, kept_span
-from gather_infer.symbolic import Dim, floordiv, known_lt, maximum, minimum, product
+from gather_infer.symbolic import Dim, floordiv, maximum, minimum, product
 from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
 rules = RuleSet("")
@@ -127,9 +127,7 @@ def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: i
     if isinstance(added, int) and added >= 2**63:
         raise SpecViolation(f"pads {before} and {after} of axis {axis} overflow int64")
     size = dim + added
-    if known_lt(size, 0, op.scope) is True:
-        raise SpecViolation(f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
-    op.imply(size)
+    op.require((0, "<=", size), otherwise=f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
     return size
 
 

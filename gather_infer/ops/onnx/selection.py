@@ -229,9 +229,7 @@ def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
     number = elements.truncate(op, element) if not isinstance(element, bool) else None
     if number is None:
         return op.fresh("depth is not known")
-    if isinstance(number, int) and number < 1:
-        raise SpecViolation(f"depth must be positive, is {number}")
-    op.imply(number - 1)
+    op.require((1, "<=", number), otherwise=f"depth must be positive, is {number}")
     return number
 
 

@@ -90,8 +90,9 @@ def slice_axes(
             f"starts, ends, axes and steps must have one length, have {len(starts)}, {len(ends)}, {len(axes)} "
             f"and {len(steps)}"
         )
-    if any(isinstance(step, int) and step == 0 for step in steps):
-        raise SpecViolation("a step must not be 0")
+    for step in steps:
+        if step is not None:
+            op.require((1, "<=", step), (step, "<=", -1), otherwise="a step must not be 0")
     if data.shape is None:
         return moved(op, data, None)
     shape = list(data.shape)

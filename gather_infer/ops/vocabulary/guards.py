@@ -109,15 +109,9 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
 
 def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
     """Raise SpecViolation (GI212) when `divisor` does not divide the number `dim`; of a symbol, record that it must."""
-    if divisor == 1:
-        return
-    if isinstance(dim, int):
-        if dim % divisor:
-            raise SpecViolation(f"{what} must be a multiple of {divisor}, is {dim}", "GI212")
-    else:
-        rest = dim % divisor
-        if rest != 0:
-            op.constrain(rest, "==", 0)
+    if divisor != 1:
+        message = f"{what} must be a multiple of {divisor}, is {dim}"
+        op.require((dim % divisor, "==", 0), otherwise=message, code="GI212")
 
 
 def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:
