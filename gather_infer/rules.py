@@ -15,7 +15,7 @@ from gather_infer.context import Context, Stated
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.record import Cause
-from gather_infer.symbolic import Dim, Expr, Scope, known_le
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -142,13 +142,17 @@ class OpCall:
         return self.context.causes.get(name)
 
     def check_operands(self, traits: Traits) -> None:
-        """Leave open what the node demands of operands whose elements are not known."""
+        """Leave open what the node demands of operands whose elements are not known, and of sizes beyond its rule."""
         for index, clause in traits.operands.items():
             value = self.input(index)
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
                 continue
             if self.load is None or self.load(index) is None:
                 self.leave_open(f"input {index} of {self.op_type} is known in a run only: {clause}")
+        for index in sorted(traits.unstated):
+            value = self.input(index)
+            if isinstance(value, SymbolicTensor) and (value.shape is None or any(map(free_symbols, value.shape))):
+                self.leave_open(f"not all that {self.op_type} demands of the sizes of input {index} is known: {value}")
 
     def address(self, *axes: Addressing) -> None:
         """Say which axes the node addresses by index; a verdict on each is given from the facts before this node.
@@ -192,6 +196,8 @@ class Traits:
                    element is known neither as a number nor as a dim that the rule itself judges, that is open in the
                    contract
     dims           those of them of which the rule judges elements that are dims
+    unstated       the inputs of whose sizes the node demands more than the rule says: where one is no number, that is
+                   open in the contract
 
     Raises ValueError for `permutes` without `moves`, and `gathers` without `addresses`.
     """
@@ -205,6 +211,7 @@ class Traits:
     deterministic: bool = True
     operands: Mapping[int, str] = field(default_factory=dict)
     dims: frozenset[int] = frozenset()
+    unstated: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.permutes and self.moves is None:
@@ -263,11 +270,12 @@ class RuleSet:
         deterministic: bool = True,
         operands: Mapping[int, str] | None = None,
         dims: Iterable[int] = (),
+        unstated: Iterable[int] = (),
     ) -> Callable[[Rule], Rule]:
         """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
         traits = Traits(
             addresses or {}, checks_types, moves, permutes, gathers, tells_dims, deterministic, operands or {},
-            frozenset(dims),
+            frozenset(dims), frozenset(unstated),
         )  # fmt: skip
 
         def add(function: Rule) -> Rule:

@@ -36,12 +36,18 @@ LENIENT: Final[Mapping[str, str]] = {
     # operators of which onnxruntime runs what their pages forbid, and what
     "DFT": "a onesided transform of complex input",
     "GatherND": "batch dims of data that are more than those of indices",
+    "Inverse": "what is not square, where only the first matrix is",
     "GroupNormalization": "a scale or bias of one element, and of num_groups",
     "LinearAttention": "a decay or beta that broadcasts",
     "NegativeLogLikelihoodLoss": "fewer targets than scores",
     "PRelu": "a slope that X broadcasts to",
     "RotaryEmbedding": "an odd head size",
     "SoftmaxCrossEntropyLoss": "fewer labels than scores",
+}
+
+ENDING: Final[Mapping[str, str]] = {
+    # operators that end the process of onnxruntime for sizes of which nothing is wrong
+    "QLinearAveragePool": "with channels_last and unequal strides it reads past the end",
 }
 
 UNTOLD: Final = ("Numpy_type", "No corresponding Numpy type", "Pillow must be installed")
@@ -268,6 +274,8 @@ def judge(subject: Subject, worker: Worker, *, runs: int = 256, seed: int = 1) -
         verdict.failed += 1
         if error in (CRASH, LATE):
             verdict.crashes.append(each)
+            if subject.node.op_type in ENDING:
+                continue
         if not broken:
             if contract.open:
                 verdict.opened += 1

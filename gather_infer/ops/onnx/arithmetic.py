@@ -55,8 +55,8 @@ def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
 
 
 def _demand_divisor(op: OpCall) -> None:
-    """Demand that no integer that is divided by is 0, unless nothing is; for a single one runtimes do so even then."""
-    dividend, divisor = op.tensor(0), op.tensor(1)
+    """Demand, and do not learn, that no integer that is divided by is 0: runtimes fail even where nothing is."""
+    divisor = op.tensor(1)
     if divisor.dtype not in INTEGER_RANGE:
         return
     if divisor.values is None:
@@ -66,10 +66,10 @@ def _demand_divisor(op: OpCall) -> None:
         if not is_above and not is_below:
             op.leave_open("an integer that is divided by may be 0")
         return
-    empty = [] if divisor.only_element is not None else [(dim, "==", 0) for dim in dividend.shape or ()]
     for number in dict.fromkeys(divisor.values.flat):
         if isinstance(number, Expr) and known_le(0, number, op.scope) is True:
-            op.require((1, "<=", number), *empty, otherwise=f"{number} is 0, by which nothing can be divided")
+            if known_le(1, number, op.scope) is None:
+                op.demand((1, "<=", number))
         elif not isinstance(number, (int, Expr)) or known_eq(number, 0, op.scope) is not False:
             op.leave_open("an integer that is divided by may be 0")
 

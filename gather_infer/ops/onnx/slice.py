@@ -38,6 +38,9 @@ def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
     for length in lengths[1:]:
         message = f"starts, ends, axes and steps must have one length, have {' and '.join(map(str, lengths))}"
         op.require((lengths[0], "==", length), otherwise=message)
+    if data.shape is not None and not op.has(3) and lengths:
+        message = f"there must be {len(data.shape)} starts or less, one per axis, are {lengths[0]}"
+        op.require((lengths[0], "<=", len(data.shape)), otherwise=message)
     count = next((len(e) for e in (starts, ends, axes, steps) if e is not None), None)
     if count is None:
         return [_unknown(op, data)]
