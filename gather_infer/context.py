@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.places import MAIN, GraphPath, NodePath, Source
-from gather_infer.record import Assumption, Cause, Constraint, Demand, Record
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Record, Unchecked
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
+
+Stated: TypeAlias = "tuple[Dim, str, Dim]"
+"""`(left, relation, right)`, the relation `==` or `<=`."""
 
 
 class Finding(NamedTuple):
@@ -190,17 +193,65 @@ class Context:
             self.equated.setdefault((left, right), {})[self._source] = None
         self.record.constrain(Constraint(left, relation, right, self.node))
 
-    def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
+    def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
+        """One clause of a specification: one of `any_of` holds, else the node fails.
+
+        Of sizes that are known it is checked, of others it is demanded, and learnt where it is one inequation.
+
+        otherwise   the message where none can hold
+
+        Raises SpecViolation when none holds in any run.
+        """
+        undecided = self._undecided(any_of)
+        if undecided is not None and not undecided:
+            raise SpecViolation(otherwise if isinstance(otherwise, str) else otherwise(), code)
+        if undecided is not None and len(undecided) > 1:
+            self.demand(*undecided)
+            return
+        for left, relation, right in any_of if undecided is None and len(any_of) == 1 else undecided or ():
+            if relation == "<=":
+                if undecided is not None:
+                    self.demand((left, "<=", right))
+                self.imply(right - left)  # also what is known: the node is one more of those that imply it
+            elif undecided is not None:
+                self.constrain(left, "==", right)
+
+    def refuse(self, *any_of: Stated, runtime: str = "onnxruntime") -> None:
+        """Record that a runtime fails where none of `any_of` holds, though the specification allows it.
+
+        Nothing is learnt from it.
+        """
+        undecided = self._undecided(any_of)
+        if undecided:
+            self.demand(*undecided, refusal=runtime)
+
+    def _undecided(self, any_of: Iterable[Stated]) -> list[Stated] | None:
+        """Those of the relations that may hold; None when one does in every run."""
+        found: list[Stated] = []
+        for left, relation, right in any_of:
+            answer = (known_eq if relation == "==" else known_le)(left, right, self.scope)
+            if answer is True:
+                return None
+            if answer is None:
+                found.append((left, relation, right))
+        return found
+
+    def leave_open(self, reason: str) -> None:
+        """Record that the node may fail for a reason of which no facts tell: it is open in the contract."""
+        self.record.leave_open(Unchecked(reason, self.node))
+
+    def demand(self, *any_of: Stated, refusal: str = "") -> None:
         """Record that one of (left, relation, right) holds in every legal run, with the first node that demands it.
 
         relation   `==` or `<=`
+        refusal    see Demand
         """
-        stated: list[tuple[Dim, str, Dim]] = []
+        stated: list[Stated] = []
         for left, relation, right in any_of:
             assert relation in ("==", "<="), "the other relations are these with the sides exchanged"
             left, right = reduced(left, relation, right)
             stated.append((left, relation, right))
-        self.record.demand(Demand(tuple(stated), self.node))
+        self.record.demand(Demand(tuple(stated), self.node, refusal))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """The one dim that two dims which have to agree stand for; `what` names them in the message.

@@ -35,10 +35,13 @@ class Demand:
     """One of `any_of`, each (left, relation, right), holds in every legal run: `node` fails where none does.
 
     It may be implied, and known from then on, or more than one constraint can say: `a == b or a == 1 or b == 1`.
+
+    refusal   the specification allows other sizes, but this runtime fails there; else empty. Nothing follows from it
     """
 
     any_of: tuple[tuple[Dim, str, Dim], ...]
     node: NodePath = field(compare=False)
+    refusal: str = ""
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -47,6 +50,18 @@ class Demand:
 
     def __str__(self) -> str:
         return " or ".join(f"{left} {relation} {right}" for left, relation, right in self.any_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """A clause of `node` of which the facts do not tell whether it holds: the node may fail, and no demand says when.
+
+    any_of   where sizes decide after all, in a body that not every run comes to: it holds where one of these does
+    """
+
+    reason: str
+    node: NodePath
+    any_of: tuple[tuple[Dim, str, Dim], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +215,9 @@ class Record:
     def demand(self, demand: Demand) -> None:
         self._add_once(demand, demand)
 
+    def leave_open(self, unchecked: Unchecked) -> None:
+        self._add_once(unchecked, unchecked)
+
     def assume(self, assumption: Assumption) -> None:
         self._add_once(assumption.claim, assumption)
 
@@ -240,5 +258,5 @@ class Record:
         stays = {id(entry) for entry in kept}
         for entry in new:
             key = entry.claim if isinstance(entry, Assumption) else entry
-            if isinstance(entry, (Assumption, Constraint, Demand)) and id(entry) not in stays:
+            if isinstance(entry, (Assumption, Constraint, Demand, Unchecked)) and id(entry) not in stays:
                 self._once.pop(key, None)

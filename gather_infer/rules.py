@@ -6,16 +6,16 @@ operator's specification; the walk adds where. Rule sets are values: users pass 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from gather_infer.access import Addressing
-from gather_infer.context import Context
+from gather_infer.context import Context, Stated
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.record import Cause
-from gather_infer.symbolic import Dim, Expr, Scope, known_le
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -92,19 +92,28 @@ class OpCall:
         return self.context.derived(operation, *operands, reason=reason, equals=equals)
 
     def imply(self, dim: Dim) -> None:
-        """Learn `dim >= 0`, and record that this node demands it; see Context.imply.
-
-        Of a size that depends on data it is mostly no demand but true: NonZero does not find more than there is.
-        """
-        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None and not self._depends_on_data(dim):
+        """Learn `dim >= 0`, and record that this node demands it; see Context.imply."""
+        if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
             self.context.demand((0, "<=", dim))
         self.context.imply(dim)
 
-    def _depends_on_data(self, dim: Expr) -> bool:
-        causes = (self.context.causes.get(name) for name in dim.symbols)
-        return any(cause is not None and cause.data_dependent for cause in causes)
+    def learn(self, dim: Dim) -> None:
+        """Learn `dim >= 0`, which no run fails to meet: NonZero does not find more elements than there are."""
+        self.context.imply(dim)
 
-    def demand(self, *any_of: tuple[Dim, str, Dim]) -> None:
+    def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
+        """See Context.require."""
+        self.context.require(*any_of, otherwise=otherwise, code=code)
+
+    def refuse(self, *any_of: Stated) -> None:
+        """See Context.refuse."""
+        self.context.refuse(*any_of)
+
+    def leave_open(self, reason: str) -> None:
+        """See Context.leave_open."""
+        self.context.leave_open(reason)
+
+    def demand(self, *any_of: Stated) -> None:
         """See Context.demand."""
         self.context.demand(*any_of)
 
@@ -132,6 +141,19 @@ class OpCall:
         """Why there is a generated symbol of this name; None for a symbol of the model."""
         return self.context.causes.get(name)
 
+    def check_operands(self, traits: Traits) -> None:
+        """Leave open what the node demands of operands whose elements are not known, and of sizes beyond its rule."""
+        for index, clause in traits.operands.items():
+            value = self.input(index)
+            if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
+                continue
+            if self.load is None or self.load(index) is None:
+                self.leave_open(f"input {index} of {self.op_type} is known in a run only: {clause}")
+        for index in sorted(traits.unstated):
+            value = self.input(index)
+            if isinstance(value, SymbolicTensor) and (value.shape is None or any(map(free_symbols, value.shape))):
+                self.leave_open(f"not all that {self.op_type} demands of the sizes of input {index} is known: {value}")
+
     def address(self, *axes: Addressing) -> None:
         """Say which axes the node addresses by index; a verdict on each is given from the facts before this node.
 
@@ -142,6 +164,15 @@ class OpCall:
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
         """Add a finding about this node and go on; for what is no reason to give up its outputs."""
         self.context.report(code, message, detail, severity)
+
+
+def _is_known(operand: SymbolicTensor, may_be_dims: bool) -> bool:
+    """Whether every element is a number, or a dim where these will do."""
+    if operand.values is None:
+        return operand.shape is not None and any(isinstance(dim, int) and dim == 0 for dim in operand.shape)
+    return all(
+        element is not None and (may_be_dims or not isinstance(element, Expr)) for element in operand.values.flat
+    )
 
 
 _Macs = TypeVar("_Macs", bound=Callable[[Any], Dim])
@@ -161,6 +192,12 @@ class Traits:
     gathers        output 0 holds what the indices point at, be it dequantized or masked: it is of the gather family
     tells_dims     the elements of output 0 are dims of input 0 or their product, and nothing can fail
     deterministic  the same inputs give the same outputs, at another node and in another run too
+    operands       the inputs of whose elements the node demands something, and what: {1: "each is an axis"}. Where an
+                   element is known neither as a number nor as a dim that the rule itself judges, that is open in the
+                   contract
+    dims           those of them of which the rule judges elements that are dims
+    unstated       the inputs of whose sizes the node demands more than the rule says: where one is no number, that is
+                   open in the contract
 
     Raises ValueError for `permutes` without `moves`, and `gathers` without `addresses`.
     """
@@ -172,12 +209,17 @@ class Traits:
     gathers: bool = False
     tells_dims: bool = False
     deterministic: bool = True
+    operands: Mapping[int, str] = field(default_factory=dict)
+    dims: frozenset[int] = frozenset()
+    unstated: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.permutes and self.moves is None:
             raise ValueError("what permutes elements moves them: give moves= too")
         if self.gathers and not self.addresses:
             raise ValueError("what gathers addresses by index: give addresses= too")
+        if not self.dims <= self.operands.keys():
+            raise ValueError("inputs whose dims are judged are operands: give operands= too")
 
 
 NO_TRAITS: Final = Traits()
@@ -226,9 +268,15 @@ class RuleSet:
         gathers: bool = False,
         tells_dims: bool = False,
         deterministic: bool = True,
+        operands: Mapping[int, str] | None = None,
+        dims: Iterable[int] = (),
+        unstated: Iterable[int] = (),
     ) -> Callable[[Rule], Rule]:
         """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
-        traits = Traits(addresses or {}, checks_types, moves, permutes, gathers, tells_dims, deterministic)
+        traits = Traits(
+            addresses or {}, checks_types, moves, permutes, gathers, tells_dims, deterministic, operands or {},
+            frozenset(dims), frozenset(unstated),
+        )  # fmt: skip
 
         def add(function: Rule) -> Rule:
             self._add(op_type, Registered(since, function, traits))

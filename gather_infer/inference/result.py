@@ -12,7 +12,7 @@ from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolved
 from gather_infer.places import MAIN, GraphPath, NodePath, Source
-from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations, PathCondition
+from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations, PathCondition, Unchecked
 from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
 
@@ -189,7 +189,8 @@ class Inference(Mapping[str, Value]):
     `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs,
     `conditions` which bodies not every run comes to, and when one does; `unreached` what would fail in those that none
     comes to. `implied` has the dims that are >= 0 because nodes that every run reaches imply it, or, for None, the
-    inputs; `equated` the pairs of dims that such nodes demand to be equal; each with these nodes.
+    inputs; `equated` the pairs of dims that such nodes demand to be equal; each with these nodes. `unchecked` has
+    the clauses of nodes of which no facts tell whether they hold.
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> print(inference["last_hidden_state"])
@@ -227,6 +228,7 @@ class Inference(Mapping[str, Value]):
         equated: Mapping[tuple[Dim, Dim], frozenset[Source | None]] | None = None,
         conditions: Mapping[GraphPath, PathCondition] | None = None,
         unreached: tuple[Diagnostic, ...] = (),
+        unchecked: tuple[Unchecked, ...] = (),
     ) -> None:
         self.model = model
         self.scopes = scopes
@@ -250,6 +252,7 @@ class Inference(Mapping[str, Value]):
         self.equated = {} if equated is None else equated
         self.conditions = {} if conditions is None else conditions
         self.unreached = unreached
+        self.unchecked = unchecked
 
     def __getitem__(self, name: str) -> Value:
         """Raises UnknownName, which is a KeyError and suggests another name."""

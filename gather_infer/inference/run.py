@@ -37,7 +37,7 @@ from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN, Source
 from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations
+from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations, Unchecked
 from gather_infer.rules import RuleSet
 from gather_infer.spans import type_span
 from gather_infer.symbolic import (
@@ -395,7 +395,8 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
         notes += contradicted_hints(walker, reader)
-        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, demands))))
+        told = [demand for demand in demands if demand.symbols <= self.known]
+        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, told))))
         assumptions = tuple(map(settled.assumption, assumptions))
         beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
         iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
@@ -430,6 +431,7 @@ class _Run:
             rules=self.rules,
             iterations=iterations,
             conditions={path: settled.condition(found) for path, found in walker.conditions.items()},
+            unchecked=tuple(dict.fromkeys(map(settled.unchecked, walker.record.all(Unchecked)))),
             unreached=tuple({u.finding: None for u in walker.record.all(Unreached)}),
         )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gather_infer.context import Context
 from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
-from gather_infer.record import Assumption, Cause, Constraint, Demand, PathCondition
+from gather_infer.record import Assumption, Cause, Constraint, Demand, PathCondition, Unchecked
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
@@ -68,8 +68,13 @@ class Settling:
         return replace(constraint, left=self.written(constraint.left), right=self.written(constraint.right))
 
     def demand(self, demand: Demand) -> Demand:
-        stated = tuple((self.written(left), relation, self.written(right)) for left, relation, right in demand.any_of)
-        return replace(demand, any_of=stated)
+        return replace(demand, any_of=self._stated(demand.any_of))
+
+    def unchecked(self, unchecked: Unchecked) -> Unchecked:
+        return replace(unchecked, any_of=self._stated(unchecked.any_of))
+
+    def _stated(self, any_of: Iterable[tuple[Dim, str, Dim]]) -> tuple[tuple[Dim, str, Dim], ...]:
+        return tuple((self.written(left), relation, self.written(right)) for left, relation, right in any_of)
 
     def condition(self, condition: PathCondition) -> PathCondition:
         """The condition in the symbols of the inputs; without its dim where that has others."""

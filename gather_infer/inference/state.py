@@ -21,7 +21,7 @@ from gather_infer.inference.limits import Budget
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
-from gather_infer.record import Constraint, Demand, Mark, PathCondition
+from gather_infer.record import Constraint, Demand, Mark, PathCondition, Unchecked
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
@@ -177,7 +177,7 @@ class State:
         self.record.rollback(mark)
 
     def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
-        """Forget the constraints and demands since `mark`, made by nodes that not every run reaches.
+        """Forget the constraints and demands since `mark`, of nodes that not every run reaches; they stay unchecked.
 
         Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays; errors beside it are
         noted as `Unreached`.
@@ -188,10 +188,20 @@ class State:
                 return False
             if not is_dead:
                 return True
-            return is_structural(entry) if isinstance(entry, Diagnostic) else not isinstance(entry, (Access, Belief))
+            if isinstance(entry, Diagnostic):
+                return is_structural(entry)
+            return not isinstance(entry, (Access, Belief, Unchecked))
 
         found = list(self.record.since(mark, Diagnostic)) if is_dead else []
+        stated: list[Unchecked] = []
+        if not is_dead:
+            for constraint in self.record.since(mark, Constraint):
+                said = (constraint.left, constraint.relation, constraint.right)
+                stated.append(Unchecked(str(constraint), constraint.node, (said,)))
+            stated += [Unchecked(str(d), d.node, d.any_of) for d in self.record.since(mark, Demand)]
         self.record.keep_since(mark, is_kept)
+        for unchecked in stated:
+            self.record.leave_open(unchecked)
         for finding in found:
             if finding.severity is Severity.ERROR and not is_structural(finding):
                 self.record.add(Unreached(finding))

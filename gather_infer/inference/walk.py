@@ -303,6 +303,8 @@ class Walker(State):
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         frame.constants[outputs[0]] = attribute.t
             call = self.call_of(entry, names, inputs, attributes, outputs, frame)
+            if entry.traits.operands or entry.traits.unstated:
+                call.check_operands(entry.traits)
             return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
         if entry.builder is not None:
             return self.infer_lowered(entry.builder, node, entry, names, inputs, attributes, outputs, frame)

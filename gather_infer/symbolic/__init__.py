@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gather_infer.symbolic.dim import Dim, DimTooLarge, Expr, symbol
 from gather_infer.symbolic.divide import ceildiv, floordiv, mod, truncdiv
-from gather_infer.symbolic.evaluate import evaluate, free_symbols, is_total, product, total
+from gather_infer.symbolic.evaluate import divisors, evaluate, free_symbols, is_total, product, total
 from gather_infer.symbolic.extremum import maximum, minimum
 from gather_infer.symbolic.factored import factored
 from gather_infer.symbolic.interval import Interval
@@ -23,6 +23,7 @@ __all__ = [
     "Interval",
     "Scope",
     "ceildiv",
+    "divisors",
     "evaluate",
     "factored",
     "floordiv",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gather_infer.symbolic.dim import Dim, FloorDiv, Max, Min, Symbol
+from gather_infer.symbolic.dim import Dim, Expr, FloorDiv, Max, Min, Symbol
 
-__all__ = ["evaluate", "free_symbols", "is_total", "product", "total"]
+__all__ = ["divisors", "evaluate", "free_symbols", "is_total", "product", "total"]
 
 
 def total(dims: Iterable[Dim]) -> Dim:
@@ -39,6 +39,25 @@ def is_total(dim: Dim) -> bool:
     if isinstance(dim, (Min, Max)):
         return all(map(is_total, dim.args))
     return all(is_total(atom) for monomial, _ in dim.terms for atom in monomial)
+
+
+def divisors(dims: Iterable[Dim]) -> list[Expr]:
+    """What the dims divide by that is no number, each once."""
+    found: dict[Expr, None] = {}
+    waiting = list(dims)
+    while waiting:
+        dim = waiting.pop()
+        if isinstance(dim, (int, Symbol)):
+            continue
+        if isinstance(dim, FloorDiv):
+            if isinstance(dim.den, Expr):
+                found[dim.den] = None
+            waiting += (dim.num, dim.den)
+        elif isinstance(dim, (Min, Max)):
+            waiting += dim.args
+        else:
+            waiting += (atom for monomial, _ in dim.terms for atom in monomial)
+    return list(found)
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:

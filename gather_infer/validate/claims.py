@@ -17,6 +17,7 @@ from gather_infer.symbolic import (
     DimTooLarge,
     Expr,
     Scope,
+    divisors,
     free_symbols,
     known_eq,
     known_le,
@@ -75,8 +76,27 @@ def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[s
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
     split = (part for _, claim in claims for part in _split(claim, inference.declared))
-    stated = (claim for claim in split if claim.symbols and claim.symbols <= known)
-    return merged(_without_assumed(claim, inference) for claim in stated)
+    stated = [claim for claim in split if claim.symbols and claim.symbols <= known]
+    defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
+    defined = [claim for claim in defined if claim.symbols <= known]
+    return merged(_without_assumed(claim, inference) for claim in (*stated, *defined))
+
+
+def _of_ends(found: Iterable[Verdict]) -> Iterator[Claim]:
+    """The ends of what elements may be, for the divisors in them."""
+    for verdict in found:
+        for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
+            if isinstance(condition.left, Elements):
+                end = Relation(condition.right, "<=", condition.right)
+                yield Claim((end,), False, (str(verdict.access.node),), f"{condition}")
+
+
+def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
+    """That no size is 0 by which a claim divides: there it says nothing."""
+    for size in _divisors(claim):
+        if known_le(1, size, scope) is not True:
+            reason = f"nothing can be divided by {size} where it is 0"
+            yield Claim((Relation(size, ">=", 1),), False, claim.nodes, reason)
 
 
 def _without_assumed(claim: Claim, inference: Inference) -> Claim:
@@ -112,7 +132,10 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
         yield constraint.node, Claim((relation,), True, (str(constraint.node),), reason)
     for demand in inference.demands:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
-        yield demand.node, Claim(relations, True, (str(demand.node),), operands(inference, demand.node))
+        reason = operands(inference, demand.node)
+        if demand.refusal:
+            reason = f"{demand.refusal} refuses other sizes: {reason}"
+        yield demand.node, Claim(relations, not demand.refusal, (str(demand.node),), reason)
     yield from _spared(inference, found)
     for assumption in inference.assumptions:
         for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):
@@ -282,7 +305,15 @@ def minimal_claims(claims: Iterable[Claim], scope: Scope) -> list[Claim]:
 
 
 def _support(claim: Claim, others: Sequence[Claim]) -> list[Claim]:
-    return [other for other in others if other is not claim and (other.tight or not claim.tight)]
+    """The others from which a claim may follow: not from one that divides by what the claim bounds."""
+    able = (other for other in others if other is not claim and (other.tight or not claim.tight))
+    if claim.only is None or claim.only.relation != ">=":
+        return list(able)
+    return [other for other in able if not any(free_symbols(size) & claim.symbols for size in _divisors(other))]
+
+
+def _divisors(claim: Claim) -> list[Expr]:
+    return divisors(dim for relation in claim.relations for dim in (relation.left, relation.right))
 
 
 def _narrowed(claim: Claim, scope: Scope) -> Claim | None:

@@ -15,6 +15,7 @@ from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSp
 from gather_infer.contract.checking import compound_axes, solvings
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, tally
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.failures import under
 from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.given import GivenModel, to_onnx_file
@@ -147,7 +148,7 @@ class _Making:
             (*elements, *dims),
             tuple(nonempty),
             (*self._declared(), *spelt),
-            tuple(self._open()),
+            tuple(dict.fromkeys(self._open(claims))),
         )
         return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model)
 
@@ -268,7 +269,7 @@ class _Making:
             else:
                 yield DimsLine((Relation(statement.dim, "==", statement.value),), False, (), "declared")
 
-    def _open(self) -> Iterator[Open]:
+    def _open(self, claims: Sequence[Claim]) -> Iterator[Open]:
         for verdict in self.found:
             if verdict.kind is Kind.UNDECIDED:
                 yield Open(str(verdict.access.node), verdict.reason)
@@ -284,8 +285,21 @@ class _Making:
             if not free_symbols(constraint.left) | free_symbols(constraint.right) <= self.symbols:
                 yield Open(str(constraint.node), f"{constraint} depends on data, or on what is not known")
         for demand in self.inference.demands:
-            if len(demand.any_of) > 1 and not demand.symbols <= self.symbols:
+            if not demand.symbols <= self.symbols:
                 yield Open(str(demand.node), f"{demand} depends on data, or on what is not known")
+        yield from self._unchecked(claims)
+
+    def _unchecked(self, claims: Sequence[Claim]) -> Iterator[Open]:
+        """What nodes demand that no facts tell of; in bodies that not every run comes to what does not hold anyway."""
+        where = scope_with(self.declared, claims)
+        conditions = self.inference.conditions
+        for unchecked in self.inference.unchecked:
+            relations = tuple(Relation(*stated) for stated in unchecked.any_of)
+            if any(known(relation, where) is True for relation in relations):
+                continue
+            bodies = "; ".join(str(conditions[body]) for body in under(unchecked.node.graph, conditions))
+            reason = " or ".join(map(str, relations)) or unchecked.reason
+            yield Open(str(unchecked.node), f"{reason}; {bodies}" if bodies else reason)
 
     # what is wrong
 

@@ -267,7 +267,7 @@ VIOLATIONS = {
     "slice axis twice":   (slicing,  "Slice",         [(5, 5), ints(0, 0), ints(1, 1), ints(0, -2)], {},   "axes must be different axes, are [0, -2] of rank 2"),
     "slice starts":       (slicing,  "Slice",         [(5,), SymbolicTensor(DType.INT64, ()), ints(1)], {}, "starts must have rank 1, has rank 0: []"),
     "slice steps":        (slicing,  "Slice",         [(5,), ints(0), ints(1), ints(0), SymbolicTensor(DType.INT64, ())], {}, "steps must have rank 1, has rank 0: []"),
-    "slice lengths":      (slicing,  "Slice",         [(5, 5), ints(0, 0), ints(1)], {},                   "starts, ends, axes and steps must have one length, have 2, 1, 2 and 2"),
+    "slice lengths":      (slicing,  "Slice",         [(5, 5), ints(0, 0), ints(1)], {},                   "starts, ends, axes and steps must have one length, have 2 and 1"),
     "pads length":        (pad,      "Pad",           [(5, 5), ints(0, 1)],          {},                   "pads must have 4 elements, two per padded axis, has 2"),
     "pads overflow":      (pad,      "Pad",           [(N,), ints(2**63 - 1, 1)],    {},                   "pads 9223372036854775807 and 1 of axis 0 overflow int64"),
     "pads cut":           (pad,      "Pad",           [(3,), ints(-2, -2)],          {},                   "pads -2 and -2 cut more than the dim 3 of axis 0"),

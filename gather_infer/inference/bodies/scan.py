@@ -71,6 +71,8 @@ def scan(
     states, slices, batch, trips = _scan_operands(given, n, [0] * m if batched else in_axes, batched, context)
     if trips is None:
         trips = context.fresh("the length of the scan inputs is not known", stem="trips")
+    else:
+        context.refuse((1, "<=", trips))
 
     iteration = iteration_symbol(context)
     mark = walker.mark()

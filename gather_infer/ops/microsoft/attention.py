@@ -14,6 +14,7 @@ from gather_infer.ops.vocabulary.guards import (
     fill,
     known_value,
     merge_shape,
+    refuse_empty,
     require_divisible,
     require_rank,
 )
@@ -121,14 +122,31 @@ def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
     if op.has(past):
         state = merge_shape(op, op.tensor(past).shape, state, "past")
         b = state[1]
-    _check_mask(op, shape_of(op.optional_tensor(mask)))
     b, s, width, p, e = fill(op, (b, s, width, state[3], state[4]), UNKNOWN)
     shared = op.has(past) and op.attr("past_present_share_buffer", 0)
+    refuse_empty(op, b, s, width, e, *(() if i is None else (i,)))
+    _check_mask(op, shape_of(op.optional_tensor(mask)), b, s, None if shared else p + s)
     return [(b, s, width), (2, b, heads, p if shared else p + s, e)]
 
 
-def _check_mask(op: OpCall, mask: Shape | None) -> None:
+def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | None) -> None:
+    """mask_index: [B, P + S], [B, S, P + S], or where sequences end, [B], [2*B] or [3*B + 2]; not followed of rank 4.
+
+    total   P + S; None where past and present share a buffer
+    """
     require_rank(mask, (1, 2, 3, 4), "mask_index")
+    if mask is None:
+        return
+    if len(mask) == 1:
+        message = f"mask_index must have {b}, {2 * b} or {3 * b + 2} elements, has {mask[0]}"
+        lengths = (b, 2 * b, 3 * b + 2)
+        op.require(*((mask[0], "==", length) for length in lengths), otherwise=message, code="GI212")
+        op.leave_open("where sequences end is known in a run only: no number of mask_index is negative")
+    elif len(mask) == 4 or total is None:
+        op.leave_open(f"what mask_index of {format_shape(mask)} demands of the sizes is not known")
+    else:
+        for dim, wanted in zip(mask, (b, total) if len(mask) == 2 else (b, s, total), strict=True):
+            op.refuse((wanted, "==", dim))  # runtimes take a mask of one element for none
 
 
 COMMON = "num_heads:int! scale:float mask_filter_value:float"
@@ -140,6 +158,7 @@ SELF = COMMON + " do_rotary:int past_present_share_buffer:int"
     "input:T weights:T bias?:T mask_index?:int32 past?:T attention_bias?:T past_sequence_length?:int32 "
     "-> output:T present?:T",
     SELF + " qkv_hidden_sizes:ints rotary_embedding_dim:int unidirectional:int", T=MODEL_FLOATS,
+    unstated=(5,), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def attention_microsoft(op: OpCall) -> Inferred:
     """Attention with merged projections: input [B, S, I], past [2, B, N, P, E] -> [B, S, Dv], [2, B, N, P + S, E]"""
@@ -150,7 +169,7 @@ def attention_microsoft(op: OpCall) -> Inferred:
     rules, "QAttention",
     "input:T1 weight:T2 bias:T3 input_scale:T3 weight_scale:T3 mask_index?:int32 input_zero_point?:T1 "
     "weight_zero_point?:T2 past?:T3 -> output:T3 present?:T3",
-    SELF + " unidirectional:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE,
+    SELF + " unidirectional:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE, unstated=(5, 6, 7)
 )  # fmt: skip
 def quantized_attention(op: OpCall) -> Inferred:
     """As Attention, of a quantized input and quantized weights."""
@@ -161,6 +180,7 @@ def quantized_attention(op: OpCall) -> Inferred:
     rules, "DecoderMaskedSelfAttention",
     "input:T weights:T bias:T mask_index?:int32 past:T attention_bias?:T past_sequence_length:int32 "
     "beam_width?:int32 cache_indirection?:int32 -> output:T present:T", SELF, T=HALF_OR_SINGLE,
+    unstated=(3, 4, 5, 6, 8), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def decoder_masked_self_attention(op: OpCall) -> Inferred:
     """As Attention, for one step: input [B, 1, I]"""
@@ -174,7 +194,7 @@ def decoder_masked_self_attention(op: OpCall) -> Inferred:
     rules, "MultiHeadAttention",
     "query:T key?:T value?:T bias?:T key_padding_mask?:int32 attention_bias?:T past_key?:T past_value?:T "
     "past_sequence_length?:int32 cache_indirection?:int32 -> output:T present_key?:T present_value?:T qk?:*",
-    COMMON + " unidirectional:int", T=MODEL_FLOATS,
+    COMMON + " unidirectional:int", T=MODEL_FLOATS, unstated=(4, 5, 9), operands={8: "a length that the past holds"}
 )  # fmt: skip
 def multi_head_attention(op: OpCall) -> Inferred:
     """Attention after the projections.
@@ -199,6 +219,7 @@ def multi_head_attention(op: OpCall) -> Inferred:
     "past_sequence_length?:int32 beam_width?:int32 cache_indirection?:int32 bias?:T "
     "-> output:T present_key?:T present_value?:T qk?:*",
     COMMON + " output_qk:int past_present_share_buffer:int", T=HALF_OR_SINGLE,
+    unstated=(3, 4, 5, 6, 7, 9), operands={7: "a length that the past holds"}
 )  # fmt: skip
 def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
     """As MultiHeadAttention, for one step: query [B, 1, D], or [B, 1, 3*D] with key and value in it"""
@@ -232,6 +253,7 @@ def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packe
     total = None if new is None or offset is None else offset + new
     present = key_state[2] if shared and has_past else total
     b, s, p, t, e, ev = fill(op, (value_state[0], s, present, total, key_state[3], value_state[3]), UNKNOWN)
+    refuse_empty(op, b, s, e, ev)
     if not (shared and has_past):
         p = t
     scores = SymbolicTensor(op.tensor(0).dtype, (b, heads, s, t))
@@ -300,6 +322,8 @@ def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
         length = agree(op, length, shape[1], "the lengths of key and value")
         return b, length, per_head(op, shape[2], heads, "the hidden size of value")
     op.require_equal(shape[1], heads, "dim 1 of value and num_heads")
+    if e is not None:
+        op.refuse((shape[3], "==", e))
     return b, agree(op, length, shape[2], "the lengths of key and value"), shape[3]
 
 

@@ -24,6 +24,7 @@ from gather_infer.ops.vocabulary.guards import (
     fill,
     known_value,
     merge_shape,
+    refuse_empty,
     require_divisible,
     require_rank,
 )
@@ -85,6 +86,7 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
     "q_norm_epsilon:float qk_norm_epsilon:float qk_output:int sliding_window_cache:int smooth_softmax:int "
     "softcap:float v_quant_type:string",
     addresses={5: 3, 9: 7}, T=MODEL_FLOATS, C=MODEL_FLOATS | QUANTIZED_CACHE,
+    unstated=range(3, 17), operands={5: "lengths that the caches hold", 6: "the longest of them"}
 )  # fmt: skip
 def group_query_attention(op: OpCall) -> Inferred:
     """Attention of groups of query heads over a cache.
@@ -185,6 +187,7 @@ def _check_positions(op: OpCall, first: int, total: Dim | None) -> None:
     "query:T key?:T value?:T past_key:T past_value:T block_row_indices:int32 block_col_indices:int32 "
     "total_sequence_length:int32 key_total_sequence_lengths:int32 cos_cache?:T sin_cache?:T "
     "-> output:T present_key:T present_value:T", GROUPED + " sparse_block_size:int!", T=MODEL_FLOATS,
+    unstated=range(3, 9), operands=dict.fromkeys((5, 6, 7, 8), "block layouts and lengths that fit")
 )  # fmt: skip
 def sparse_attention(op: OpCall) -> Inferred:
     """As GroupQueryAttention, with a mask of blocks and present keys and values in the buffers of the past."""
@@ -310,6 +313,7 @@ def linear_attention_microsoft(op: OpCall) -> Inferred:
     for index, (name, heads) in enumerate((("query", hq), ("key", hk), ("value", hk))):
         shape = require_rank(op.tensor(index).shape, 3, name)
         known = merge_shape(op, shape and shape[:2], known, name)
+        refuse_empty(op, *(shape or ())[2:])
         sizes.append(per_head(op, dim_at(shape, 2), heads, f"the last dim of {name}"))
     e = agree(op, sizes[0], sizes[1], "the head sizes of query and key")
     window = op.attr("state_window", 0)

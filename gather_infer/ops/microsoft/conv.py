@@ -16,6 +16,7 @@ from gather_infer.ops.onnx.pool import pool_shape
 from gather_infer.ops.vocabulary.guards import (
     fill,
     merge_shape,
+    refuse_empty,
     require_min_rank,
     require_rank,
     require_shape,
@@ -51,6 +52,7 @@ def _shape_of(tensor: SymbolicTensor | None) -> Shape | None:
 @contrib(rules, "FusedConv", "X:T W:T B?:T Z?:T -> Y:T", FUSED, T=IEEE_FLOATS)
 def fused_conv(op: OpCall) -> Inferred:
     """Conv of ai.onnx plus Z, which has the shape of the result."""
+    refuse_empty(op, *(op.tensor(1).shape or ())[2:])
     return [_plus(op, conv_shape(op, op.tensor(0).shape, op.tensor(1).shape, _shape_of(op.optional_tensor(2))))]
 
 
@@ -111,6 +113,7 @@ def qlinear_global_average_pool(op: OpCall) -> Inferred:
     x = require_min_rank(op.tensor(0).shape, 3, "X")
     if x is None:
         return [None]
+    refuse_empty(op, *(x[1:-1] if op.attr("channels_last", 0) else x[2:]))
     ones = (1,) * (len(x) - 2)
     return [(x[0], *ones, x[-1]) if op.attr("channels_last", 0) else (*x[:2], *ones)]
 
@@ -127,6 +130,7 @@ def max_pool_with_mask(op: OpCall) -> Inferred:
 @contrib(
     rules, "ConvTransposeWithDynamicPads", "X:T W:T Pads?:int64 B?:T -> Y:T",
     "auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints strides:ints", T=IEEE_FLOATS,
+    operands={2: "pads that leave something"}, unstated=(1,)
 )  # fmt: skip
 def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     """ConvTranspose of ai.onnx with the pads as an input.
@@ -173,6 +177,7 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     "input:T weight:T bias?:T past_state?:T -> output:T present_state:T state_update?:T",
     "activation:string channels_last:int dilation:int input_channel_offset:int input_channels:int ndim:int "
     "state_channels_last:int state_length:int state_update_capacity:int state_window:int", T=MODEL_FLOATS,
+    unstated=(1, 2, 3)
 )  # fmt: skip
 def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     """A causal convolution per channel that carries the last (k - 1) * dilation positions on.
@@ -217,6 +222,7 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     "input:T weight:T cumulative_sequence_length:int32 bias?:T initial_state:T capture_count?:int32 "
     "kernel_delta?:T previous_mask?:T -> output:T final_state:T state_update?:T",
     "activation:string delta_offset:int dilation:int group_size:int state_update_capacity:int", T=MODEL_FLOATS,
+    unstated=range(1, 8)
 )  # fmt: skip
 def varlen_causal_conv_with_state(op: OpCall) -> Inferred:
     """A causal convolution per channel of B sequences that stand one behind the other.

@@ -13,13 +13,14 @@ from gather_infer.ops.vocabulary.guards import (
     known_value,
     merge_shape,
     normalize_axis,
+    refuse_empty,
     require_divisible,
     require_min_rank,
     require_rank,
 )
 from gather_infer.ops.vocabulary.operands import element_dim, elements_of
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, known_lt
+from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
 from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
 
 rules = RuleSet("com.microsoft")
@@ -55,6 +56,7 @@ def irfft(op: OpCall) -> Inferred:
 def grid_sample(op: OpCall) -> Inferred:
     """X [N, C, H, W], Grid [N, OH, OW, 2] -> [N, C, OH, OW]"""
     x, grid = require_rank(op.tensor(0).shape, 4, "X"), require_rank(op.tensor(1).shape, 4, "Grid")
+    refuse_empty(op, *(x or ())[2:])
     n, c = (None, None) if x is None else x[:2]
     n, height, width, _ = merge_shape(op, grid, (n, None, None, 2), "Grid")
     return [SymbolicTensor(op.tensor(0).dtype, fill(op, (n, c, height, width), "the shape of X or Grid is not known"))]
@@ -102,7 +104,7 @@ def tokenizer(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "WordConvEmbedding", "Sequence:int32 W:float32 B:float32 C:float32 -> Y:float32",
-    "char_embedding_size:int conv_window_size:int embedding_size:int",
+    "char_embedding_size:int conv_window_size:int embedding_size:int", unstated=(0, 1, 2, 3)
 )  # fmt: skip
 def word_conv_embedding(op: OpCall) -> Inferred:
     """Sequence [words, characters], W [F, 1, window, E], B [F], C [alphabet, E] -> [words, F]"""
@@ -125,6 +127,7 @@ def word_conv_embedding(op: OpCall) -> Inferred:
 def pairwise_distance(op: OpCall) -> Inferred:
     """A [M, N], B [K, N] -> [M, K]"""
     a, b = require_rank(op.tensor(0).shape, 2, "A"), require_rank(op.tensor(1).shape, 2, "B")
+    refuse_empty(op, *(a or ()), *(b or ()))
     if a is not None and b is not None:
         op.require_equal(a[1], b[1], "the last dims of A and B")
     m, k = (op.fresh("the shape of A or B is not known") if s is None else s[0] for s in (a, b))
@@ -157,9 +160,8 @@ def unfold_tensor(op: OpCall) -> Inferred:
     if shape is None:
         return [None]
     axis = normalize_axis(op.attr("dim", -1), len(shape), "dim")
-    if known_lt(shape[axis], size, op.scope) is True:
-        raise SpecViolation(f"size must be {shape[axis]} or less, the dim of axis {axis}, is {size}", "GI212")
-    op.imply(shape[axis] - size)
+    message = f"size must be {shape[axis]} or less, the dim of axis {axis}, is {size}"
+    op.require((size, "<=", shape[axis]), otherwise=message, code="GI212")
     return [(*shape[:axis], floordiv(shape[axis] - size, step, op.scope) + 1, *shape[axis + 1 :], size)]
 
 
@@ -174,7 +176,15 @@ def expand_dims(op: OpCall) -> Inferred:
     return [(1,) * (len(x.shape) + 1)]
 
 
-@contrib(rules, "Pad", "data:T pads:int64 value?:T -> output:T", "mode:string", T=IEEE_FLOATS)
+@contrib(
+    rules,
+    "Pad",
+    "data:T pads:int64 value?:T -> output:T",
+    "mode:string",
+    T=IEEE_FLOATS,
+    operands={1: "two pads per axis, fit for its length"},
+    dims=(1,),
+)
 def pad_microsoft(op: OpCall) -> Inferred:
     """Pad of ai.onnx 11; pads are [2r] or [1, 2r]."""
     pads = op.tensor(1)

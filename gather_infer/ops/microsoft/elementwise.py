@@ -19,6 +19,7 @@ from gather_infer.ops.vocabulary.guards import (
     known_value,
     merge_shape,
     normalize_axis,
+    refuse_empty,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -95,6 +96,7 @@ def bias_softmax(op: OpCall) -> Inferred:
 def gated_add(op: OpCall) -> Inferred:
     """X, Y [..., C], gate [..., 1], or [..., K] with a gate_weight [K, 1] -> [..., C]"""
     shape = same_shape(op, op.tensor(0).shape, op.tensor(1).shape)
+    refuse_empty(op, *(shape or ())[-1:])
     gate = op.tensor(2).shape
     require_min_rank(shape, 1, "X")
     width: Dim | None = 1
@@ -223,6 +225,7 @@ def is_all_finite(op: OpCall) -> Inferred:
 def linear_attention_gate(op: OpCall) -> Inferred:
     """a, b [B, T, H], dt_bias, decay_scale [H] -> decay, beta [B, T, H]"""
     shape = require_rank(op.tensor(0).shape, 3, "a")
+    refuse_empty(op, *(shape or ())[-1:])
     if op.has(3):
         shape = same_shape(op, shape, require_rank(op.tensor(3).shape, 3, "b"))
     shape = with_bias(op, shape, op.tensor(1), "dt_bias")

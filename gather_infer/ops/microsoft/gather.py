@@ -49,7 +49,7 @@ def torch_embedding(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "GatherPacked", "data:B indices:I -> output:T", "K:int! output_dtype:int packed_type:int!",
-    addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES,
+    addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES, unstated=(0,)
 )  # fmt: skip
 def gather_packed(op: OpCall) -> Inferred:
     """Rows of a table of packed weights, dequantized; an index out of bounds selects row 0.

@@ -167,7 +167,7 @@ def bifurcation_detector(op: OpCall) -> Inferred:
     "input_ids:M multipliers:M vocab_sizes:M past_ids?:M head_offsets?:M eos_token_id?:M segment_ids?:int32 "
     "-> hash_ids:M present_ids?:M",
     "max_ngram_size:int! n_head_per_ngram:int! pad_id:int! reset_on_eos:int",
-    M=frozenset({DType.INT32, DType.INT64}),
+    M=frozenset({DType.INT32, DType.INT64}), unstated=(1, 2), operands={2: "sizes >= 1"}
 )  # fmt: skip
 def n_gram_hash_mapping(op: OpCall) -> Inferred:
     """input_ids, segment_ids [B, S], past_ids [B, n - 1] -> [B, S, (n - 1) * heads], [B, n - 1], n = max_ngram_size"""

@@ -12,6 +12,7 @@ from gather_infer.ops.microsoft.signature import FLOATS, HALF_OR_SINGLE, MODEL_F
 from gather_infer.ops.vocabulary.elementwise import same_shape
 from gather_infer.ops.vocabulary.guards import (
     normalize_axis,
+    refuse_empty,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -19,7 +20,7 @@ from gather_infer.ops.vocabulary.guards import (
 )
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import known_eq
+from gather_infer.symbolic import floordiv, known_eq
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
@@ -48,7 +49,7 @@ def _normalized(op: OpCall, *vectors: str) -> Shape | None:
     if shape is None:
         return None
     require_min_rank(shape, 1, "X")
-    normalize_axis(op.attr("axis", -1), len(shape))
+    refuse_empty(op, *shape[normalize_axis(op.attr("axis", -1), len(shape)) :])
     for index, name in enumerate(vectors, 1):
         if op.has(index):
             shape = require_broadcast_to(op, op.tensor(index).shape, shape, name)
@@ -102,6 +103,7 @@ def _skipped(op: OpCall, vectors: tuple[str, ...]) -> Inferred:
     shape = op.tensor(0).shape
     require_rank(shape, (2, 3), "input")
     skip = op.tensor(1).shape
+    refuse_empty(op, *(shape or ())[-1:])
     if shape is not None and skip is not None:
         shape = _with_skip(op, shape, skip)
     for index, name in enumerate(vectors, 2):
@@ -123,6 +125,7 @@ def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
         and known_eq(skip[0], shape[0], op.scope) is not True
         and known_eq(skip[0], 1, op.scope) is not False
     ):
+        op.refuse((skip[0], "==", 1), (skip[0], "==", shape[0]))
         return (shape[0], *_same(op, shape[1:], skip[1:]))  # a batch of 1 is repeated
     return _same(op, shape, skip)
 
@@ -186,14 +189,16 @@ def gated_rms_norm(op: OpCall) -> Inferred:
     shape = same_shape(op, op.tensor(0).shape, op.tensor(2).shape)
     scale = require_rank(op.tensor(1).shape, 1, "scale")
     require_min_rank(shape, 1, "X")
-    if shape and scale is not None and isinstance(scale[0], int) and scale[0] > 0:
-        require_divisible(op, shape[-1], scale[0], "the last dim of X")
+    if shape and scale is not None and scale[0] != 0:
+        message = f"the last dim of X must be a multiple of {scale[0]}, is {shape[-1]}"
+        times = floordiv(shape[-1], scale[0], op.scope)
+        op.require((shape[-1], "==", times * scale[0]), otherwise=message, code="GI212")
     return [shape]
 
 
 @contrib(
     rules, "BranchwiseRMSNorm", "X:T scale?:M -> Y:T", "epsilon:float num_branches:int",
-    T=MODEL_FLOATS, M=MODEL_FLOATS,
+    T=MODEL_FLOATS, M=MODEL_FLOATS, unstated=(0, 1)
 )  # fmt: skip
 def branchwise_rms_norm(op: OpCall) -> Inferred:
     """X [..., C, H], or [..., C * H] with num_branches -> shape of X"""
@@ -212,7 +217,7 @@ EMBEDDINGS: Final = {0: 2, 1: 4}
 @contrib(
     rules, "EmbedLayerNormalization",
     EMBEDDED + " mask?:int32 position_ids?:int32 -> output:T mask_index?:int32 embedding_sum?:T",
-    "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE,
+    "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE, unstated=(7, 8)
 )  # fmt: skip
 def embed_layer_normalization(op: OpCall) -> Inferred:
     """Word, position and segment embeddings, added and normalised.

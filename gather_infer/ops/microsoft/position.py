@@ -87,6 +87,8 @@ def _rotated(op: OpCall) -> Shape | None:
     partial, heads = op.attr("rotary_embedding_dim", 0), op.attr("num_heads", 0)
     if partial and len(x) == 3 and not heads:
         raise SpecViolation("num_heads must be given with rotary_embedding_dim", "GI106")
+    if partial:
+        op.refuse((partial * (heads if len(x) == 3 else 1), "<=", x[-1]))
     rotated: Dim | None = partial or None
     if not partial and (len(x) == 4 or heads):
         rotated = split_heads(op, x, "num_heads", "input")[3]

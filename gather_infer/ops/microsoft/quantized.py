@@ -47,7 +47,17 @@ def _along_axis(op: OpCall, name: str) -> Shape | None:
     x, scale = op.tensor(0).shape, op.tensor(1).shape
     if scale is not None and len(scale) > 1:
         raise SpecViolation(f"{name} must be a scalar or 1-D, is {format_shape(scale)}", "GI305")
-    if not scale or x is None or known_eq(scale[0], 1, op.scope) is not False:
+    zero_point = op.optional_tensor(2)
+    if scale is not None and zero_point is not None and zero_point.shape is not None:
+        for one, other in zip((*scale, 1)[:1], (*zero_point.shape, 1)[:1], strict=True):
+            op.refuse((one, "==", other))
+    if not scale or x is None:
+        return x
+    if known_eq(scale[0], 1, op.scope) is not False:
+        default = op.attr("axis", 1)
+        if -len(x) <= default < len(x):
+            message = f"{name} must have one element or {x[default]}, has {scale[0]}"
+            op.require((scale[0], "==", 1), (scale[0], "==", x[default]), otherwise=message, code="GI212")
         return x
     axis = normalize_axis(op.attr("axis", 1), len(x))
     dim = op.require_equal(x[axis], scale[0], f"the dim at axis {axis} and the length of {name}")
@@ -139,7 +149,7 @@ def _reduced(op: OpCall) -> Shape | None:
     "X:T W:T2 R:T2 B?:T sequence_lens?:int32 initial_h?:T initial_c?:T P?:T W_scale:T W_zero_point:T2 R_scale:T "
     "R_zero_point:T2 -> Y?:T Y_h?:T Y_c?:T",
     "activation_alpha:floats activation_beta:floats activations:strings clip:float direction:string hidden_size:int "
-    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0},
+    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0}, unstated=range(8, 12)
 )  # fmt: skip
 def dynamic_quantize_lstm(op: OpCall) -> Inferred:
     """LSTM of ai.onnx with quantized weights, which are transposed: W [D, I, 4*H], R [D, H, 4*H]."""

@@ -11,7 +11,7 @@ is not known here is therefore a warning, and the rest of the node is inferred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -163,11 +163,14 @@ def contrib(
     permutes: bool = False,
     gathers: bool = False,
     deterministic: bool = True,
+    operands: Mapping[int, str] | None = None,
+    dims: Iterable[int] = (),
+    unstated: Iterable[int] = (),
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
     """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`.
 
-    addresses, moves, permutes, gathers, deterministic   see `Traits`
+    addresses, moves, permutes, gathers, deterministic, operands, dims, unstated   see `Traits`
     """
     signature = Signature(text, attributes, choices)
 
@@ -183,7 +186,7 @@ def contrib(
         )
         add_rule = rules.rule(
             op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, gathers=gathers,
-            deterministic=deterministic,
+            deterministic=deterministic, operands=operands, dims=dims, unstated=unstated,
         )  # fmt: skip
         add_rule(rule)
         return function

@@ -26,7 +26,7 @@ from gather_infer.ops.vocabulary.elementwise import (
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.spans import needs_span
-from gather_infer.symbolic import Expr, Scope, floordiv, known_le
+from gather_infer.symbolic import Expr, Scope, floordiv, known_eq, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 rules = RuleSet("")
@@ -55,13 +55,23 @@ def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
 
 
 def _demand_divisor(op: OpCall) -> None:
-    """Demand of a size by which integers are divided that it is not 0: runtimes fail even where there is no integer."""
+    """Demand, and do not learn, that no integer that is divided by is 0: runtimes fail even where nothing is."""
     divisor = op.tensor(1)
-    number = divisor.only_element
-    if not isinstance(number, Expr) or divisor.dtype not in INTEGER_RANGE:
+    if divisor.dtype not in INTEGER_RANGE:
         return
-    if known_le(0, number, op.scope) is True and known_le(1, number, op.scope) is None:
-        op.demand((1, "<=", number))
+    if divisor.values is None:
+        span = spans.span_of(divisor, op.scope)
+        is_above = span.lo is not None and known_le(1, span.lo, op.scope) is True
+        is_below = span.hi is not None and known_le(span.hi, -1, op.scope) is True
+        if not is_above and not is_below:
+            op.leave_open("an integer that is divided by may be 0")
+        return
+    for number in dict.fromkeys(divisor.values.flat):
+        if isinstance(number, Expr) and known_le(0, number, op.scope) is True:
+            if known_le(1, number, op.scope) is None:
+                op.demand((1, "<=", number))
+        elif not isinstance(number, (int, Expr)) or known_eq(number, 0, op.scope) is not False:
+            op.leave_open("an integer that is divided by may be 0")
 
 
 for _op_type, (_element, _span) in ARITHMETIC.items():
@@ -74,12 +84,12 @@ def mod(op: OpCall) -> list[SymbolicTensor]:
 
     fmod = 0: the sign of B, before version 28 for integers only. fmod = 1: the sign of A, as in C.
     """
+    _demand_divisor(op)
     if op.attr("fmod", 0) == 1:
         return binary(op, elements.fmod, spans.fmod)
     a = op.tensor(0)
     if op.version < 28 and a.dtype is not None and a.dtype.is_float:
         raise SpecViolation(f"fmod must be 1 for {a.dtype}, is 0", "GI211")
-    _demand_divisor(op)
     return binary(op, elements.mod, spans.mod)
 
 

@@ -15,6 +15,7 @@ from gather_infer.ops.vocabulary.guards import (
     fill,
     merge_shape,
     normalize_axis,
+    refuse_empty,
     require_broadcast_to,
     require_divisible,
     require_rank,
@@ -23,7 +24,7 @@ from gather_infer.ops.vocabulary.guards import (
 )
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
+from gather_infer.symbolic import Dim, floordiv
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
@@ -51,7 +52,7 @@ def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> Parti
     return shape[0], count, shape[1], floordiv(shape[2], count, op.scope)
 
 
-@rules.rule("Attention", since=23)
+@rules.rule("Attention", since=23, operands={6: "lengths from 0 to that of the keys"})
 def attention(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Attention.html (24 adds nonpad_kv_seqlen, 25 window sizes)
 
@@ -91,10 +92,11 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     if past_key is not None and past_value is not None:
         b, hk, p, e = merge_shape(op, past_key.shape, (b, hk, None, e), "past_key")
         b, hk, p, ev = merge_shape(op, past_value.shape, (b, hk, p, ev), "past_value")
-    if isinstance(hk, int) and hk >= 1 and hq is not None:
-        require_divisible(op, hq, hk, "the heads of Q")
+    if hk is not None and hq is not None and hk != 0:
+        _require_multiple(op, hq, hk)
     if lengths is not None:
         (b,) = merge_shape(op, lengths.shape, (b,), "nonpad_kv_seqlen")
+    refuse_empty(op, *(dim for dim in (b, hq, hk, s, t, e, ev) if dim is not None))
     total = None if t is None or p is None else p + t
     complete = None not in (b, hq, s, total)
     b, hq, hk, s, total, e, ev = fill(op, (b, hq, hk, s, total, e, ev), "the shape of an input is not known")
@@ -113,6 +115,14 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     return facts[: len(op.outputs)]
 
 
+def _require_multiple(op: OpCall, heads: Dim, of: Dim) -> None:
+    if isinstance(of, int):
+        require_divisible(op, heads, of, "the heads of Q")
+    elif heads is not of:
+        message = f"the heads of Q must be a multiple of those of K, are {heads} and {of}"
+        op.require((heads, "==", floordiv(heads, of, op.scope) * of), otherwise=message, code="GI212")
+
+
 def _check_caches(op: OpCall, has_lengths: bool) -> None:
     """Raises SpecViolation for one present output without the other, and for one beside nonpad_kv_seqlen."""
     present = [*op.outputs, False, False, False][1:3]
@@ -128,6 +138,8 @@ def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
         require_broadcast_to(op, mask[:-1], scores[:-1], "attn_mask without its last axis")
     else:
         require_broadcast_to(op, mask, scores, "attn_mask")
+    for dim, wanted in zip(mask[-2:], scores[-len(mask[-2:]) :], strict=True):
+        op.refuse((dim, "==", wanted))
 
 
 @rules.rule("LinearAttention", since=27)
@@ -159,11 +171,17 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     if past is not None:
         b, hk, e, ev = merge_shape(op, past.shape, (b, hk, e, ev), "past_state")
     b, hq, hk, s, e, ev = fill(op, (b, hq, hk, s, e, ev), "the shape of an input is not known")
+    refuse_empty(op, b, hq, hk, s, e, ev)
     for name, tensor, lengths in (("decay", decay, (hk * e, hk)), ("beta", beta, (hk, 1))):
         if tensor is not None and tensor.shape is not None:
+            op.require_equal(tensor.shape[0], b, f"the batch dims of query and {name}")
+            op.require_equal(tensor.shape[1], s, f"the lengths of query and {name}")
             last = tensor.shape[2]
-            if all(known_eq(last, length, op.scope) is False for length in lengths):
-                raise SpecViolation(f"the last dim of {name} must be {lengths[0]} or {lengths[1]}, is {last}", "GI212")
+            op.require(
+                *((last, "==", length) for length in lengths),
+                otherwise=f"the last dim of {name} must be {lengths[0]} or {lengths[1]}, is {last}",
+                code="GI212",
+            )
     return [
         SymbolicTensor(dtype, (b, s, hq * ev)),
         SymbolicTensor(dtype if past is None else past.dtype, (b, hk, e, ev)),
@@ -215,6 +233,9 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
         else:
             op.require_equal(shape[1], half, f"{name}.shape[1] and half the rotated dims")
     if positions is not None:
+        if cos.shape is not None and sin.shape is not None:
+            op.require_equal(cos.shape[0], sin.shape[0], "the positions of cos_cache and sin_cache")
+            refuse_empty(op, *cos.shape)
         if positions.dtype not in (None, DType.INT64):
             raise SpecViolation(f"position_ids must be int64, is {positions.dtype}", "GI211")
         require_shape(op, positions.shape, (b, s), "position_ids")
@@ -248,11 +269,10 @@ def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
         require_rank(update.shape, len(shape), "update, as past_cache,")
         length, most = update.shape[axis], shape[axis]
         if mode == "linear":
-            fits = known_le(length, most, op.scope)
-            if fits is False:
-                raise SpecViolation(f"update must have length {most} or less at axis {axis}, has {length}", "GI212")
-            if fits is None:
-                op.constrain(length, "<=", most)
+            message = f"update must have length {most} or less at axis {axis}, has {length}"
+            op.require((length, "<=", most), otherwise=message, code="GI212")
+        else:
+            op.refuse((length, "<=", most))
         found = require_shape(op, update.shape, (*shape[:axis], length, *shape[axis + 1 :]), "update")
         shape = (*found[:axis], most, *found[axis + 1 :])
     if positions is not None:

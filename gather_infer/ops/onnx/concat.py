@@ -22,7 +22,7 @@ from gather_infer.ops.vocabulary.operands import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import needs_span
-from gather_infer.symbolic import Dim, ceildiv, floordiv, known_eq, known_lt, total
+from gather_infer.symbolic import Dim, ceildiv, floordiv, total
 from gather_infer.tensor import MAX_VALUES, Shape, SymbolicTensor, format_shape
 
 rules = RuleSet("")
@@ -125,7 +125,7 @@ def _split_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     return split(op, op.tensor(0), list(lengths), axis=op.attr("axis", 0))
 
 
-@rules.rule("Split", since=13, moves=0)
+@rules.rule("Split", since=13, moves=0, operands={1: "lengths >= 0 that add up to the dim"}, dims=(1,))
 def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths are an input)"""
     return _split_by_input(op)
@@ -137,7 +137,7 @@ def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
     return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
 
 
-@rules.rule("Split", since=18, moves=0)
+@rules.rule("Split", since=18, moves=0, operands={1: "lengths >= 0 that add up to the dim"}, dims=(1,))
 def onnx_split(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (18 adds num_outputs: the last part may be smaller)
 
@@ -168,15 +168,11 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
     if uneven and n > 1:
         length = ceildiv(dim, n, op.scope)
         last = floordiv(dim, 2, op.scope) if n == 2 else dim - length * (n - 1)
-        if isinstance(last, int) and last < 0:
-            raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} parts of {length} and a last one")
-        op.imply(last)
+        message = f"dim {dim} of axis {axis} cannot be split into {n} parts of {length} and a last one"
+        op.require((0, "<=", last), otherwise=message)
         return _parts(op, data, [length] * (n - 1) + [last], axis)
-    if isinstance(dim, int) and dim % n:
-        raise SpecViolation(f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
     length = floordiv(dim, n, op.scope)
-    if length * n != dim:
-        op.constrain(dim, "==", length * n)
+    op.require((dim, "==", length * n), otherwise=f"dim {dim} of axis {axis} cannot be split into {n} equal parts")
     return _parts(op, data, [length] * n, axis)
 
 
@@ -205,15 +201,11 @@ def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int
     unknown = [i for i, length in enumerate(lengths) if length is None]
     known = [element_dim(op, e, "a length of split") for e in lengths if e is not None]
     rest = dim - total(known)
-    if known_eq(rest, 0, op.scope) is False and not unknown:
-        raise SpecViolation(f"split adds up to {total(known)}, dim of axis {axis} is {dim}")
-    if known_lt(rest, 0, op.scope) is True:
-        raise SpecViolation(f"split adds up to {total(known)}, more than {dim}, the dim of axis {axis}")
     if not unknown:
-        if rest != 0:
-            op.constrain(dim, "==", total(known))
+        message = f"split adds up to {total(known)}, dim of axis {axis} is {dim}"
+        op.require((dim, "==", total(known)), otherwise=message)
         return known
-    op.imply(rest)
+    op.require((0, "<=", rest), otherwise=f"split adds up to {total(known)}, more than {dim}, the dim of axis {axis}")
     dims = [op.fresh("a length of split is not known") if e is None else e for e in lengths]
     if len(unknown) == 1:
         dims[unknown[0]] = rest

@@ -6,8 +6,11 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import (
     fill,
     merge_shape,
+    refuse_empty,
     require_divisible,
     require_min_rank,
+    require_one_element,
+    require_one_or,
     require_rank,
     require_same_dtype,
     require_shape,
@@ -95,6 +98,10 @@ def conv_integer(op: OpCall) -> list[SymbolicTensor]:
     x, w = op.tensor(0), op.tensor(1)
     require_same_dtype("x and x_zero_point", x, op.optional_tensor(2))
     require_same_dtype("w and w_zero_point", w, op.optional_tensor(3))
+    require_one_element(op, op.optional_tensor(2), "x_zero_point")
+    per_channel = op.optional_tensor(3)
+    for dim in () if per_channel is None else per_channel.shape or ():
+        op.refuse((dim, "==", 1))
     return [SymbolicTensor(DType.INT32, conv_shape(op, x.shape, w.shape, None))]
 
 
@@ -107,6 +114,10 @@ def qlinear_conv(op: OpCall) -> list[SymbolicTensor]:
     x, w, b = op.tensor(0), op.tensor(3), op.optional_tensor(8)
     require_same_dtype("x and x_zero_point", x, op.tensor(2))
     require_same_dtype("w and w_zero_point", w, op.tensor(5))
+    for index, name in ((1, "x_scale"), (2, "x_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
+        require_one_element(op, op.tensor(index), name)
+    for index, name in ((4, "w_scale"), (5, "w_zero_point")):
+        require_one_or(op, op.tensor(index), w.shape[0] if w.shape else None, name)
     shape = conv_shape(op, x.shape, w.shape, None if b is None else b.shape)
     return [SymbolicTensor(op.tensor(7).dtype, shape)]
 
@@ -176,9 +187,10 @@ def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode
     if mode == "SAME":
         beyond = minimum(window.stride, beyond, scope=op.scope)
     length = window.stride * (size - 1) + beyond
-    if isinstance(length, int) and length < 1:
-        raise SpecViolation(f"spatial axis {window.axis} of the output must have length 1 or more, has {length}")
-    op.imply(length - 1)
+    if output_padding:
+        op.refuse((1, "<=", size))
+    message = f"spatial axis {window.axis} of the output must have length 1 or more, has {length}"
+    op.require((1, "<=", length), otherwise=message)
     return length
 
 
@@ -200,6 +212,7 @@ def deform_conv(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(dtype)]
     kernel = kernel_shape(op, None if w.shape is None else w.shape[2:])
     groups = op.attr("offset_group", 1)
+    refuse_empty(op, *(() if x.shape is None else x.shape[1:2]), *(() if w.shape is None else w.shape[:1]))
     if kernel is not None and x.shape is not None:
         require_divisible(op, x.shape[1], groups, "the channels of X")
         points = groups * product(kernel)
@@ -237,10 +250,9 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     if w.shape is not None:
         (c,) = merge_shape(op, (c,), w.shape[:1], "the channels of input and weight")
         op.require_equal(w.shape[1], 1, "the middle dim of weight and 1")
-        if w.shape[2] == 0:
-            raise SpecViolation("the kernel must have 1 or more elements, has 0")
+        refuse_empty(op, w.shape[0])
+        op.require((1, "<=", w.shape[2]), otherwise="the kernel must have 1 or more elements, has 0")
         carried = w.shape[2] - 1
-        op.imply(carried)
     if b is not None:
         (c,) = merge_shape(op, b.shape, (c,), "bias")
     state = merge_shape(op, past_shape, (n, c, carried), "past_state")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, never_broadcast
-from gather_infer.ops.vocabulary.guards import require_same_dtype, unknown_dims
+from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, demand_broadcast
+from gather_infer.ops.vocabulary.guards import refuse_empty, require_same_dtype, unknown_dims
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import Shape, SymbolicTensor, format_shape
@@ -72,6 +72,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
                 f"input {number} must have rank {len(term)} for term {''.join(term)!r}, has {format_shape(shape)}",
                 "GI305",
             )
+        refuse_empty(op, *shape)
         position = 0
         own: dict[str, Dim] = {}
         for label in term:
@@ -89,7 +90,8 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
     if any(len(covered) != len(dotted[0]) for covered in dotted):
         raise SpecViolation(f"every ellipsis must stand for the same number of axes, stands for {[*map(len, dotted)]}")
     agreed = {
-        label: _agree(op, label, known, label in result and label not in unranked) for label, known in dims.items()
+        label: _agree(op, label, known, is_wanted=label in result and label not in unranked)
+        for label, known in dims.items()
     }
     shape_of_result: list[Dim] = []
     for label in result:
@@ -107,15 +109,16 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
     return tuple(shape_of_result)
 
 
-def _agree(op: OpCall, label: str, dims: list[Dim], wanted: bool) -> Dim:
-    """What the dims of one label broadcast to; when it is not `wanted`, only whether they can."""
+def _agree(op: OpCall, label: str, dims: list[Dim], *, is_wanted: bool) -> Dim:
+    """What the dims of one label broadcast to; when it is not wanted, only that they do is demanded."""
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:
-        if never_broadcast(op, result, other):
-            raise SpecViolation(f"the dims of label {label} must agree, are {result} and {other}", "GI212")
-        if wanted or isinstance(result, int):
-            result = broadcast_dim(op, result, other)
+        message = f"the dims of label {label} must agree, are {result} and {other}"
+        if is_wanted or isinstance(result, int):
+            result = broadcast_dim(op, result, other, otherwise=message)
+        else:
+            demand_broadcast(op, result, other, otherwise=message)
     return result
 
 

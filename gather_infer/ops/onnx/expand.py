@@ -22,7 +22,7 @@ from gather_infer.ops.vocabulary.operands import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import kept_span
-from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, maximum
+from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, maximum
 from gather_infer.tensor import (
     MAX_VALUES,
     DType,
@@ -37,7 +37,7 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 
-@rules.rule("Expand", since=8, moves=0)
+@rules.rule("Expand", since=8, moves=0, operands={1: "sizes with which the data broadcasts"}, dims=(1,))
 def onnx_expand(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Expand.html"""
     return [expand(op, op.tensor(0), elements_of(op.tensor(1), "shape"))]
@@ -62,7 +62,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
     return moved(op, data, shape, np.broadcast_to(data.values, static).copy())
 
 
-@rules.rule("Tile", since=1, moves=0)
+@rules.rule("Tile", since=1, moves=0, operands={1: "a count >= 0", 2: "an axis"}, dims=(1,))
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Tile.html (1: one axis is repeated, tiles times)"""
     data = op.tensor(0)
@@ -77,7 +77,7 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
     return [tile(op, data, repeats)]
 
 
-@rules.rule("Tile", since=6, moves=0)
+@rules.rule("Tile", since=6, moves=0, operands={1: "a count >= 0 per axis"}, dims=(1,))
 def onnx_tile(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Tile.html (6: repeats has every axis)"""
     return [tile(op, op.tensor(0), elements_of(op.tensor(1), "repeats"))]
@@ -108,7 +108,7 @@ def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None)
     return moved(op, data, shape, values)
 
 
-@rules.rule("Range", since=11)
+@rules.rule("Range", since=11, operands={2: "not 0"}, dims=(2,))
 def onnx_range(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Range.html (27 adds float16, bfloat16 and stash_type)"""
     return [arange(op, op.tensor(0), op.tensor(1), op.tensor(2))]
@@ -124,8 +124,9 @@ def arange(op: OpCall, start: SymbolicTensor, limit: SymbolicTensor, delta: Symb
     """
     inputs = {"start": start, "limit": limit, "delta": delta}
     for name, tensor in inputs.items():
-        if tensor.shape is not None and any(known_eq(dim, 1, op.scope) is False for dim in tensor.shape):
-            raise SpecViolation(f"{name} must be a scalar, has shape {format_shape(tensor.shape)}")
+        for dim in tensor.shape or ():
+            message = f"{name} must be a scalar, has shape {format_shape(tensor.shape)}"
+            op.require((dim, "==", 1), otherwise=message)
     dtype = require_same_dtype("start, limit and delta", start, limit, delta)
     if dtype is None:
         return SymbolicTensor(None, (op.fresh("the element type is not known"),))

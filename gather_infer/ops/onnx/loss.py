@@ -7,7 +7,13 @@ from typing import Final
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_same_dtype, require_shape
+from gather_infer.ops.vocabulary.guards import (
+    refuse_empty,
+    require_min_rank,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor
@@ -41,6 +47,8 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
     weight_shape = None if weight is None else require_rank(weight.shape, 1, weights)
     shape, each = x.shape, target.shape
     if shape is not None:
+        if op.op_type == "SoftmaxCrossEntropyLoss":
+            refuse_empty(op, *shape)
         each = require_shape(op, target.shape, (shape[0], *shape[2:]), labels)
         c = shape[1]
         if weight_shape is not None:

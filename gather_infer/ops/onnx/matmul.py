@@ -9,6 +9,7 @@ from gather_infer.ops.vocabulary.guards import (
     fill,
     require_broadcast_to,
     require_min_rank,
+    require_one_or,
     require_rank,
     require_same_dtype,
     require_shape,
@@ -59,7 +60,23 @@ def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
     a, b = op.tensor(0), op.tensor(1)
     require_same_dtype("A and a_zero_point", a, op.optional_tensor(2))
     require_same_dtype("B and b_zero_point", b, op.optional_tensor(3))
+    _check_parameters(op, op.optional_tensor(2), None, "a_zero_point")
+    _check_parameters(op, op.optional_tensor(3), b, "b_zero_point")
     return [SymbolicTensor(DType.INT32, matmul_shape(op, a.shape, b.shape))]
+
+
+def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: SymbolicTensor | None, name: str) -> None:
+    """Scales and zero points: one element, as onnxruntime has it, or one per column of the second operand."""
+    if tensor is None or tensor.shape is None:
+        return
+    columns = None if matrix is None or not matrix.shape else matrix.shape[-1]
+    if len(tensor.shape) > 1 and columns is not None:
+        op.leave_open(f"{name} of {format_shape(tensor.shape)} has to fit the second operand")
+    elif columns is None:
+        for dim in tensor.shape:
+            op.refuse((dim, "==", 1))
+    else:
+        require_one_or(op, tensor, columns, name)
 
 
 @rules.rule("QLinearMatMul", since=10)
@@ -71,6 +88,14 @@ def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
     a, b = op.tensor(0), op.tensor(3)
     require_same_dtype("a and a_zero_point", a, op.tensor(2))
     require_same_dtype("b and b_zero_point", b, op.tensor(5))
+    for index, name in ((1, "a_scale"), (2, "a_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
+        _check_parameters(op, op.tensor(index), None, name)
+    scale, zero_point = op.tensor(4), op.tensor(5)
+    for tensor, name in ((scale, "b_scale"), (zero_point, "b_zero_point")):
+        _check_parameters(op, tensor, b, name)
+    if scale.shape is not None and zero_point.shape is not None and len(scale.shape) == len(zero_point.shape):
+        for one, other in zip(scale.shape, zero_point.shape, strict=True):
+            op.refuse((one, "==", other))
     return [SymbolicTensor(op.tensor(7).dtype, matmul_shape(op, a.shape, b.shape))]
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import gather
-from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank
+from gather_infer.ops.vocabulary.guards import refuse_empty, require_min_rank, require_rank
 from gather_infer.ops.vocabulary.indices import check_call, require_type
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, known_eq, product, total
+from gather_infer.symbolic import Dim, product, total
 from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value, format_shape
 
 rules = RuleSet("ai.onnx.ml")
@@ -43,6 +43,7 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     taken = gather(op, data, indices, axis=-1, indexing=Indexing(from_end=False))
     if data.shape is None:
         return [taken]
+    refuse_empty(op, *(indices.shape or ()))
     n: Dim = op.fresh("the rank of Y is not known") if indices.shape is None else product(indices.shape)
     shape = (1, n) if len(data.shape) == 1 else (*data.shape[:-1], n)
     values = None if taken.values is None else taken.values.reshape([d for d in shape if isinstance(d, int)])
@@ -165,9 +166,18 @@ def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
 def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html: [N, n_targets], float32"""
     n = rows(op, op.tensor(0))
+    _require_tree_features(op)
     targets = op.attr("n_targets")
     size: Dim = op.fresh("n_targets is not given") if targets is None else max(0, targets)
     return [SymbolicTensor(DType.FLOAT32, (n, size))]
+
+
+def _require_tree_features(op: OpCall) -> None:
+    """As `_require_features`, of the nodes that are no leaves."""
+    features, modes = op.attr("nodes_featureids", ()), op.attr("nodes_modes", ())
+    if len(features) == len(modes):
+        inner = [feature for feature, mode in zip(features, modes, strict=True) if mode != "LEAF"]
+        _require_features(op, op.tensor(0), inner)
 
 
 @rules.rule("TreeEnsemble", since=5)
@@ -189,9 +199,17 @@ def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
         numbers = op.attr(name)
         if isinstance(numbers, SymbolicTensor) and x.dtype is not None and numbers.dtype != x.dtype:
             raise SpecViolation(f"{name} must be {x.dtype} like X, is {numbers.dtype}", "GI106")
+    _require_features(op, x, op.attr("nodes_featureids", ()))
     targets = op.attr("n_targets")
     size: Dim = op.fresh("n_targets is not given") if targets is None else max(0, targets)
     return [SymbolicTensor(x.dtype, (n, size))]
+
+
+def _require_features(op: OpCall, x: SymbolicTensor, features: Sequence[int]) -> None:
+    """Demand that X has the features that the nodes of trees look at."""
+    if x.shape is not None and len(x.shape) in (1, 2) and features:
+        most, count = max(features), x.shape[-1]
+        op.require((most + 1, "<=", count), otherwise=f"X must have more than {most} features, has {count}")
 
 
 def _same_length(op: OpCall, *names: str) -> None:
@@ -219,6 +237,8 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
     scores  [N, K], float32, see `_scores`
     """
     n = rows(op, op.tensor(0))
+    if op.op_type == "TreeEnsembleClassifier":
+        _require_tree_features(op)
     integers = op.attr("classlabels_ints", ()) or op.attr("classlabels_int64s", ())
     strings = op.attr("classlabels_strings", ())
     scores = _scores(op, len(strings) or len(integers))
@@ -328,8 +348,9 @@ def zip_map(op: OpCall) -> list[Value]:
     count = _exactly_one(op, "classlabels_int64s", "classlabels_strings")
     shape: Shape | None = x.shape
     require_rank(shape, (1, 2), "X")
-    if shape is not None and known_eq(shape[-1], count, op.scope) is False:
-        raise SpecViolation(f"there must be {shape[-1]} class labels, as many as scores in a row, found {count}")
+    if shape is not None:
+        message = f"there must be {shape[-1]} class labels, as many as scores in a row, found {count}"
+        op.require((shape[-1], "==", count), otherwise=message)
     key = DType.STRING if op.attr("classlabels_strings") is not None else DType.INT64
     length = None if shape is None else 1 if len(shape) == 1 else shape[0]
     return [SequenceType(MapType(key, SymbolicTensor(DType.FLOAT32, ())), length)]

@@ -197,7 +197,7 @@ def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")
-    op.imply(dim - size)
+    op.learn(dim - size)
     if condition is not None:
-        op.imply(condition[0] - size)
+        op.learn(condition[0] - size)
     return size

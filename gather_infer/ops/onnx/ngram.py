@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank
+from gather_infer.ops.vocabulary.guards import refuse_empty, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -24,4 +24,6 @@ def tf_idf_vectorizer(op: OpCall) -> list[SymbolicTensor]:
     if x.shape is None:
         return [SymbolicTensor(DType.FLOAT32)]
     require_rank(x.shape, (1, 2), "X")
+    if len(x.shape) == 2:
+        refuse_empty(op, x.shape[0])
     return [SymbolicTensor(DType.FLOAT32, (*x.shape[:-1], max(indexes) + 1))]

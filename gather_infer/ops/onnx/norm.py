@@ -5,6 +5,7 @@ from __future__ import annotations
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import (
     normalize_axis,
+    refuse_empty,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -131,6 +132,7 @@ def _check_groups(op: OpCall, x: SymbolicTensor) -> int:
     require_min_rank(x.shape, 2, "X")
     if x.shape is not None:
         require_divisible(op, x.shape[1], groups, "the channels of X")
+        refuse_empty(op, *x.shape)
     return groups
 
 
@@ -154,6 +156,7 @@ def layer_normalization(op: OpCall) -> list[SymbolicTensor]:
     rank = len(x.shape)
     require_min_rank(x.shape, 1, "X")
     axis = normalize_axis(op.attr("axis", -1), rank)
+    refuse_empty(op, *x.shape[axis:])
     shape = require_broadcast_to(op, scale.shape, x.shape, "Scale")
     if b is not None:
         shape = require_broadcast_to(op, b.shape, shape, "B")
@@ -173,7 +176,8 @@ def rms_normalization(op: OpCall) -> list[SymbolicTensor]:
     if x.shape is None:
         return [SymbolicTensor(scale.dtype)]
     require_min_rank(x.shape, 1, "X")
-    normalize_axis(op.attr("axis", -1), len(x.shape))
+    axis = normalize_axis(op.attr("axis", -1), len(x.shape))
+    refuse_empty(op, *x.shape[axis:])
     return [SymbolicTensor(scale.dtype, require_broadcast_to(op, scale.shape, x.shape, "scale"))]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_divisible, require_min_rank, require_rank
+from gather_infer.ops.vocabulary.guards import refuse_empty, require_divisible, require_min_rank, require_rank
 from gather_infer.ops.vocabulary.operands import (
     Values,
     all_ints,
@@ -21,7 +21,7 @@ from gather_infer.ops.vocabulary.operands import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull, kept_span
-from gather_infer.symbolic import Dim, floordiv, known_eq, known_lt, maximum, product
+from gather_infer.symbolic import Dim, floordiv, maximum, minimum, product
 from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
 rules = RuleSet("")
@@ -43,7 +43,9 @@ def _number(op: OpCall) -> SymbolicTensor:
     return SymbolicTensor(op.tensor(0).dtype, (), make_values(op.attr("value", 0.0)))
 
 
-@rules.rule("Pad", since=11)
+@rules.rule(
+    "Pad", since=11, operands={1: "two pads per axis, which cut no more than there is", 3: "different axes"}, dims=(1,)
+)
 def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Pad.html (11: pads is an input; 18 adds axes, 19 the mode wrap)"""
     data, mode = op.tensor(0), op.attr("mode", "constant")
@@ -79,8 +81,10 @@ def pad(
     Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], more is cut than there is, or
     `fill` has not one element.
     """
-    if fill is not None and fill.shape is not None and known_eq(product(fill.shape), 1, op.scope) is False:
-        raise SpecViolation(f"constant_value must be a scalar, has shape {format_shape(fill.shape)}")
+    if fill is not None and fill.shape is not None:
+        message = f"constant_value must be a scalar, has shape {format_shape(fill.shape)}"
+        for dim in fill.shape:
+            op.require((dim, "==", 1), otherwise=message)
     span = _padded_span(op, data, fill, mode)
     if data.shape is None:
         rank = len(pads) // 2 if pads is not None and axes is None else None
@@ -92,11 +96,28 @@ def pad(
     if len(pads) != 2 * len(padded):
         raise SpecViolation(f"pads must have {2 * len(padded)} elements, two per padded axis, has {len(pads)}")
     dims = list(data.shape)
+    if mode == "wrap":
+        refuse_empty(op, *dims)
     for i, axis in enumerate(padded):
-        dims[axis] = _padded(op, dims[axis], pads[i], pads[i + len(padded)], axis)
+        before, after = pads[i], pads[i + len(padded)]
+        if mode != "constant" and before is not None and after is not None:
+            _require_source(op, dims[axis], before, after, mode, axis)
+        dims[axis] = _padded(op, dims[axis], before, after, axis)
     result = tuple(dims)
     values = _padded_values(data, padded, all_ints(pads), fill, result) if mode == "constant" else None
     return SymbolicTensor(data.dtype, result, values, span)
+
+
+def _require_source(op: OpCall, dim: Dim, before: Dim, after: Dim, mode: str, axis: int) -> None:
+    """Demand that there are elements to pad with: those that stay, of which `reflect` leaves out the one at the end."""
+    left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
+    for width in (before, after):
+        least = width + 1 if mode == "reflect" else 1
+        op.require(
+            (width, "<=", 0),
+            (least, "<=", left),
+            otherwise=f"{width} elements cannot be added to axis {axis} of length {dim} in mode {mode}",
+        )
 
 
 def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: int) -> Dim:
@@ -106,9 +127,7 @@ def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: i
     if isinstance(added, int) and added >= 2**63:
         raise SpecViolation(f"pads {before} and {after} of axis {axis} overflow int64")
     size = dim + added
-    if known_lt(size, 0, op.scope) is True:
-        raise SpecViolation(f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
-    op.imply(size)
+    op.require((0, "<=", size), otherwise=f"pads {before} and {after} cut more than the dim {dim} of axis {axis}")
     return size
 
 
@@ -148,7 +167,7 @@ def _with_zero(op: OpCall, data: SymbolicTensor) -> Span | None:
     return None if span is None else hull(span, Span(0, 0), scope=op.scope)
 
 
-@rules.rule("CenterCropPad", since=18)
+@rules.rule("CenterCropPad", since=18, operands={1: "a size per axis"}, dims=(1,))
 def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
 
@@ -178,7 +197,12 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(data.dtype, tuple(dims), None, span)]
 
 
-@rules.rule("Col2Im", since=18)
+@rules.rule(
+    "Col2Im",
+    since=18,
+    operands={1: "sizes into which the blocks fit", 2: "sizes that divide the channels"},
+    dims=(1, 2),
+)
 def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Col2Im.html
 
@@ -201,9 +225,8 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
         channels = op.fresh("the input or block_shape is not known")
     else:
         area = product([element_dim(op, e, f"element {i} of block_shape") for i, e in enumerate(block)])
-        if isinstance(area, int) and area == 0:
-            raise SpecViolation("an element of block_shape must be >= 1, is 0")
-        op.imply(area - 1)
+        op.require((1, "<=", area), otherwise="an element of block_shape must be >= 1, is 0")
+        refuse_empty(op, *shape, *sizes)
         if isinstance(area, int):
             require_divisible(op, shape[1], area, "dim 1 of the input")
         channels = floordiv(shape[1], area, op.scope)
@@ -230,12 +253,13 @@ def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
     if data.shape is None:
         return [SymbolicTensor(data.dtype, (grid.shape[0], op.fresh("the input has no known rank"), *grid.shape[1:-1]))]
     require_rank(grid.shape, len(data.shape), "grid")
+    refuse_empty(op, *data.shape[2:])
     op.require_equal(grid.shape[-1], len(data.shape) - 2, "the last dim of grid and the number of spatial axes")
     batch = op.require_equal(data.shape[0], grid.shape[0], "the batch dims of the input and grid")
     return [SymbolicTensor(data.dtype, (batch, data.shape[1], *grid.shape[1:-1]))]
 
 
-@rules.rule("AffineGrid", since=20)
+@rules.rule("AffineGrid", since=20, operands={1: "4 or 5 sizes, those of theta among them"}, dims=(1,))
 def onnx_affine_grid(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__AffineGrid.html
 

@@ -42,8 +42,15 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     slides = windows(op, kernel, mode)
     if x is None:
         return unknown_dims(op, len(kernel) + 2, "the shape of X is not known")
+    _refuse_empty_images(op, x)
     count = count_same if mode == "SAME" else count_pool_ceil if op.attr("ceil_mode", 0) else count_pool_floor
     return x[:2] + tuple(count(op, size, window) for size, window in zip(x[2:], slides, strict=True))
+
+
+def _refuse_empty_images(op: OpCall, x: Shape) -> None:
+    """Of X [N, C, D1, ..., Dn] onnxruntime lets only N be 0."""
+    for dim in x[1:]:
+        op.refuse((1, "<=", dim), (x[0], "==", 0))
 
 
 @rules.rule("AveragePool", since=1)
@@ -99,10 +106,12 @@ def global_pool(op: OpCall) -> list[SymbolicTensor]:
     """
     x = op.tensor(0)
     shape = require_min_rank(x.shape, 2, "X")
+    if shape is not None:
+        _refuse_empty_images(op, shape)
     return [SymbolicTensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))]
 
 
-@rules.rule("MaxUnpool", since=9, addresses={1: 0})
+@rules.rule("MaxUnpool", since=9, addresses={1: 0}, operands={2: "the sizes of the result"}, dims=(2,))
 def max_unpool(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__MaxUnpool.html
 
@@ -133,15 +142,19 @@ def _unpooled(op: OpCall) -> Shape:
         shape = require_shape(op, indices.shape, shape, "I")
     elif indices.shape is not None:
         shape = require_rank(indices.shape, len(kernel) + 2, "I, as kernel_shape says,")
+    spatial: list[Dim] = []
+    for size, window in zip(shape[2:] if shape is not None else (), slides, strict=False):
+        spatial.append(window.stride * (size - 1) + window.extent - window.begin - window.end)
+        op.refuse((1, "<=", spatial[-1]))
     if wanted is not None:
-        return _wanted_shape(op, wanted, len(kernel) + 2, shape)
+        found = _wanted_shape(op, wanted, len(kernel) + 2, shape)
+        for least, length in zip(spatial, found[2:], strict=False):
+            op.refuse((least, "<=", length))
+        return found
     if shape is None:
         return tuple(unknown_dims(op, len(kernel) + 2, "the shape of X is not known"))
-    spatial: list[Dim] = []
-    for size, window in zip(shape[2:], slides, strict=True):
-        length = window.stride * (size - 1) + window.extent - window.begin - window.end
+    for length in spatial:
         op.imply(length)
-        spatial.append(length)
     return shape[:2] + tuple(spatial)
 
 
@@ -159,5 +172,7 @@ def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None
             shape.append(op.fresh(f"output_shape[{axis}] is not known") if known is None else known)
         else:
             op.imply(element)
+            if axis < len(head):
+                op.refuse((head[axis], "==", element))
             shape.append(element)
     return tuple(shape)

@@ -26,6 +26,7 @@ def quantize_linear(op: OpCall) -> list[SymbolicTensor]:
             raise SpecViolation(f"output_dtype is {named} and y_zero_point is {dtype}, they must be equal", "GI211")
         dtype = named
     _check_scale(op, x, scale, "y_scale")
+    _check_zero_point(op, scale, zero_point, "the dims of y_scale and y_zero_point")
     return [SymbolicTensor(dtype, x.shape)]
 
 
@@ -46,7 +47,20 @@ def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
     else:
         dtype = scale.dtype if op.version >= 19 else DType.FLOAT32
     _check_scale(op, x, scale, "x_scale")
+    _check_zero_point(op, scale, zero_point, "the dims of x_scale and x_zero_point")
     return [SymbolicTensor(dtype, x.shape)]
+
+
+def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTensor | None, names: str) -> None:
+    """Demand that the zero point has the shape of the scale; one number each where their ranks differ."""
+    if zero_point is None or scale.shape is None or zero_point.shape is None:
+        return
+    if len(scale.shape) == len(zero_point.shape):
+        for one, other in zip(scale.shape, zero_point.shape, strict=True):
+            op.require_equal(one, other, names)
+    else:
+        for dim in (*scale.shape, *zero_point.shape):
+            op.refuse((dim, "==", 1))
 
 
 def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
@@ -65,8 +79,13 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
             return  # the default axis does not fit a vector, and is not needed
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
     if not blocked:
-        if known_eq(scale.shape[0], 1, op.scope) is False:
-            op.require_equal(scale.shape[0], x.shape[axis], f"the length of {name} and the dim at axis {axis}")
+        op.require(
+            (scale.shape[0], "==", 1),
+            (scale.shape[0], "==", x.shape[axis]),
+            otherwise=f"the length of {name} and the dim at axis {axis} must be equal, are {scale.shape[0]} and "
+            f"{x.shape[axis]}",
+            code="GI212",
+        )
         return
     if block < 0:
         raise SpecViolation(f"block_size = {block}, it must be positive", "GI210")

@@ -14,8 +14,8 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
 from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, tensor_of
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_min_rank
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES, is_nonempty
+from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_min_rank, require_scalar
+from gather_infer.ops.vocabulary.indices import INDEX_TYPES
 from gather_infer.ops.vocabulary.operands import all_ints, elements_of
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.spans import needs_span
@@ -161,7 +161,7 @@ def _by_input(op_type: str, row: RowReduction | None) -> Rule:
 
 for _op_type, (_since, _row) in REDUCTIONS.items():
     rules.rule(_op_type)(_by_attribute(_op_type, _row))
-    rules.rule(_op_type, since=_since)(_by_input(_op_type, _row))
+    rules.rule(_op_type, since=_since, operands={1: "axes of data"})(_by_input(_op_type, _row))
 
 
 def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
@@ -204,6 +204,10 @@ def _reduced_along(
 ) -> SymbolicTensor:
     if data.shape is None:
         return SymbolicTensor(data.dtype)
+    if data.dtype is DType.BOOL:
+        others = [(dim, "==", 0) for axis, dim in enumerate(data.shape) if axis not in axes]
+        for axis in axes:
+            op.refuse((1, "<=", data.shape[axis]), *others)
     if keepdims:
         shape = tuple(1 if axis in axes else dim for axis, dim in enumerate(data.shape))
     else:
@@ -270,10 +274,11 @@ def _arg_extremum(op_type: str) -> Rule:
         axis = normalize_axis(op.attr("axis", 0), len(data.shape))
         dim = data.shape[axis]
         others = (*data.shape[:axis], *data.shape[axis + 1 :])
-        if is_nonempty(op, others):
-            if dim == 0:
-                raise SpecViolation(f"axis {axis} has length 0, nothing can be selected from it")
-            op.imply(dim - 1)
+        op.require(
+            (1, "<=", dim),
+            *((other, "==", 0) for other in others),
+            otherwise=f"axis {axis} has length 0, nothing can be selected from it",
+        )
         shape = (*data.shape[:axis], 1, *data.shape[axis + 1 :]) if keepdims else others
         values = None
         if data.values is not None and data.dtype is not None and data.dtype is not DType.BOOL:
@@ -313,7 +318,7 @@ rules.rule("ArgMax")(_arg_extremum("ArgMax"))
 rules.rule("ArgMin")(_arg_extremum("ArgMin"))
 
 
-@rules.rule("CumSum", since=11)
+@rules.rule("CumSum", since=11, operands={1: "an axis of x"})
 def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CumSum.html"""
     x, axis = op.tensor(0), _axis_of(op)
@@ -327,7 +332,7 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
     return [tensor_of(x.dtype, x.shape, values, span)]
 
 
-@rules.rule("CumProd", since=26)
+@rules.rule("CumProd", since=26, operands={1: "an axis of x"})
 def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CumProd.html"""
     x, axis = op.tensor(0), _axis_of(op)
@@ -342,8 +347,7 @@ def _axis_of(op: OpCall) -> int | None:
     x, axis = op.tensor(0), op.tensor(1)
     if axis.dtype is not None and axis.dtype not in INDEX_TYPES:
         raise SpecViolation(f"axis must be int32 or int64, is {axis.dtype}", "GI211")
-    if axis.shape is not None and axis.shape not in ((), (1,)) and all(known_eq(d, 1) is False for d in axis.shape):
-        raise SpecViolation(f"axis must be a scalar, has rank {len(axis.shape)}", "GI305")
+    require_scalar(op, axis, "axis")
     require_min_rank(x.shape, 1, "x")
     number = known_value(axis)
     if x.shape is None or not isinstance(number, int):

@@ -32,7 +32,9 @@ def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
     return [reshape(op, op.tensor(0), list(op.attr("shape", ())))]
 
 
-@rules.rule("Reshape", since=5, moves=0, permutes=True)
+@rules.rule(
+    "Reshape", since=5, moves=0, permutes=True, operands={1: "sizes with as many elements as the data"}, dims=(1,)
+)
 def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Reshape.html (5: the target is an input; 14 adds allowzero)"""
     target = elements_of(op.tensor(1), "shape")
@@ -90,6 +92,10 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
             raise SpecViolation(f"an entry of -1 cannot be inferred when another dim is 0, target is {_text(target)}")
     scope = entries.scope()
     divides = (is_inferred and not allowzero) or inferred_from is not None or known_le(1, rest, scope) is True
+    if not is_inferred and shape is not None and total is not None:
+        _demand_count(op, shape, total, target)
+    elif total is None or not divides:
+        op.leave_open(f"whether the target {_text(target)} fits is not known")
     if total is None or not divides:
         dims[wanted] = op.fresh(f"entry {wanted} of the target is not known")
         return tuple(d for d in dims if d is not None)
@@ -103,6 +109,16 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if total != dim * rest:
         op.constrain(total, "==", dim * rest)
     return tuple(d for d in dims if d is not None)
+
+
+def _demand_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
+    """Demand that a target fits of which one entry may be a size, -1 or a 0 that copies."""
+    (entry,) = target if len(target) == 1 else (None,)
+    if len(shape) == 1 and entry is not None:
+        message = f"the target {_text(target)} does not fit {total} elements"
+        op.require((entry, "==", total), (entry, "==", -1), (entry, "==", 0), otherwise=message)
+    else:
+        op.leave_open(f"whether the target {_text(target)} fits {format_shape(shape)} is not known")
 
 
 def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
@@ -174,6 +190,8 @@ class _Entries:
         entry = self.target[i]
         if i in self.unknown:
             is_alone = self.unknown == [i] and not self.has_minus_one
+            if not is_alone and entry is not None:
+                self.op.leave_open(f"whether {entry} in the target {_text(self.target)} is a size is not known")
             return None if is_alone else self.op.fresh(f"entry {i} of the target is not known")
         if isinstance(entry, int):
             return None if entry == -1 else self.copied(i) if entry == 0 and not self.allowzero else entry
@@ -302,7 +320,7 @@ def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
     return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
 
 
-@rules.rule("Squeeze", since=13, moves=0, permutes=True)
+@rules.rule("Squeeze", since=13, moves=0, permutes=True, operands={1: "axes of length 1"})
 def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Squeeze.html (13: axes is an input)"""
     data, axes = op.tensor(0), op.optional_tensor(1)
@@ -352,7 +370,7 @@ def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
     return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
 
 
-@rules.rule("Unsqueeze", since=13, moves=0, permutes=True)
+@rules.rule("Unsqueeze", since=13, moves=0, permutes=True, operands={1: "different axes of the result"})
 def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (13: axes is an input)"""
     data = op.tensor(0)

@@ -35,19 +35,19 @@ def onnx_upsample_7(op: OpCall) -> list[SymbolicTensor]:
     return [scaled(op, op.tensor(0), list(op.attr("scales", ())))]
 
 
-@rules.rule("Upsample", since=9)
+@rules.rule("Upsample", since=9, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Upsample.html (9: scales is an input)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
-@rules.rule("Resize", since=10)
+@rules.rule("Resize", since=10, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Resize.html (10: there are scales only)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
-@rules.rule("Resize", since=11)
+@rules.rule("Resize", since=11, operands={2: "a scale per axis", 3: "a size per axis"}, dims=(2, 3))
 def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Resize.html (11: scales or sizes are given; 18 adds axes and policies)
 
@@ -64,6 +64,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
         return [sized(op, data, elements_of(sizes, "sizes"), axes, op.attr("keep_aspect_ratio_policy", "stretch"))]
     assert scales is not None
     if op.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
+        op.leave_open("what roi makes of the sizes is not followed")
         return [_unknown(op, data, "the size depends on roi")]
     return [scaled(op, data, scales_of(scales), axes)]
 
@@ -191,6 +192,9 @@ def sized(
     if policy != "stretch":
         wanted = _fitted(op, [shape[axis] for axis in where], wanted, policy)
     for axis, size in zip(where, wanted, strict=True):
+        op.refuse((1, "<=", shape[axis]), (size, "==", 0))
+        if len(shape) == 4 and axis < 2 and op.attr("mode", "nearest") != "nearest":
+            op.refuse((shape[axis], "==", size))
         shape[axis] = size
     return SymbolicTensor(data.dtype, tuple(shape))
 

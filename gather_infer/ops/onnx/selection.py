@@ -15,7 +15,7 @@ from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, requ
 from gather_infer.ops.vocabulary.operands import element_dim, joint_span, replaced, useful, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import kept_span
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, maximum, product
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_le, maximum, product
 from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, Span, SymbolicTensor, make_values
 
 rules = RuleSet("")
@@ -33,7 +33,7 @@ def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     return _top_k(op, k)
 
 
-@rules.rule("TopK", since=10, moves=0)
+@rules.rule("TopK", since=10, moves=0, operands={1: "at most as many as there are"}, dims=(1,))
 def top_k(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__TopK.html (10: K is an input; 11 adds `largest` and `sorted`)
 
@@ -42,8 +42,10 @@ def top_k(op: OpCall) -> list[SymbolicTensor]:
     k = op.tensor(1)
     if k.dtype is not None and k.dtype is not DType.INT64:
         raise SpecViolation(f"K must be int64, is {k.dtype}", "GI211")
-    if k.shape is not None and (len(k.shape) != 1 or known_eq(k.shape[0], 1, op.scope) is False):
+    if k.shape is not None and len(k.shape) != 1:
         raise SpecViolation(f"K must be 1-D with one element, is {k}", "GI305")
+    if k.shape is not None:
+        op.require((k.shape[0], "==", 1), otherwise=f"K must be 1-D with one element, is {k}", code="GI305")
     return _top_k(op, element_dim(op, known_value(k), "K"))
 
 
@@ -58,11 +60,9 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
         return outputs[: len(op.outputs)]
     axis = normalize_axis(op.attr("axis", -1), len(x.shape))
     dim = x.shape[axis]
-    if known_le(k, dim, op.scope) is False:
-        raise SpecViolation(f"k = {k} is more than the length {dim} of axis {axis}")
     if known_le(k, dim, op.scope) is None:
         op.constrain(k, "<=", dim)
-        op.imply(dim - k)
+    op.require((k, "<=", dim), otherwise=f"k = {k} is more than the length {dim} of axis {axis}")
     shape = replaced(x.shape, axis, k)
     values, indices = None, None
     if x.values is not None and isinstance(k, int) and op.attr("sorted", 1) != 0:
@@ -135,7 +135,7 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
             return [tensor_of(DType.INT64, places.shape, make_values(places), None)]
     try:
         count = product(x.shape) if _is_nowhere_zero(op, x) else op.fresh(reason)
-        op.imply(product(x.shape) - count)
+        op.learn(product(x.shape) - count)
         last: Dim | None = maximum(*x.shape, scope=op.scope) - 1
     except DimTooLarge:
         count, last = op.fresh(reason), None
@@ -156,7 +156,7 @@ def _is_zero(op: OpCall, element: Element) -> bool | None:
     return elements.equal(op, element.num if isinstance(element, Ratio) else element, 0)
 
 
-@rules.rule("OneHot", since=9)
+@rules.rule("OneHot", since=9, operands={1: "a depth >= 1"}, dims=(1,))
 def one_hot(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__OneHot.html (11: negative indices count from the end)
 
@@ -166,12 +166,14 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
     result   the dims of indices, and depth at `axis`, which is in [-r-1, r]
     """
     indices, depth, values = op.tensor(0), op.tensor(1), op.tensor(2)
-    if depth.shape is not None and (
-        len(depth.shape) > 1 or (len(depth.shape) == 1 and _is_never_one(op, depth.shape[0]))
-    ):
+    if depth.shape is not None and len(depth.shape) > 1:
         raise SpecViolation(f"depth must be a scalar or have one element, is {depth}", "GI305")
-    if values.shape is not None and (len(values.shape) != 1 or known_eq(values.shape[0], 2, op.scope) is False):
+    for dim in depth.shape or ():
+        op.require((dim, "==", 1), otherwise=f"depth must be a scalar or have one element, is {depth}", code="GI305")
+    if values.shape is not None and len(values.shape) != 1:
         raise SpecViolation(f"values must be [off_value, on_value], is {values}", "GI305")
+    for dim in values.shape or ():
+        op.require((dim, "==", 2), otherwise=f"values must be [off_value, on_value], is {values}", code="GI305")
     size = _depth(op, depth)
     axis = op.attr("axis", -1)
     span = joint_span(op, [values])
@@ -221,19 +223,13 @@ def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
     return None if is_last and op.version < 11 else is_last
 
 
-def _is_never_one(op: OpCall, dim: Dim) -> bool:
-    return known_eq(dim, 1, op.scope) is False
-
-
 def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
     """The depth as a dim; it is cast to int64 first."""
     element: Element = depth.only_element
     number = elements.truncate(op, element) if not isinstance(element, bool) else None
     if number is None:
         return op.fresh("depth is not known")
-    if isinstance(number, int) and number < 1:
-        raise SpecViolation(f"depth must be positive, is {number}")
-    op.imply(number - 1)
+    op.require((1, "<=", number), otherwise=f"depth must be positive, is {number}")
     return number
 
 
@@ -250,6 +246,8 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
     axis = op.attr("axis")
     if x.shape is not None and axis is not None:
         axis = normalize_axis(axis, len(x.shape))
+        for dim in x.shape:
+            op.refuse((1, "<=", dim))
     if axis is None and x.values is not None and all(isinstance(e, int) for e in x.values.flat):
         return _unique_numbers(op, x)
     count = op.fresh("the number of unique elements depends on the data")
@@ -260,9 +258,9 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
         except DimTooLarge:
             length = None
     if length is not None:
-        op.imply(length - count)
+        op.learn(length - count)
         if known_le(1, length, op.scope) is True:
-            op.imply(count - 1)
+            op.learn(count - 1)
     shape: Shape | None = (count,)
     if axis is not None:
         shape = None if x.shape is None else replaced(x.shape, axis, count)
@@ -292,7 +290,7 @@ def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
     return outputs[: len(op.outputs)]
 
 
-@rules.rule("NonMaxSuppression", since=10)
+@rules.rule("NonMaxSuppression", since=10, operands={3: "a threshold in [0, 1]"})
 def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html
 
@@ -316,6 +314,6 @@ def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
     batch, classes, number = scores.shape
     if isinstance(most, int):
         most = max(0, most)  # a negative limit selects nothing
-        op.imply(batch * classes * most - count)
+        op.learn(batch * classes * most - count)
     last = spans.hull(*(Span(0, d - 1) for d in (batch, classes, number)), scope=op.scope)
     return [SymbolicTensor(DType.INT64, (count, 3), None, last)]

@@ -184,11 +184,9 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
     found = sequence(op, 0)
     if found.length is None:
         return [found]
-    if known_eq(found.length, 0, op.scope) is True:
-        raise SpecViolation("nothing can be erased, the sequence is empty")
+    op.require((1, "<=", found.length), otherwise="nothing can be erased, the sequence is empty")
     if op.has(1):
         _require_position(op, 1, found.length)
-    op.imply(found.length - 1)
     members = None if found.members is None else list(found.members)
     if members is not None:
         at = known_value(op.tensor(1)) if op.has(1) else -1
@@ -262,7 +260,7 @@ def _concat_listed(op: OpCall, members: Sequence[SymbolicTensor], axis: int, *, 
     return concat(op, parts, axis=axis)
 
 
-@rules.rule("SplitToSequence", since=11)
+@rules.rule("SplitToSequence", since=11, operands={1: "lengths that add up to the dim"}, dims=(1,))
 def onnx_split_to_sequence(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
 
@@ -302,9 +300,7 @@ def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, 
     size = known_value(split)
     if split.rank is None or size is None:
         return op.fresh(DIFFERS), None
-    if known_lt(size, 1, op.scope) is True:
-        raise SpecViolation(f"split must be greater than zero, is {size}")
-    op.imply(size - 1)
+    op.require((1, "<=", size), otherwise=f"split must be greater than zero, is {size}")
     is_even = known_eq(mod(dim, size, op.scope), 0, op.scope) is True
     return size if is_even else op.fresh(DIFFERS), ceildiv(dim, size, op.scope)
 

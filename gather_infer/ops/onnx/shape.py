@@ -107,7 +107,7 @@ def constant(name: str, value: object) -> SymbolicTensor:
     return SymbolicTensor(dtype, values.shape) if dtype is DType.STRING else from_values(dtype, values)
 
 
-@rules.rule("ConstantOfShape", since=9)
+@rules.rule("ConstantOfShape", since=9, operands={0: "sizes >= 0"}, dims=(0,))
 def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html"""
     shape = op.tensor(0)

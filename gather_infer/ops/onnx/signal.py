@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import known_value, require_min_rank, require_rank, require_same_dtype
+from gather_infer.ops.vocabulary.guards import (
+    known_value,
+    require_min_rank,
+    require_rank,
+    require_same_dtype,
+    require_scalar,
+)
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, floordiv, known_le
+from gather_infer.symbolic import Dim, floordiv
 from gather_infer.tensor import DType, SymbolicTensor, format_shape
 
 rules = RuleSet("")
@@ -17,24 +23,21 @@ def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
     Raises SpecViolation when it is known to be below `least`.
     """
     tensor = op.tensor(index)
-    if tensor.shape is not None and tensor.shape not in ((), (1,)):
-        op.require_equal(len(tensor.shape), 0, f"{name} must be a scalar: its rank and 0")
+    require_scalar(op, tensor, name)
     value = known_value(tensor)
     if value is None:
         return op.fresh(f"the value of {name} is not known")
-    if known_le(least, value, op.scope) is False:
-        raise SpecViolation(f"{name} must be {least} or more, is {value}")
-    op.imply(value - least)
+    op.require((least, "<=", value), otherwise=f"{name} must be {least} or more, is {value}")
     return value
 
 
-@rules.rule("DFT", since=17)
+@rules.rule("DFT", since=17, operands={1: "a length >= 1"}, dims=(1,))
 def dft_17(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__DFT.html (17: axis is an attribute, 1 unless given)"""
     return [dft(op, op.tensor(0), op.attr("axis", 1))]
 
 
-@rules.rule("DFT", since=20)
+@rules.rule("DFT", since=20, operands={1: "a length >= 1", 2: "an axis of the signal"}, dims=(1,))
 def dft_20(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__DFT.html (20: axis is an input, -2 unless given)"""
     axis: Dim | None = -2
@@ -60,11 +63,15 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
         return SymbolicTensor(x.dtype)
     rank = len(shape)
     parts = shape[-1]
-    if isinstance(parts, int) and parts not in (1, 2):
-        raise SpecViolation(f"the last dim of input must be 1 (real) or 2 (complex), is {parts}: {format_shape(shape)}")
-    if onesided and parts == (1 if inverse else 2):
+    op.require(
+        (parts, "==", 1),
+        (parts, "==", 2),
+        otherwise=lambda: f"the last dim of input must be 1 (real) or 2 (complex), is {parts}: {format_shape(shape)}",
+    )
+    if onesided:
         transform, found = ("inverse", "real") if inverse else ("forward", "complex")
-        raise SpecViolation(f"a onesided {transform} transform takes no {found} input: {format_shape(shape)}")
+        message = f"a onesided {transform} transform takes no {found} input: {format_shape(shape)}"
+        op.require((parts, "==", 2 if inverse else 1), otherwise=message)
     result = list(shape)
     result[-1] = 1 if onesided and inverse else 2
     if axis is None:
@@ -75,6 +82,7 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     if not -rank <= axis < rank or axis % rank == rank - 1:
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, -2] and [0, {rank - 2}]", "GI304")
     axis %= rank
+    op.refuse((1, "<=", shape[axis]))
     if op.has(1):
         n = length_of(op, 1, "dft_length", 1)
     elif onesided and inverse:
@@ -86,7 +94,9 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     return SymbolicTensor(x.dtype, tuple(result))
 
 
-@rules.rule("STFT", since=17)
+@rules.rule(
+    "STFT", since=17, operands={1: "a step >= 1", 3: "a length of the frames that fits the signal"}, dims=(1, 3)
+)
 def stft(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__STFT.html
 
@@ -101,28 +111,32 @@ def stft(op: OpCall) -> list[SymbolicTensor]:
     shape = signal.shape
     if shape is None or len(shape) != 2:
         shape = require_rank(shape, 3, "signal")
+    if shape is not None and len(shape) == 3:
+        message = f"the last dim of signal must be 1 (real) or 2 (complex), is {shape[2]}"
+        op.require((shape[2], "==", 1), (shape[2], "==", 2), otherwise=message)
+        if op.attr("onesided", 1):
+            op.refuse((shape[2], "==", 1))
     require_rank(None if window is None else window.shape, 1, "window")
     step = length_of(op, 1, "frame_step", 1)
     batch, length = (op.fresh("the shape of signal is not known"), None) if shape is None else (shape[0], shape[1])
     n: Dim | None = length_of(op, 3, "frame_length", 1) if op.has(3) else None
     if window is not None and window.shape is not None:
+        op.refuse((1, "<=", window.shape[0]))
         n = window.shape[0] if n is None else op.require_equal(n, window.shape[0], "frame_length and length of window")
     if n is None:
         n = length if window is None and length is not None else op.fresh("the length of a frame is not known")
     if length is None:
         frames: Dim = op.fresh("the shape of signal is not known")
     else:
-        if known_le(n, length, op.scope) is False:
-            raise SpecViolation(f"a frame must be as long as the signal at most, {length}, is {n}")
-        op.imply(length - n)
+        op.require((n, "<=", length), otherwise=f"a frame must be as long as the signal at most, {length}, is {n}")
         frames = floordiv(length - n, step, op.scope) + 1
     bins = floordiv(n, 2, op.scope) + 1 if op.attr("onesided", 1) else n
     return [SymbolicTensor(dtype, (batch, frames, bins, 2))]
 
 
-@rules.rule("HannWindow", since=17)
-@rules.rule("HammingWindow", since=17)
-@rules.rule("BlackmanWindow", since=17)
+@rules.rule("HannWindow", since=17, operands={0: "a size >= 0"}, dims=(0,))
+@rules.rule("HammingWindow", since=17, operands={0: "a size >= 0"}, dims=(0,))
+@rules.rule("BlackmanWindow", since=17, operands={0: "a size >= 0"}, dims=(0,))
 def window_function(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__HannWindow.html, also HammingWindow and BlackmanWindow
 
@@ -131,7 +145,7 @@ def window_function(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(_output_type(op), (length_of(op, 0, "size", 0),))]
 
 
-@rules.rule("MelWeightMatrix", since=17)
+@rules.rule("MelWeightMatrix", since=17, operands=dict.fromkeys(range(5), "sizes and frequencies that fit each other"))
 def mel_weight_matrix(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__MelWeightMatrix.html
 

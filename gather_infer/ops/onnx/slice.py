@@ -27,17 +27,25 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
     return [slice_axes(op, data, starts, ends, range(len(starts)) if axes is None else axes, [1] * len(starts))]
 
 
-@rules.rule("Slice", since=10, moves=0)
+@rules.rule("Slice", since=10, moves=0, operands={3: "different axes", 4: "no step of 0"}, dims=(4,))
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, 1-D each, and there are steps)"""
     data = op.tensor(0)
     for index, name in enumerate(("starts", "ends", "axes", "steps"), 1):
-        given = op.optional_tensor(index)
-        if given is not None:
-            require_rank(given.shape, 1, name)
+        operand = op.optional_tensor(index)
+        if operand is not None:
+            require_rank(operand.shape, 1, name)
     starts, ends = elements_of(op.tensor(1), "starts"), elements_of(op.tensor(2), "ends")
     axes = elements_of(op.tensor(3), "axes") if op.has(3) else None
     steps = elements_of(op.tensor(4), "steps") if op.has(4) else None
+    given = [op.tensor(i).shape for i in range(1, 5) if op.has(i)]
+    lengths = [shape[0] if shape else 1 for shape in given if shape is not None]
+    for length in lengths[1:]:
+        message = f"starts, ends, axes and steps must have one length, have {' and '.join(map(str, lengths))}"
+        op.require((lengths[0], "==", length), otherwise=message)
+    if data.shape is not None and not op.has(3) and lengths:
+        message = f"there must be {len(data.shape)} starts or less, one per axis, are {lengths[0]}"
+        op.require((lengths[0], "<=", len(data.shape)), otherwise=message)
     count = next((len(e) for e in (starts, ends, axes, steps) if e is not None), None)
     if count is None:
         return [_unknown(op, data)]
@@ -66,7 +74,7 @@ def _some_of(op: OpCall, dim: Dim, reason: str) -> Dim:
     if isinstance(dim, int) and dim == 0:
         return 0
     size = op.fresh(reason)
-    op.imply(dim - size)
+    op.learn(dim - size)
     return size
 
 
@@ -90,8 +98,9 @@ def slice_axes(
             f"starts, ends, axes and steps must have one length, have {len(starts)}, {len(ends)}, {len(axes)} "
             f"and {len(steps)}"
         )
-    if any(isinstance(step, int) and step == 0 for step in steps):
-        raise SpecViolation("a step must not be 0")
+    for step in steps:
+        if step is not None:
+            op.require((1, "<=", step), (step, "<=", -1), otherwise="a step must not be 0")
     if data.shape is None:
         return moved(op, data, None)
     shape = list(data.shape)

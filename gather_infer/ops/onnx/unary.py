@@ -15,7 +15,7 @@ from gather_infer.ops.vocabulary.elementwise import (
     unidirectional,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.symbolic import Scope, known_eq
+from gather_infer.symbolic import Scope
 from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
 
 rules = RuleSet("")
@@ -151,12 +151,13 @@ def prelu(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(dtype, unidirectional(op, x.shape, slope.shape, "slope", "X"))]
     if x.shape is not None and len(x.shape) >= 2 and slope.shape is not None and len(slope.shape) == 1:
         length, channels = slope.shape[0], x.shape[1]
-        if known_eq(length, channels, op.scope) is False and known_eq(length, 1, op.scope) is False:
-            raise SpecViolation(
-                f"slope has {length} elements, allowed are 1 or one for each of the {channels} channels of "
-                f"X {format_shape(x.shape)}",
-                "GI212",
-            )
+        op.require(
+            (length, "==", 1),
+            (length, "==", channels),
+            otherwise=f"slope has {length} elements, allowed are 1 or one for each of the {channels} channels of "
+            f"X {format_shape(x.shape)}",
+            code="GI212",
+        )
     return [SymbolicTensor(dtype, x.shape)]
 
 

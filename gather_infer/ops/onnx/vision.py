@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank, require_same_dtype, require_shape, unknown_dims
+from gather_infer.ops.vocabulary.guards import (
+    refuse_empty,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+    unknown_dims,
+)
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.windows import spatial_attribute
 from gather_infer.rules import OpCall, RuleSet
@@ -46,6 +52,7 @@ def roi_align(op: OpCall) -> list[SymbolicTensor]:
     """
     x, rois, batch = op.tensor(0), op.tensor(1), op.tensor(2)
     require_rank(x.shape, 4, "X")
+    refuse_empty(op, *(() if x.shape is None else x.shape[2:]))
     require_rank(batch.shape, 1, "batch_indices")
     require_rank(rois.shape, 2, "rois")
     if batch.shape is not None:

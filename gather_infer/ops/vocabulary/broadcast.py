@@ -7,8 +7,9 @@ A run is legal only if the two dims of an axis are equal or one of them is 1. Ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from gather_infer.errors import SpecViolation
@@ -60,23 +61,18 @@ def broadcast_shapes(op: OpCall, shapes: list[Shape]) -> Shape:
             if dim == 1:
                 dim = other
                 continue
-            if never_broadcast(op, dim, other):
-                listed = " and ".join(format_shape(shape) for shape in shapes)
-                raise SpecViolation(
-                    f"shapes {listed} do not broadcast: dim {dim} and dim {other} at axis {axis}", "GI212"
-                )
-            dim = broadcast_dim(op, dim, other)
+            dim = broadcast_dim(op, dim, other, otherwise=partial(_clash, shapes, axis, dim, other))
         result.append(dim)
     return tuple(result)
 
 
-def never_broadcast(op: OpCall, a: Dim, b: Dim) -> bool:
-    """True when `a` and `b` differ and neither is 1, in every run."""
-    return all(known_eq(x, y, op.scope) is False for x, y in ((a, b), (a, 1), (b, 1)))
+def _clash(shapes: list[Shape], axis: int, a: Dim, b: Dim) -> str:
+    listed = " and ".join(format_shape(shape) for shape in shapes)
+    return f"shapes {listed} do not broadcast: dim {a} and dim {b} at axis {axis}"
 
 
-def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
-    """What `a` and `b` broadcast to, for dims that are not known to clash (`never_broadcast`).
+def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> Dim:
+    """What `a` and `b` broadcast to.
 
     a, a                           a
     a, 1                           a
@@ -88,8 +84,12 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     a, b    otherwise              a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
 
     What a legal run needs is recorded: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
+
+    Raises SpecViolation (GI212) with the message `otherwise` when they differ and neither is 1, in every run.
     """
     scope = op.scope
+    if all(known_eq(x, y, scope) is False for x, y in ((a, b), (a, 1), (b, 1))):
+        raise SpecViolation(otherwise if isinstance(otherwise, str) else otherwise(), "GI212")
     if known_eq(a, b, scope) is True:
         return a if isinstance(a, int) else b if isinstance(b, int) else a
     for x, y in ((a, b), (b, a)):
@@ -116,6 +116,11 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim) -> Dim:
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
         return maximum(a, b, scope=scope)
     return _symbol(op, parts)
+
+
+def demand_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
+    """Demand that two dims broadcast, whatever to. Raises SpecViolation (GI212) when they never do."""
+    op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=otherwise, code="GI212")
 
 
 def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:

@@ -139,12 +139,13 @@ def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_n
             f"{other_name} {format_shape(other)} does not broadcast to {name} {format_shape(shape)}", "GI212"
         )
     for dim, wanted in zip(reversed(other), reversed(shape), strict=False):
-        if known_eq(dim, 1, op.scope) is False and known_eq(dim, wanted, op.scope) is False:
-            raise SpecViolation(
-                f"{other_name} {format_shape(other)} does not broadcast to {name} {format_shape(shape)}: "
-                f"dim {dim} must be 1 or {wanted}",
-                "GI212",
-            )
+        op.require(
+            (dim, "==", 1),
+            (dim, "==", wanted),
+            otherwise=f"{other_name} {format_shape(other)} does not broadcast to {name} {format_shape(shape)}: "
+            f"dim {dim} must be 1 or {wanted}",
+            code="GI212",
+        )
     return shape
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import Dim, Expr, known_eq
+from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
 
 PartialShape: TypeAlias = "tuple[Dim | None, ...]"
@@ -93,33 +93,25 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
         dim, wanted = shape[axis], target[axis]
         if dim is wanted or dim == 1:
             continue
-        is_one = known_eq(dim, 1, op.scope)
-        if is_one is not True and known_eq(dim, wanted, op.scope) is False:
-            if is_one is False:
-                raise SpecViolation(
-                    f"{name} {format_shape(shape)} must broadcast to {format_shape(target)}: "
-                    f"dim {dim} and dim {wanted} at axis {axis}",
-                    "GI212",
-                )
-            op.constrain(dim, "==", 1)
-        elif is_one is False:
-            result[axis] = op.require_equal(wanted, dim, f"{name}: dims")
-        elif is_one is None and known_eq(dim, wanted, op.scope) is not True:
-            op.demand((dim, "==", 1), (dim, "==", wanted))
+        op.require(
+            (dim, "==", 1),
+            (dim, "==", wanted),
+            otherwise=lambda axis=axis, dim=dim, wanted=wanted: (  # type: ignore[misc]
+                f"{name} {format_shape(shape)} must broadcast to {format_shape(target)}: "
+                f"dim {dim} and dim {wanted} at axis {axis}"
+            ),
+            code="GI212",
+        )
+        if isinstance(dim, int):
+            result[axis] = dim  # it is not 1
     return tuple(result)
 
 
 def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
     """Raise SpecViolation (GI212) when `divisor` does not divide the number `dim`; of a symbol, record that it must."""
-    if divisor == 1:
-        return
-    if isinstance(dim, int):
-        if dim % divisor:
-            raise SpecViolation(f"{what} must be a multiple of {divisor}, is {dim}", "GI212")
-    else:
-        rest = dim % divisor
-        if rest != 0:
-            op.constrain(rest, "==", 0)
+    if divisor != 1:
+        message = f"{what} must be a multiple of {divisor}, is {dim}"
+        op.require((dim % divisor, "==", 0), otherwise=message, code="GI212")
 
 
 def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:
@@ -135,6 +127,37 @@ def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | N
             raise SpecViolation(f"{names} must have one element type, have {found} and {tensor.dtype}", "GI211")
         found = tensor.dtype
     return found
+
+
+def require_one_element(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
+    """Demand that a tensor, of whatever rank, has one element. Raises SpecViolation (GI305)."""
+    for dim in () if tensor is None or tensor.shape is None else tensor.shape:
+        op.require((dim, "==", 1), otherwise=lambda: f"{name} must have one element, is {tensor}", code="GI305")
+
+
+def require_scalar(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
+    """As `require_one_element`, for a tensor of rank 0 or 1."""
+    if tensor is not None and tensor.shape is not None and len(tensor.shape) > 1:
+        raise SpecViolation(f"{name} must be a scalar, has rank {len(tensor.shape)}", "GI305")
+    require_one_element(op, tensor, name)
+
+
+def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, name: str) -> None:
+    """Demand that a tensor has one element, or is a vector of `dim` elements where that is known."""
+    if tensor is None or tensor.shape is None:
+        return
+    if len(tensor.shape) != 1 or dim is None:
+        op.refuse(*((length, "==", 1) for length in tensor.shape))
+        return
+    (length,) = tensor.shape
+    message = f"{name} must have one element or {dim}, has {length}"
+    op.require((length, "==", 1), (length, "==", dim), otherwise=message, code="GI212")
+
+
+def refuse_empty(op: OpCall, *dims: Dim) -> None:
+    """Record that onnxruntime refuses an empty axis, of which the specification says nothing."""
+    for dim in dims:
+        op.refuse((1, "<=", dim))
 
 
 def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:

@@ -112,9 +112,7 @@ def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
     """
     if element is None:
         return op.fresh(f"{name} is not known")
-    if isinstance(element, int) and element < 0:
-        raise SpecViolation(f"{name} must be >= 0, is {element}")
-    op.imply(element)
+    op.require((0, "<=", element), otherwise=f"{name} must be >= 0, is {element}")
     return element
 
 

@@ -96,9 +96,7 @@ def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     0 <= N + p - e is implied.
     """
     room = _room(size, window)
-    if known_le(0, room, op.scope) is False:
-        raise _too_long(size, window)
-    op.imply(room)
+    op.require((0, "<=", room), otherwise=lambda: _too_long(size, window))
     return _divide_down(op, room, window.stride) + 1
 
 
@@ -113,10 +111,8 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     stride = window.stride
     if known_le(0, room, op.scope) is True:
         return _divide_down(op, room, stride) + 1
-    if known_le(1 - 2 * stride, room, op.scope) is False:
-        raise _too_long(size, window)
+    op.require((0, "<=", room + 2 * stride - 1), otherwise=lambda: _too_long(size, window))
     if stride == 1:
-        op.imply(room + 1)
         return room + 1
     if isinstance(room, int) and room <= -stride:
         return 0
@@ -141,9 +137,7 @@ def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:
     """
     missing = minimum(0, window.end + window.stride - window.extent, scope=op.scope)
     start = size + window.begin + missing
-    if known_le(1 - window.stride, start, op.scope) is False:
-        raise _too_long(size, window)
-    op.imply(start + window.stride - 1)
+    op.require((0, "<=", start + window.stride - 1), otherwise=lambda: _too_long(size, window))
     return _divide_up(op, start, window.stride)
 
 
@@ -163,9 +157,9 @@ def _divide_up(op: OpCall, dim: Dim, divisor: int) -> Dim:
     return ceildiv(dim, divisor, op.scope)
 
 
-def _too_long(size: Dim, window: Window) -> SpecViolation:
+def _too_long(size: Dim, window: Window) -> str:
     padded = size + (window.begin + window.end)
-    return SpecViolation(
+    return (
         f"the dilated kernel must fit the padded input of length {padded} at spatial axis {window.axis}, "
         f"has length {window.extent}"
     )
