@@ -30,7 +30,7 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor
-from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
+from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, is_unmet, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
@@ -351,7 +351,7 @@ class _Judge:
         gaps = [self.written(gap) for gap in needed.gaps]
         is_low_exact = is_above or not gaps or not self.axis.indexing.negative_note
         is_exact = needed.is_exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
-        is_exact &= part.end is None or part.end.is_there
+        is_exact &= part.is_sure and (part.end is None or part.end.is_there)
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
@@ -507,6 +507,8 @@ def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verd
     stated = minimal(conditions, evidence.scope)
     if not stated:
         return Verdict(access, Kind.PROVED)
+    if not all(condition.tight for condition in stated) and is_unmet(stated, evidence.scope):
+        return Verdict(access, Kind.UNDECIDED, reason=next(f.reason for f in found if f.conditions))
     loose = next((f.reason for f in found if f.conditions and not all(c.tight for c in f.conditions)), "")
     reason = loose or next(f.reason for f in found if f.conditions)
     return Verdict(access, Kind.CONDITIONAL, stated, counterexample(stated, evidence.scope), reason)

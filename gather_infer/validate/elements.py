@@ -172,9 +172,17 @@ def _inside(wanted: _Wanted, step: Scaled, wraps: DType, scope: Scope) -> _Wante
             is_exact=wanted.is_exact and is_near,
         )
     if step.given is None or not isinstance(step.offset, int):
-        return None
+        return _inside_type(wanted, wraps, scope)
     below, above = sorted(step.factor * end + step.offset for end in step.given)
     return _within(wanted, below, above, wraps, scope)
+
+
+def _inside_type(wanted: _Wanted, wraps: DType, scope: Scope) -> _Wanted | None:
+    """That numbers are within a type, which is enough for them to be what they were."""
+    least, most = INTEGER_RANGE[wraps]
+    first = least if wanted.first is None else _ordered(wanted.first, least, scope)[1]
+    last = most if wanted.last is None else _ordered(wanted.last, most, scope)[0]
+    return None if first is None or last is None else replace(wanted, first=first, last=last, is_exact=False)
 
 
 def _within(wanted: _Wanted, below: int, above: int, wraps: DType, scope: Scope) -> _Wanted | None:
@@ -224,7 +232,7 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
         return _Wanted(first, last)
     numbers = part.numbers
     if numbers is None or not isinstance(part.offset, int):
-        return None
+        return _inside_type(_Wanted(first, last), part.wraps, scope)
     below, above = (end + part.offset for end in numbers)
     least, most = INTEGER_RANGE[part.wraps]
     is_exact = True

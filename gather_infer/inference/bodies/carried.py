@@ -16,7 +16,7 @@ from gather_infer.inference.bodies.induction import is_invariant
 from gather_infer.inference.frame import Frame
 from gather_infer.inference.lineage.trace import Part, Trace, part_of
 from gather_infer.inference.lineage.visit import MAX_PARTS, sharpen
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, substitute
 from gather_infer.tensor import Span, SymbolicTensor, Value
 
 
@@ -90,7 +90,13 @@ class Carried:
     def after(self, trips: Dim) -> list[Trace | None]:
         """The traces when the loop is done."""
         at = {self.iteration.name: trips}
-        return [None if t is None else Trace(tuple(part.dropped.substituted(at) for part in t.parts)) for t in self.now]
+        found: list[Trace | None] = []
+        for trace in self.now:
+            parts = () if trace is None else tuple(part.dropped.substituted(at) for part in trace.parts)
+            if len(parts) > 1:
+                parts = tuple(replace(part, is_sure=False) for part in parts)
+            found.append(Trace(parts) if parts else None)
+        return found
 
     def _next(self, number: int, trace: Trace | None, inner: Frame) -> Trace | None:
         made, first = inner.find(self.results[number]), self.first[number]
@@ -101,28 +107,25 @@ class Carried:
             return found
         parts = list(trace.parts)
         for part in found.parts:
-            loose = replace(part.dropped, needs=None, exact=False)
-            if any(self._leads_to(now, loose) for now in parts):
+            if any(self._leads_to(now, part) for now in parts):
                 continue
             grown = None if len(parts) > 1 else self._growing(parts[0], part)
             if grown is not None:
                 parts = [grown]
                 continue
-            steady = self._steady(loose)
-            if steady is None:
+            later = self._later(part)
+            if later is None:
                 return None
-            parts.append(steady)
+            parts.append(replace(later, is_sure=False))
         if len(parts) > 1:
-            parts = list(dict.fromkeys(replace(part.dropped, needs=None, exact=False) for part in parts))
+            parts = [replace(part.dropped, needs=None, exact=False) for part in parts]
         return Trace(tuple(parts), trace.axis if len(parts) == 1 else None) if len(parts) <= MAX_PARTS else None
 
     def _leads_to(self, now: Part, after: Part) -> bool:
         """Whether a part of the next iteration is what the hypothesis says it is."""
         step = {self.iteration.name: self.iteration + 1}
-        wanted = replace(now.dropped, needs=None, exact=False).substituted(step)
-        if replace(wanted, span=after.span) != after:
-            return False
-        return _is_within(after.span, wanted.span, self.context.scope)
+        wanted, found = _alike(now).substituted(step), _alike(after)
+        return replace(wanted, span=found.span) == found and _is_within(found.span, wanted.span, self.context.scope)
 
     def _growing(self, now: Part, after: Part) -> Part | None:
         """`x + i*step` for an x that an iteration has added a step to; None where that is not what it has done."""
@@ -136,18 +139,29 @@ class Carried:
         offset = now.offset + self.iteration * growth
         return replace(after, offset=offset, span=spans.ANY, exact=False)
 
-    def _steady(self, part: Part) -> Part | None:
-        """The part without what holds in one iteration only; None where that cannot be taken out."""
-        if not all(is_invariant(dim, self.context, self.iteration) for dim in part.dims):
+    def _later(self, part: Part) -> Part | None:
+        """What an iteration has made as the next one finds it, without what else holds in one only; None where nothing
+        can be said.
+        """
+        part = part.substituted({self.iteration.name: self.iteration - 1})
+        if not all(map(self._is_kept, part.dims)):
             return None
-        return replace(part, span=Span(self._kept(part.span.lo), self._kept(part.span.hi)))
+        lo, hi = (end if end is None or self._is_kept(end) else None for end in (part.span.lo, part.span.hi))
+        return replace(part, span=Span(lo, hi))
+
+    def _is_kept(self, dim: Dim) -> bool:
+        """Whether a dim means something in every iteration, as a function of its number."""
+        rest = substitute(dim, {self.iteration.name: 0})
+        return is_invariant(rest, self.context, self.iteration)
 
     def _is_steady(self, part: Part) -> bool:
         dims = (*part.dims, *(end for end in (part.span.lo, part.span.hi) if end is not None))
         return all(is_invariant(dim, self.context, self.iteration) for dim in dims)
 
-    def _kept(self, end: Dim | None) -> Dim | None:
-        return end if end is None or is_invariant(end, self.context, self.iteration) else None
+
+def _alike(part: Part) -> Part:
+    """The part without what says how many of its elements there are."""
+    return replace(part.dropped, needs=None, exact=False, is_sure=True)
 
 
 def sliced(trace: Trace | None, iteration: str) -> Trace | None:

@@ -97,7 +97,8 @@ def _of_ends(visit: Visit) -> Trace | None:
         needs = None if x.needs is None or y.needs is None else (*x.needs, *y.needs)
         return Trace((Part(span, exact=span == combined and _is_closed(span), needs=needs),))
     for part, other, is_first in ((x, y, True), (y, x, False)):
-        if part.input and not other.input and _is_closed(other.span) and not part.is_bounded_only:
+        is_told = _is_closed(other.span) and other.span != spans.type_span(visit.result.dtype)
+        if part.input and not other.input and is_told and not part.is_bounded_only:
             return _spread(visit, part, other, is_first=is_first, is_outer=is_outer and other.exact)
     return None
 
@@ -267,7 +268,8 @@ def limited(visit: Visit) -> Trace | None:
             continue
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
         span = span if is_cut else part.span
-        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
+        more = tuple(limit for limit in limits if limit not in part.limits[-1:])
+        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *more)))
     return ranked(visit, Trace(tuple(parts), trace.axis), source)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gather_infer import spans
 from gather_infer.inference.lineage.extents import note_extent
 from gather_infer.inference.lineage.trace import End, Part, Trace
-from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, fitting
+from gather_infer.inference.lineage.visit import MAX_PARTS, Visit
 from gather_infer.symbolic import Dim, Expr, known_eq, known_le, product
 from gather_infer.tensor import Span
 
@@ -37,8 +37,7 @@ def integers(visit: Visit) -> Trace | None:
     start, limit, delta = (visit.number(i) for i in range(3))
     shape = visit.result.shape
     if start is not None and limit is not None and delta in (1, -1):
-        span = Span(start, limit - 1) if delta == 1 else Span(limit + 1, start)
-        return Trace((Part(fitting(visit, span), exact=fitting(visit, span) == span),))
+        return Trace((Part(Span(start, limit - 1) if delta == 1 else Span(limit + 1, start), exact=True),))
     if start is not None and delta == 1 and shape:
         size = note_extent(visit.node.input[1], start, shape[0], visit.frame)
         visit.frame.values[visit.node.output[0]] = visit.result.with_(shape=(size,))

@@ -96,6 +96,7 @@ class Part:
     steps    what happens to the element of the input first, in this order
     held     between which numbers the steps leave it; None where that is not known, and where there are none
     end      the other elements of the trace are on one side of it
+    is_sure  an element that is read, as a part says, is read as this one; False where it may be another part's alone
     each     the symbol of the iterations in which all elements that are meant come by, a slice at a time; or empty
     """
 
@@ -114,6 +115,7 @@ class Part:
     steps: tuple[Step, ...] = ()
     held: tuple[int, int] | None = None
     end: End | None = None
+    is_sure: bool = True
     each: str = ""
 
     @property
