@@ -118,6 +118,11 @@ def hull(*spans: Span, scope: Scope | None = None) -> Span:
     return Span(_least([s.lo for s in spans], scope), _most([s.hi for s in spans], scope))
 
 
+def both(a: Span, b: Span, scope: Scope | None = None) -> Span:
+    """The span of elements that are in each of two spans."""
+    return Span(_most_known([a.lo, b.lo], scope), _least_known([a.hi, b.hi], scope))
+
+
 def fit(op: OpCall, span: Span, dtype: DType | None) -> Span | None:
     """`span` as the span of a result of type `dtype`; None when an element may pass the end of the type and wrap.
 
@@ -263,19 +268,21 @@ def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
         return neg(trunc_div(a, Span(-b.hi, None if b.lo is None else -b.lo), scope), scope)
     if not _at_least(b.lo, 1, scope):
         return ANY
-    # Monotone in a; for a given a the quotient is closest to 0 at the largest b.
-    nearest = b.hi if isinstance(b.hi, int) else None
-    farthest = b.lo if isinstance(b.lo, int) else 1
+    assert b.lo is not None, "it is at least 1"
+    # Monotone in a; for a given a the quotient is closest to 0 at the largest b. Where there is an a >= 0, a.hi is too.
     lo: Dim | None = None
     hi: Dim | None = None
-    if _at_least(a.lo, 0, scope):
-        lo = floordiv(a.lo, nearest, scope) if nearest is not None and a.lo is not None else 0
+    is_positive, is_negative = _at_least(a.lo, 0, scope), _at_most(a.hi, 0, scope)
+    if is_positive:
+        lo = 0 if a.lo is None or b.hi is None else floordiv(a.lo, b.hi, scope)
     elif a.lo is not None:
-        lo = minimum(ceildiv(a.lo, farthest, scope), 0, scope=scope)
-    if _at_most(a.hi, 0, scope):
-        hi = ceildiv(a.hi, nearest, scope) if nearest is not None and a.hi is not None else 0
+        lo = ceildiv(a.lo, b.lo, scope)
+        lo = lo if is_negative else minimum(lo, 0, scope=scope)
+    if is_negative:
+        hi = 0 if a.hi is None or b.hi is None else ceildiv(a.hi, b.hi, scope)
     elif a.hi is not None:
-        hi = maximum(floordiv(a.hi, farthest, scope), 0, scope=scope)
+        hi = floordiv(a.hi, b.lo, scope)
+        hi = hi if is_positive else maximum(hi, 0, scope=scope)
     return _closed(lo, hi)
 
 

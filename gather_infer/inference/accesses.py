@@ -39,6 +39,6 @@ def record_accesses(
                     context.node, entry.op_type, entry.domain, entry.version, index_input,
                     names[data_input] if data_input < len(names) else "", names[index_input], result, axis,
                     data or UNKNOWN, indices, frame.values.get(result, UNKNOWN),
-                    Evidence(before, indices, frame.trace(names[index_input]), context.causes),
+                    Evidence(before, indices, frame.trace(names[index_input]), context.causes, frame.all_meanings()),
                 )
             )  # fmt: skip

@@ -13,7 +13,7 @@ from gather_infer.inference.cache import Key
 from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.lineage.floats import Floats
 from gather_infer.inference.lineage.growth import Growth
-from gather_infer.inference.lineage.trace import Test, Trace
+from gather_infer.inference.lineage.trace import Part, Test, Trace
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.places import MAIN, GraphPath
 from gather_infer.record import Choice
@@ -48,8 +48,11 @@ class Frame:
     growth      of which tensor another one is a growing function, element by element
     bools       the tensor of bools whose elements, as they are or as 0 and 1, another tensor has in some order
     counts      how many elements of a tensor of bools are true
+    extents     by a scalar and a start, how many numbers there are from the start on before the scalar
+    scalars     the scalars that the elements of a small shape are, by name; empty for others
+    meanings    symbols for such a number, by name, that count from an input on: max(0, the part)
     sized_by_data  by operator, what its nodes have computed whose sizes depend on data
-    tests       bools that say of each element of a tensor whether it is less than a number
+    tests       bools that say of each element of other tensors, by name, between which numbers it is
     hints       of the main graph: types that the file states beside the model, of values of all its graphs
     """
 
@@ -70,12 +73,15 @@ class Frame:
     choices: dict[str, Choice] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
     shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
-    tests: dict[str, Test] = field(default_factory=dict)
+    tests: dict[str, Mapping[str, Test]] = field(default_factory=dict)
     sums: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     floats: dict[str, Floats] = field(default_factory=dict)
     growth: dict[str, Growth] = field(default_factory=dict)
     bools: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Dim] = field(default_factory=dict)
+    extents: dict[tuple[str, Dim], Dim] = field(default_factory=dict)
+    scalars: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    meanings: dict[str, Part] = field(default_factory=dict)
     sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     hints: Mapping[str, onnx.TypeProto] = field(default_factory=dict)
     depth: int = 0
@@ -102,6 +108,8 @@ class Frame:
             floats=earlier(self.floats),
             growth=earlier(self.growth),
             bools=earlier(self.bools),
+            scalars=earlier(self.scalars),
+            meanings=self.meanings,
             hints=self.hints,
         )
 
@@ -139,6 +147,27 @@ class Frame:
         """Where the elements of a tensor come from, None when that is not known."""
         home = self._home(name)
         return None if home is None else home.traces.get(name)
+
+    def scalars_of(self, name: str) -> tuple[str, ...] | None:
+        """The scalars that the elements of a shape are; None where that is not known."""
+        home = self._home(name)
+        return None if home is None else home.scalars.get(name)
+
+    def extent(self, name: str, start: Dim) -> Dim | None:
+        """How many numbers there are from `start` on before the element of a scalar; None where it is not noted."""
+        frame: Frame | None = self
+        while frame is not None:
+            if (name, start) in frame.extents or name in frame.values:
+                return frame.extents.get((name, start))
+            frame = frame.parent
+        return None
+
+    def all_meanings(self) -> Mapping[str, Part]:
+        """The symbols that count from an input on, here and in the graphs around this one."""
+        if self.parent is None:
+            return self.meanings
+        around = self.parent.all_meanings()
+        return {**around, **self.meanings} if self.meanings else around
 
     def is_absent(self, name: str) -> bool:
         """True for an input of the function around this graph that the call leaves out."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gather_infer.access import Addressing
     from gather_infer.cost import Cost
-    from gather_infer.inference.lineage.trace import Trace
+    from gather_infer.inference.lineage.trace import Part, Trace
     from gather_infer.inference.said import Given
     from gather_infer.inference.stated import Statement
     from gather_infer.model import ModelFile, SaveReport
@@ -31,6 +31,19 @@ if TYPE_CHECKING:
 
 Cell: TypeAlias = "str | int | bool | None"
 """What a row of a table has in a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The numbers of the iterations of a loop in which a node is reached: from 0 on, below `end`.
+
+    symbol  the generated one that stands for the number
+    is_all  they are all of these numbers; False where that is not known
+    """
+
+    symbol: str
+    end: Dim
+    is_all: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +56,8 @@ class Evidence:
     indices    the index tensor
     trace      where its elements come from
     causes     why there are generated symbols
-    iterations  of the loops around the node, from the inside: the symbol is every number from 0 on below the dim, and
-                the node is reached each time; as far as that is known
+    meanings   generated symbols that count from an element of an input on, by name: each is max(0, the part)
+    iterations  of the loops around the node, from the inside, as far as it is known how often they run
     is_always_reached  whenever the graph around it runs: False in a branch, or a loop that may not run
     """
 
@@ -52,7 +65,8 @@ class Evidence:
     indices: Value
     trace: Trace | None
     causes: Mapping[str, Cause]
-    iterations: tuple[tuple[str, Dim], ...] = ()
+    meanings: Mapping[str, Part] = field(default_factory=dict)
+    iterations: tuple[Sweep, ...] = ()
     is_always_reached: bool = True
 
 

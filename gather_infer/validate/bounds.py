@@ -14,13 +14,14 @@ from typing import Final
 
 from gather_infer.access import Addressing, Indexing
 from gather_infer.inference import Access
-from gather_infer.inference.lineage.trace import Part
-from gather_infer.inference.result import Evidence
+from gather_infer.inference.lineage.trace import End, Part
+from gather_infer.inference.result import Evidence, Sweep
 from gather_infer.spans import span_of
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
     Scope,
+    floordiv,
     free_symbols,
     known_le,
     known_lt,
@@ -29,7 +30,7 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor
-from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, minimal
+from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, is_unmet, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
@@ -59,8 +60,8 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     try:
         used = axis if allow_negative else replace(axis, indexing=_from_front(axis.indexing))
         varies = may_be_empty and _is_filled_now_and_then(given)
-        parts = (_swept(part, axis.size, evidence, varies=varies) for part in _parts(evidence, axis))
-        judges = [_Judge(evidence, used, part, may_be_empty) for part in parts]
+        swept = (_swept(part, axis.size, evidence, varies=varies) for part in _parts(evidence, axis))
+        judges = [_Judge(evidence, used, part, may_be_empty) for parts in swept for part in parts]
         # where no element of any part is in bounds it does not matter which of them there are, if they are read
         is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
@@ -134,7 +135,7 @@ def _why_nothing_is_addressed(access: Access) -> str:
 def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     """What the elements of the index that address this axis are."""
     for part in _all_parts(evidence, axis):
-        yield replace(part, needs=None, whole=False) if axis.some else part
+        yield replace(part.dropped, exact=part.exact, needs=None) if axis.some else part
 
 
 def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
@@ -170,29 +171,70 @@ def _is_filled_now_and_then(evidence: Evidence) -> bool:
     return bool(evidence.iterations) and any(name in evidence.causes for dim in open_dims for name in free_symbols(dim))
 
 
-def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> Part:
+def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> list[Part]:
     """The part in all iterations of the loops around the node, where it is known which there are.
 
     varies   some of the iterations may have no elements, those with the ends among them
     """
-    is_exact = part.exact and not varies
-    for name, trips in evidence.iterations:
-        lo, hi = part.span.lo, part.span.hi
-        if not part.exact or lo is None or hi is None or name in free_symbols(size):
-            return part
-        least, most = _ends(lo, name, trips, evidence.scope), _ends(hi, name, trips, evidence.scope)
-        if least is None or most is None:
-            return part
-        part = replace(part, span=Span(least[0], most[1]))
-    return replace(part, exact=is_exact)
+    parts = [part]
+    for sweep in evidence.iterations:
+        if sweep.symbol in free_symbols(size):
+            break
+        moved = [_swept_once(each, sweep, evidence.scope) for each in parts]
+        if any(found is None for found in moved):
+            break
+        parts = [each for found in moved if found is not None for each in found]
+    return [_varying(each) for each in parts] if varies and evidence.iterations else parts
 
 
-def _ends(dim: Dim, name: str, trips: Dim, scope: Scope) -> tuple[Dim, Dim] | None:
-    """The least and the greatest of a dim while the symbol runs from 0 to trips - 1; None if it is not linear in it."""
+def _varying(part: Part) -> Part:
+    end = None if part.end is None else replace(part.end, is_there=False)
+    return replace(part, exact=False, end=end)
+
+
+def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
+    """The part in all iterations of one loop; None where it is not linear in their number."""
+    if part.each == sweep.symbol:
+        part = replace(part, whole=sweep.is_all, each="")
+    lo, hi = part.span.lo, part.span.hi
+    least, most = _ends(lo, sweep, scope), _ends(hi, sweep, scope)
+    if (lo is not None and least is None) or (hi is not None and most is None):
+        return None
+    is_exact = part.exact and sweep.is_all
+    span = Span(None if least is None else least[0], None if most is None else most[1])
+    moving = [dim for dim in part.dims if sweep.symbol in free_symbols(dim)]
+    if not part.input or not moving:
+        is_still = span == part.span
+        return [part if is_still else replace(part, span=span, exact=is_exact)]
+    ends = _ends(moving[0], sweep, scope)
+    if len(moving) > 1 or ends is None or part.wrap is not None:
+        return None
+    # one offset moves: so what becomes of it does so all the way, where no divisor or limit is what moves
+    at_first = part.substituted({sweep.symbol: 0})
+    at_last = part.substituted({sweep.symbol: sweep.end - 1})
+    if not part.moves_by_offset(moving[0]):
+        return None
+    is_rising = known_le(substitute(moving[0], {sweep.symbol: 0}), substitute(moving[0], {sweep.symbol: 1}), scope)
+    if is_rising is None:
+        return None
+    lower, upper = (at_first, at_last) if is_rising is part.keeps_order_after(moving[0]) else (at_last, at_first)
+    found = []
+    for each, is_low in ((lower, True), (upper, False)):
+        if part.end is None or part.end.is_low is is_low:
+            is_there = sweep.is_all and (part.end is None or part.end.is_there)
+            found.append(replace(each, span=span, exact=False, end=End(is_low, is_there)))
+    return found
+
+
+def _ends(dim: Dim | None, sweep: Sweep, scope: Scope) -> tuple[Dim, Dim] | None:
+    """The least and the greatest of a dim in all iterations; None if it is not linear in their number."""
+    if dim is None:
+        return None
+    name = sweep.symbol
     step = substitute(dim, {name: symbol(name) + 1}) - dim
     if name in free_symbols(step):
         return None
-    first, last = substitute(dim, {name: 0}), substitute(dim, {name: trips - 1})
+    first, last = substitute(dim, {name: 0}), substitute(dim, {name: sweep.end - 1})
     if known_le(0, step, scope) is True:
         return first, last
     return (last, first) if known_le(step, 0, scope) is True else None
@@ -209,6 +251,14 @@ class _Finding:
     conditions: tuple[Condition, ...] | None = ()
     reason: str = ""
     index: Dim | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What an element has to be for a size that counts from it on."""
+
+    conditions: list[Condition]
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +337,8 @@ class _Judge:
         needed = demand(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
         if needed is None:
             return _Finding(Kind.UNDECIDED, None, self.open_reason())
+        if part.end is not None:
+            needed = needed.of_low_end() if part.end.is_low else needed.of_high_end()
         column = self.axis.column if part.direct else part.column
         elements = Elements(part.input, column, part.whole)
         conditions = list(_sizes(map(self.written, needed.gaps), scope))
@@ -299,6 +351,7 @@ class _Judge:
         gaps = [self.written(gap) for gap in needed.gaps]
         is_low_exact = is_above or not gaps or not self.axis.indexing.negative_note
         is_exact = needed.is_exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
+        is_exact &= part.is_sure and (part.end is None or part.end.is_there)
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
@@ -315,7 +368,53 @@ class _Judge:
             gaps.append(self.written(self.axis.size - 1 - hi))
         is_low_exact = is_above or not self.axis.indexing.negative_note
         is_exact = self.part.exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
-        return self.finding(list(_sizes(gaps, self.evidence.scope)), self.facts(), is_exact=is_exact)
+        is_exact = is_exact or all(self.is_axis_empty(gap) for gap in gaps)
+        conditions: list[Condition] = []
+        for gap in gaps:
+            counted = self.counted(gap)
+            if counted is None:
+                conditions += _sizes([gap], self.evidence.scope)
+            else:
+                conditions += counted.conditions
+                is_exact &= counted.is_exact
+        return self.finding(conditions, self.facts(), is_exact=is_exact)
+
+    def is_axis_empty(self, gap: Dim) -> bool:
+        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever it is."""
+        may_be_unread = self.axis.some or (self.may_be_empty and bool(self.evidence.iterations))
+        if may_be_unread or self.axis.indexing.inserts or self.may_ignore():
+            return False
+        negative = self.evidence.scope.child()
+        negative.require(-1 - gap)
+        return known_le(self.axis.size, 0, negative) is True
+
+    def counted(self, gap: Dim) -> _Counted | None:
+        """That a gap is not negative in which one symbol counts from an input on: a condition on its elements.
+
+        max(0, x) <= n  is  x <= n and 0 <= n
+        """
+        meanings, scope = self.evidence.meanings, self.evidence.scope
+        names = [name for name in free_symbols(gap) if name in self.evidence.causes]
+        if len(names) != 1 or names[0] not in meanings:
+            return None
+        (name,) = names
+        part = meanings[name]
+        rest = substitute(gap, {name: 0})
+        factor = rest - substitute(gap, {name: 1})
+        if not isinstance(factor, int) or factor < 1 or gap != rest - factor * symbol(name):
+            return None
+        most = floordiv(rest, factor, scope)
+        needed = demand(part, 0, most, scope, is_above=True, is_below=False)
+        if needed is None:
+            return None
+        gaps = [g for g in (most, *needed.gaps) if known_le(0, g, scope) is not True]
+        elements = Elements(part.input, part.column, part.whole)
+        conditions = list(_sizes(map(self.written, gaps), scope))
+        if needed.first is not None:
+            conditions.append(Condition(elements, ">=", simplify(needed.first, scope)))
+        if needed.last is not None:
+            conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
+        return _Counted(conditions, needed.is_exact and part.whole)
 
     def written(self, dim: Dim) -> Dim:
         """The dim without the symbols that equal an expression in others: a verdict is told in those of the inputs."""
@@ -408,6 +507,8 @@ def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verd
     stated = minimal(conditions, evidence.scope)
     if not stated:
         return Verdict(access, Kind.PROVED)
+    if not all(condition.tight for condition in stated) and is_unmet(stated, evidence.scope):
+        return Verdict(access, Kind.UNDECIDED, reason=next(f.reason for f in found if f.conditions))
     loose = next((f.reason for f in found if f.conditions and not all(c.tight for c in f.conditions)), "")
     reason = loose or next(f.reason for f in found if f.conditions)
     return Verdict(access, Kind.CONDITIONAL, stated, counterexample(stated, evidence.scope), reason)

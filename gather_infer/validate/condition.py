@@ -232,6 +232,18 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
     return is_same and known_le(low.right, high.right, scope) is True
 
 
+def is_unmet(conditions: Sequence[Condition], scope: Scope) -> bool:
+    """Whether it is known that nothing meets two of the conditions, which are about the same elements."""
+    about = [condition for condition in conditions if isinstance(condition.left, Elements)]
+    return any(
+        low.left == high.left and known_le(high.right, low.right, scope) is True
+        for low in about
+        if low.relation == ">="
+        for high in about
+        if high.relation == "<"
+    )
+
+
 def difference(condition: Condition) -> Dim:
     """The dim that is >= 0 exactly when a condition on sizes holds."""
     assert not isinstance(condition.left, Elements), "elements are not sizes"
@@ -308,6 +320,7 @@ __all__ = [
     "counterexample",
     "difference",
     "follows",
+    "is_unmet",
     "joined",
     "minimal",
 ]

@@ -73,9 +73,7 @@ INTEGERS_UNTOLD: Mapping[str, Mapping[str, str]] = {
     # domain: operators that make integers of integers, and why the elements are not told, or not their bounds
     "": {
         **dict.fromkeys(("ConvInteger", "Einsum", "MatMulInteger"), "sums of products are no sizes or indices"),
-        **dict.fromkeys(
-            ("CumProd", "BitwiseNot", "ReduceMean", "ReduceProd", "TensorScatter"), "bounds are not followed"
-        ),
+        **dict.fromkeys(("CumProd", "ReduceMean", "ReduceProd", "TensorScatter"), "bounds are not followed"),
         **dict.fromkeys(("ReduceL2", "ReduceLogSum", "ReduceLogSumExp"), "runtimes round roots and logarithms"),
         **dict.fromkeys(("CenterCropPad", "ReverseSequence"), "bounds are enough"),
         **dict.fromkeys(("Erf", "Shrink"), "a function for floats"),

@@ -23,6 +23,7 @@ I64, I32, U8, I8, BOOL, F = (
 )
 NUMPY: dict[int, type[Any]] = {I64: np.int64, I32: np.int32, U8: np.uint8, I8: np.int8, BOOL: np.bool_, F: np.float32}
 NUMBERS = (-7, -3, -2, -1, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 9, 20, 128)
+DIVISORS = (1, 2, 3, 4, 7, 20)
 SIZES = (0, 1, 1, 2, 3, 5, 6, 8)
 
 
@@ -75,7 +76,12 @@ class Indices:
         return self.node("Squeeze", self.node("Shape", tensor, start=0, end=1))
 
     def source(self, dtype: int) -> Vector:
-        match self.choice.randrange(8):
+        match self.choice.randrange(9):
+            case 8 if dtype == I64:
+                first = self.number_of_input()
+                end = self.node("Add", first, self.size(self.choice.choice(["table", "i"])))
+                counted = self.node("Range", first, end, self.constant(self.choice.choice([1, 1, 2])))
+                return Vector(counted, I64, counted)
             case 0 if dtype == I64:
                 start = self.choice.choice([0, 0, 0, 1, -1])
                 return Vector(
@@ -98,8 +104,24 @@ class Indices:
         found, shape = self.inputs.setdefault(name, (dtype, [length]))
         return Vector(name, found, str(shape[0]))
 
+    def number_of_input(self) -> str:
+        """A scalar that an input gives, as it is or changed."""
+        self.inputs["z"] = (I64, [])
+        match self.choice.randrange(4):
+            case 0:
+                return self.node("Sub", self.constant(self.choice.choice(NUMBERS)), "z")
+            case 1:
+                return self.node("Add", "z", self.constant(self.choice.choice(NUMBERS)))
+            case _:
+                return "z"
+
     def mask(self, like: Vector) -> str:
-        """Bools for the elements of a vector: an input, or a comparison."""
+        """Bools for the elements of a vector: an input, a comparison, or two of these joined."""
+        if self.choice.random() < 0.3:
+            return self.node(self.choice.choice(["And", "And", "Or"]), self.test(like), self.test(like))
+        return self.test(like)
+
+    def test(self, like: Vector) -> str:
         if self.choice.random() < 0.25:
             if like.length in ("S", "T", "2"):
                 shape: list[int | str] = [int(like.length) if like.length == "2" else like.length]
@@ -123,7 +145,17 @@ class Indices:
     def step(self, made: list[Vector]) -> Vector:
         x = self.choice.choice(made[-3:])
         dtype, length = x.dtype, x.length
-        match self.choice.randrange(15):
+        match self.choice.randrange(18):
+            case 15:
+                return Vector(
+                    self.node("Div", x.name, self.constant(self.choice.choice(DIVISORS), dtype)), dtype, length
+                )
+            case 16 if dtype != U8:
+                return Vector(self.node("Neg", x.name), dtype, length)
+            case 17:
+                factor = self.constant(self.choice.choice(NUMBERS if dtype != U8 else DIVISORS), dtype)
+                op, given = self.choice.choice([("Mul", [x.name, factor]), ("Sub", [factor, x.name])])
+                return Vector(self.node(op, *given), dtype, length)
             case 0 | 1 | 2 | 3:
                 mask = self.mask(x if self.choice.random() < 0.5 else self.like(x, made))
                 branches = [x.name, self.other(x, made)]

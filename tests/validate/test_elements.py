@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from gather_infer.inference.lineage.trace import Limit, Part
+from gather_infer.inference.lineage.trace import Limit, Part, Quotient, Scaled, Step
 from gather_infer.symbolic import Dim, Scope, evaluate, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, Span
 from gather_infer.validate.elements import Demand, demand
@@ -16,12 +18,28 @@ N = symbol("N")
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
+def stepped(x: int, step: Step, sizes: dict[str, int]) -> int:
+    """What a step makes of a number, by its definition."""
+    match step:
+        case Limit(end, is_upper):
+            return (min if is_upper else max)(x, evaluate(end, sizes))
+        case Quotient(divisor):
+            return (abs(x) // evaluate(divisor, sizes)) * (1 if x >= 0 else -1)
+    x = step.factor * x + evaluate(step.offset, sizes)
+    if step.wraps is not None:
+        low, high = INTEGER_RANGE[step.wraps]
+        x = (x - low) % (high - low + 1) + low
+    return x
+
+
 def indices(part: Part, sizes: dict[str, int]) -> Iterator[tuple[int, int]]:
     """Each x of the type of the input, with the index that it becomes, by the definition of a Part."""
     assert part.source is not None
     least, most = INTEGER_RANGE[part.source]
     for x in range(least, most + 1):
         index = x
+        for step in part.steps:
+            index = stepped(index, step, sizes)
         if part.wrap is not None and x < 0:
             index += evaluate(part.wrap, sizes)
         index += evaluate(part.offset, sizes)
@@ -129,10 +147,15 @@ def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType,
                 assert -n <= index < n or not allows(found, x, {"N": n}), (part, n, x)
 
 
-@pytest.mark.parametrize(("source", "offset"), [(None, 1), (DType.INT8, N)])
-def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(source: DType | None, offset: Dim) -> None:
-    part = Part(Span(), "x", source, offset, wraps=DType.INT8)
-    assert demand(part, 0, 4, Scope(), is_above=False, is_below=False) is None
+@pytest.mark.parametrize("offset", [N, -N, 3 - N])
+def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(offset: Dim) -> None:
+    """It is enough that they do not; more is not said, and nothing where the axis may be longer than the type."""
+    part = Part(Span(), "x", DType.INT8, offset, wraps=DType.INT8)
+    assert demand(part, -N, N - 1, Scope(), is_above=False, is_below=False) is None
+    for low, high in BOUNDS:
+        for n in (0, 1, 5, 100, 127, 128, 300):
+            found = check(part, low, high, {"N": n})
+            assert found is not None and not found.is_exact
 
 
 @pytest.mark.parametrize("wrap", [0, 1, 4, 5, 6, 9, -1])
@@ -167,3 +190,59 @@ def test_what_passes_an_end_of_int64_is_demanded_not_to(offset: Dim, first: Dim 
     part = Part(Span(), "x", DType.INT64, offset, wraps=DType.INT64)
     found = demand(part, 0, 4, Scope(), is_above=True, is_below=True)
     assert found is not None and (found.first, found.last) == (first, last)
+
+
+FACTORS = (-7, -3, -2, -1, 1, 2, 3, 64)
+OFFSETS = (-200, -100, -9, -1, 0, 1, 9, 100, 200)
+
+
+def steps_of(choice: random.Random, source: DType) -> Part:
+    """A part of some steps, of which those that pass the ends of their type say so, with what is known on the way."""
+    part = Part(Span(), "x", source)
+    for _ in range(choice.randint(1, 3)):
+        given = [index for _, index in indices(part, {})]
+        kind = choice.randrange(4)
+        step: Step
+        if kind == 0:
+            step = Quotient(choice.choice((1, 2, 3, 7, 16)))
+        elif kind == 1:
+            step = Limit(choice.choice((-9, -1, 0, 1, 5, 9, 100)), choice.random() < 0.5)
+        else:
+            factor, offset = choice.choice(FACTORS), choice.choice(OFFSETS)
+            made = [factor * x + offset for x in given]
+            wraps = choice.choice((DType.INT8, DType.UINT8))
+            least, most = INTEGER_RANGE[wraps]
+            fits = least <= min(made) and max(made) <= most
+            step = Scaled(factor, offset, None if fits else wraps, (min(given), max(given)))
+        part = replace(part, steps=(*part.steps, step))
+    found = [index for _, index in indices(part, {})]
+    return replace(part, held=(min(found), max(found)))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_steps(seed: int) -> None:
+    """What is demanded is enough; and where it is said to be exact no other element will do."""
+    choice = random.Random(seed)
+    part = steps_of(choice, choice.choice((DType.INT8, DType.UINT8)))
+    for low, high in (*BOUNDS, (0, 126), (-128, 127), (-200, 4), (3, 300)):
+        made = [index for _, index in indices(part, {})]
+        is_above, is_below = all(low <= i for i in made), all(i <= high for i in made)
+        found = demand(part, low, high, Scope(), is_above=is_above, is_below=is_below)
+        if found is None:
+            continue
+        inside = {x for x, index in indices(part, {}) if low <= index <= high}
+        allowed = {x for x, _ in indices(part, {}) if allows(found, x, {})}
+        assert allowed == inside if found.is_exact else allowed <= inside, (part, low, high, found)
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 4, 5])
+@pytest.mark.parametrize("offset", [-9, -1, 0, 3])
+def test_a_quotient_into_an_axis_of_unknown_size(divisor: int, offset: int) -> None:
+    part = Part(Span(), "x", DType.INT8, offset, steps=(Quotient(divisor),), held=(-128 // divisor - 1, 127))
+    found = demand(part, -N, N - 1, Scope(), is_above=False, is_below=False)
+    assert found is None or offset >= 0
+    for n in (0, 1, 2, 5, 20) if found is not None else ():
+        assert found is not None
+        inside = {x for x, index in indices(part, {"N": n}) if -n <= index < n}
+        allowed = {x for x, _ in indices(part, {"N": n}) if allows(found, x, {"N": n})}
+        assert allowed == inside if found.is_exact else allowed <= inside, (divisor, offset, n, found)

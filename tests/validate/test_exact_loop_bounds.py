@@ -63,8 +63,8 @@ CASES: dict[str, Case] = {
             "else_branch = e () => (q) { q = Identity (v) }>",
         ),
         "int64 n = {3}",
-        Kind.UNDECIDED,
-        "",
+        Kind.CONDITIONAL,
+        "N >= 3",
         [x(2) | {"s": 0, "p": False}],
         [x(2) | {"s": 0, "p": True}],
     ),
@@ -85,8 +85,8 @@ CASES: dict[str, Case] = {
         "w = Loop (i, , v) <body = e (int64 j, bool f, float p) => (bool g, float q) "
         "{ g = Identity (f) k = Add (i, j) r = Gather (x, k) q = Add (p, r) }> }>",
         "int64 n = {3}",
-        Kind.UNDECIDED,
-        "",
+        Kind.CONDITIONAL,
+        "N >= 4",
         [x(4) | {"s": 0}],
         [x(3) | {"s": 0}],
     ),
@@ -196,8 +196,8 @@ CASES: dict[str, Case] = {
         "{ d = Identity (c) l = SequenceMap (q) <body = e (float m) => (float r) { r = Gather (x, i) }> "
         "w = Identity (v) }>",
         "int64 n = {3}",
-        Kind.UNDECIDED,
-        "",
+        Kind.CONDITIONAL,
+        "N >= 3",
         [x(2) | {"s": 0, "p": False}],
         [x(2) | {"s": 0, "p": True}],
     ),
@@ -258,6 +258,9 @@ CASES: dict[str, Case] = {
 }
 
 ENOUGH = {
+    "counter of a loop, in a branch",
+    "counters of two loops, one as often as the other says",
+    "in a body for each member of a sequence, in a loop",
     "counter of a loop that may not run, kept beside something else",
     "positions of which there may be none while the loop runs",
 }

@@ -47,7 +47,7 @@ PATTERNS = {
         "float[batch, seq, 2] h, int64[batch] last",
         "f = Reshape (h, rows) s = Shape (h) b = Gather (s, zero) q = Gather (s, one) r = Range (zero, b, one) "
         "m = Mul (r, q) i = Add (m, last) y = Gather (f, i)",
-        "0 <= last < seq", False, (("batch", (1, 2, 3)), ("seq", (1, 2, 5))), (-1, 0, 1, 2, 4, 5),
+        "-batch*seq <= last < seq", False, (("batch", (1, 2, 3)), ("seq", (1, 2, 5))), (-1, 0, 1, 2, 4, 5),
     ),
     "two inputs as one flat index": Pattern(
         "float[a, b, 2] h, int64[n] i, int64[n] j",

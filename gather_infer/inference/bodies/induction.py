@@ -8,7 +8,7 @@ when the body turns the state of `i` into the state of `i + 1`. A dim that grows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeGuard
+from typing import Final, Protocol, TypeGuard
 
 from gather_infer.context import Context
 from gather_infer.inference.join import escape, fresh_dim, join
@@ -21,25 +21,49 @@ from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTens
 MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
 
+MAX_BESIDE: Final = 3
+"""Walks more for what is said beside the facts; then nothing is."""
+
 MAX_RETRIES: Final = 500
 """Trials after the first in one pass, and fewer in a small model: then nothing is said about states."""
 
 
+class Beside(Protocol):
+    """What is said of the states of a loop beside their facts, by a hypothesis of its own."""
+
+    def revise(self) -> bool:
+        """True when the last walk has made of it what it says; else it is a weaker one now."""
+
+    def restart(self) -> None:
+        """Begin anew: what the last walk has made rests on facts that do not hold."""
+
+    def forget(self) -> None:
+        """Nothing is said any more."""
+
+
 def induction(
-    walker: State, initial: list[Value], iteration: Expr, run: Callable[[list[Value]], list[Value]], part: slice
+    walker: State,
+    initial: list[Value],
+    iteration: Expr,
+    run: Callable[[list[Value]], list[Value]],
+    part: slice,
+    beside: Beside,
 ) -> tuple[list[Value], list[Value]]:
     """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
 
     run    walks the body with given states
     part   where the next states are among the body's outputs
+    beside what is said of the states beside their facts, which `run` makes use of
     """
     context = walker.context
     changing: set[tuple[int, int]] = set()
     spans = [_span_before(first, context.scope) for first in initial]
     state = initial
-    for _ in range(MAX_TRIALS):
+    trials = waits = 0
+    while trials < MAX_TRIALS:
         if walker.retries >= min(MAX_RETRIES, walker.budget.retries):
             state = [UNKNOWN for _ in initial]
+            beside.forget()
             return state, run(state)
         mark = walker.mark()
         results: list[Value] = run(state)
@@ -47,12 +71,20 @@ def induction(
             _revise(first, now, after, iteration, context, changing, k, spans[k])
             for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
         ]
-        if revised == state:
+        trials += 1
+        if revised != state:
+            beside.restart()
+        elif beside.revise():
             return state, results
+        else:
+            trials, waits = trials - 1, waits + 1
+            if waits == MAX_BESIDE:
+                beside.forget()
         walker.rollback(mark)
         walker.retries += 1
         state = revised
     state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
+    beside.forget()
     results = run(state)
     after_all = zip(state, results[part], strict=True)
     if any(

@@ -13,7 +13,7 @@ from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import is_invariant
 from gather_infer.inference.join import escape, fresh_dim, never_equal
-from gather_infer.inference.result import Access
+from gather_infer.inference.result import Access, Sweep
 from gather_infer.inference.state import State
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.record import Mark, PathCondition
@@ -51,21 +51,22 @@ def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition
     walker.conditions[condition.body] = condition
 
 
-def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None) -> None:
-    """Note of each access since `mark`, all in the body of a loop, that `iteration` is every number below `trips`.
+def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None, most: Dim | None) -> None:
+    """Note of each access since `mark`, all in the body of a loop, which numbers `iteration` is.
 
-    trips   None when nobody knows how often the body runs
+    trips   it is every number below; None when nobody knows how often the body runs
+    most    it is no number from here on; None when nobody knows of any
     """
 
     def in_iterations(access: Access) -> Access:
         evidence = access.evidence
         assert evidence is not None, "it is there while a pass walks"
-        if not evidence.is_always_reached:
-            return access
         # a loop in this one runs equally often each time only where its trip count was made outside
-        if trips is None or not all(is_invariant(n, walker.context, iteration) for _, n in evidence.iterations):
-            return _not_always(access)
-        return replace(access, evidence=replace(evidence, iterations=(*evidence.iterations, (iteration.name, trips))))
+        around = all(is_invariant(sweep.end, walker.context, iteration) for sweep in evidence.iterations)
+        is_all = trips is not None and evidence.is_always_reached and around
+        end = most if trips is None else trips
+        found = evidence.iterations if end is None else (*evidence.iterations, Sweep(iteration.name, end, is_all))
+        return replace(access, evidence=replace(evidence, iterations=found, is_always_reached=is_all))
 
     walker.record.revise_since(mark, Access, in_iterations)
 

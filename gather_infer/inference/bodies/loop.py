@@ -9,6 +9,7 @@ from onnx import NodeProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.carried import Carried, note_traces
 from gather_infer.inference.bodies.induction import induction, is_invariant
 from gather_infer.inference.bodies.iteration import (
     after_last,
@@ -22,6 +23,7 @@ from gather_infer.inference.bodies.iteration import (
 from gather_infer.inference.bodies.predicates import deciding_input, require_single, scalar
 from gather_infer.inference.bodies.subgraph import Inside, body_of, inputs_of, inside, local_symbols, walk_body
 from gather_infer.inference.frame import Frame
+from gather_infer.inference.lineage.extents import note_extent
 from gather_infer.places import NodePath
 from gather_infer.record import Choice, Iterations, PathCondition
 from gather_infer.rules import Attribute
@@ -41,6 +43,7 @@ from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, mak
 if TYPE_CHECKING:
     from gather_infer.inference.walk import Walker
 
+BY_DATA: Final = "the number of iterations depends on data"
 TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
 
 
@@ -75,8 +78,9 @@ def loop(
         require_single(value, name, context)
     limit = scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
-    # where M is given and not known, the loop may end before its condition says so
     is_limit_known = most is not None or not inputs or inputs[0] is None
+    if not is_limit_known:
+        most = note_extent(call.input[0], 0, context.fresh(BY_DATA, stem="trips"), frame)
     start = scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
 
     scope, created = context.scope, len(context.causes)
@@ -85,16 +89,17 @@ def loop(
     counted: Dim | None = None
     bodies: list[Frame] = []
     walks: list[list[Value]] = []
+    made = [output.name for output in body.output[1 : 1 + n]]
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
-        if most is not None:
+        if most is not None and (is_limit_known or start is True):
             context.scope.require(most - 1 - iteration)
         if isinstance(limit, Expr):
             context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
-        results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame)
+        results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame, carried.bind)
         bodies.append(inner)
         walks.append(results)
         return results
@@ -102,8 +107,9 @@ def loop(
     for _ in range(2):  # again when the condition turned out to count the iterations
         mark = walker.mark()
         walks.clear()
+        carried = Carried.of(inputs_of(body)[2:], made, call.input[2:], states, iteration, context, frame)
         with context.kept():  # the body may never run, so its facts say nothing of how often it does
-            state, results = induction(walker, states, iteration, run, slice(1, 1 + n))
+            state, results = induction(walker, states, iteration, run, slice(1, 1 + n), carried)
         goes_on = scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
         counted = _counted(start, begins, continues, iteration, context, most)
@@ -116,27 +122,27 @@ def loop(
     is_counted = True
     if start is False:
         trips = 0
-    elif counted is not None and is_limit_known:
+    elif counted is not None:
         trips = counted
-    elif start is True and goes_on is False and is_limit_known:
+    elif start is True and goes_on is False:
         trips = 1 if most is None else minimum(1, most, scope=scope)
-    elif start is True and goes_on is True and is_limit_known and most is not None:
+    elif start is True and goes_on is True and most is not None:
         trips = most
     else:
         is_counted = False
-        trips = context.fresh("the number of iterations depends on data", stem="trips")
-        if most is not None:
+        trips = context.fresh(BY_DATA, stem="trips")
+        if most is not None and is_limit_known:
             scope.require(most - trips)
-        if start is True and is_limit_known and (most is None or known_le(1, most, scope) is True):
+        if start is True and (most is None or known_le(1, most, scope) is True):
             scope.require(trips - 1)
     leave(
         walker,
         mark,
         known_le(1, trips, scope),
-        _condition(at, place, call, start, -trips if is_counted else None, frame),
+        _condition(at, place, call, start, -trips if is_counted and is_limit_known else None, frame),
     )
     walker.record.add(Iterations(at.path, iteration.name, trips))
-    note_iterations(walker, mark, iteration, trips if is_counted else None)
+    note_iterations(walker, mark, iteration, trips if is_counted else None, most)
     local = local_symbols(context, created) - free_symbols(trips)
     left = [
         left_behind(s, first, after, iteration, trips, scope)
@@ -144,8 +150,9 @@ def loop(
     ]
     finals = [after_last(s, iteration, trips, local, context) for s in left]
     require_steady(walks[:2][-1][1 + n :], body.output[1 + n :], iteration, trips, context)
-    made = zip(results[1 + n :], body.output[1 + n :], strict=True)
-    scans = [stacked(v, declared, trips, 0, local, context) for v, declared in made]
+    note_traces(carried.after(trips), call.output[:n], local, frame)
+    stacks = zip(results[1 + n :], body.output[1 + n :], strict=True)
+    scans = [stacked(v, declared, trips, 0, local, context) for v, declared in stacks]
     return [*finals, *scans]
 
 

@@ -116,9 +116,8 @@ def deciding_input(name: str, frame: Frame) -> str | None:
     if trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]
-    changed = part.offset != 0 or part.wrap is not None or part.limits or part.wraps is not None
     is_all = part.whole and part.column is None and part.direct
-    return part.input if part.input and is_all and not changed else None
+    return part.input if part.input and is_all and not part.is_changed else None
 
 
 def assumed(negative: Dim, context: Context) -> bool | None:

@@ -9,6 +9,7 @@ from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.bodies.carried import Carried, note_traces, sliced
 from gather_infer.inference.bodies.induction import induction
 from gather_infer.inference.bodies.iteration import (
     after_last,
@@ -83,18 +84,31 @@ def scan(
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
         context.scope.require(trips - 1 - iteration)
-        results = walk_body(walker, body, [*state, *slices], at, frame)[0]
+        results = walk_body(walker, body, [*state, *slices], at, frame, prepare)[0]
         walks.append(results)
         if state is states:
             first[:] = results
             believed[:] = context.assumptions
         return results
 
+    names, inputs_given = inputs_of(body), node.input[1:] if batched else node.input[:]
+    made = [output.name for output in body.output[:n]]
+    carried = Carried.of(names[:n], made, inputs_given[:n], states, iteration, context, frame)
+    if batched:
+        carried.forget()  # an iteration sees the states of one batch entry
+
+    def prepare(inner: Frame) -> None:
+        carried.bind(inner)
+        for name, source in zip(names[n:], inputs_given[n:], strict=False):
+            cut = sliced(frame.trace(source), iteration.name)
+            if cut is not None:
+                inner.traces[name] = cut
+
     with context.kept():
-        state, results = induction(walker, states, iteration, run, slice(0, n))
+        state, results = induction(walker, states, iteration, run, slice(0, n), carried)
     leave(walker, mark, known_le(1, trips, scope), PathCondition(at.path, place, "body", -trips))
     walker.record.add(Iterations(at.path, iteration.name, trips))
-    note_iterations(walker, mark, iteration, trips)
+    note_iterations(walker, mark, iteration, trips, trips)
     for declared, value in zip(body.output, results, strict=True):
         _compare_rank(declared, value, context)
     for declared, before, after in zip(body.output, states, first, strict=False):
@@ -113,8 +127,9 @@ def scan(
         else:
             finals.append(after_last(s, iteration, trips, local, context))
     axes = [0] * k if batched else out_axes
-    made = zip(results[n:], body.output[n:], axes, strict=True)
-    scans: list[Value] = [stacked(v, declared, trips, a, local, context) for v, declared, a in made]
+    note_traces(carried.after(trips), node.output[:n], local, frame)
+    stacks = zip(results[n:], body.output[n:], axes, strict=True)
+    scans: list[Value] = [stacked(v, declared, trips, a, local, context) for v, declared, a in stacks]
     outputs = [*finals, *scans]
     return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,9 +46,16 @@ def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
 
 
 def walk_body(
-    walker: Walker, body: GraphProto, given: Sequence[Value], at: Inside, frame: Frame
+    walker: Walker,
+    body: GraphProto,
+    given: Sequence[Value],
+    at: Inside,
+    frame: Frame,
+    prepare: Callable[[Frame], None] | None = None,
 ) -> tuple[list[Value], Frame]:
     """The facts of a subgraph's outputs for the inputs `given`, and the frame that it was walked in.
+
+    prepare   adds to the frame what is known of the inputs beside their facts
 
     Raises SpecViolation when the budget for bodies is spent.
     """
@@ -65,6 +72,8 @@ def walk_body(
         parameters=frame.parameters,
         depth=frame.depth + 1,
     )
+    if prepare is not None:
+        prepare(inner)
     return walker.walk_graph(body, inner), inner
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gather_infer import spans
-from gather_infer.inference.lineage.trace import Limit, Part, Trace
-from gather_infer.inference.lineage.visit import Visit, by_column, fitting, is_point, ranked
+from gather_infer.inference.lineage.trace import End, Limit, Part, Quotient, Scaled, Trace
+from gather_infer.inference.lineage.visit import Visit, by_column, fitting, ranked
+from gather_infer.ops.vocabulary.bits import width_of
 from gather_infer.symbolic import Dim, Scope, known_le
-from gather_infer.tensor import DType, Span
+from gather_infer.tensor import INTEGER_RANGE, DType, Span
 
 
 def cast(visit: Visit) -> Trace | None:
@@ -39,7 +40,7 @@ def added(visit: Visit) -> Trace | None:
     negative = visit.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         number = visit.number(d)
-        if number is None or (isinstance(number, int) and not -spans.HUGE <= number <= spans.HUGE):
+        if number is None or not _is_near(number):
             continue
         offset = -number if negative else number
         visit.frame.shifts[visit.node.output[0]] = (visit.node.input[x], offset)
@@ -49,7 +50,14 @@ def added(visit: Visit) -> Trace | None:
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
         return ranked(visit, Trace(parts, trace.axis), visit.tensor(x))
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
-    return _beside(visit) or _outer(visit)
+    if negative and (number := visit.number(0)) is not None and _is_near(number):
+        return _taken(visit, 1, Scaled(-1, number))
+    return _beside(visit) or _of_ends(visit)
+
+
+def _is_near(number: Dim) -> bool:
+    """False for a number that is no size: it may take elements of int64 from one end to the other."""
+    return not isinstance(number, int) or -spans.HUGE <= number <= spans.HUGE
 
 
 def _beside(visit: Visit) -> Trace | None:
@@ -64,7 +72,7 @@ def _beside(visit: Visit) -> Trace | None:
             return None
         parts = trace.parts
         if trace.axis is None and len(parts) == 1:  # nobody knows which of its elements stand in a column
-            parts = (replace(parts[0], whole=False, direct=False, exact=is_point(parts[0])),) * len(numbers)
+            parts = (parts[0].dropped,) * len(numbers)
         elif trace.axis != len(shape) - 1:
             return None
         shifts = [-number if negative else number for number in numbers]
@@ -72,19 +80,54 @@ def _beside(visit: Visit) -> Trace | None:
     return None
 
 
-def _outer(visit: Visit) -> Trace | None:
-    """The sum, or difference, of each element of one tensor with each of another: so of their ends as well."""
+def _of_ends(visit: Visit) -> Trace | None:
+    """The sum, or difference, of numbers between known ends and elements of another tensor.
+
+    Where each element of one meets each of the other it has its ends for elements too.
+    """
     shapes = [visit.tensor(i).shape for i in (0, 1)]
-    parts = [visit.parts(i) for i in (0, 1)]
-    if shapes[0] is None or shapes[1] is None or any(len(own) != 1 or not own[0].exact for own in parts):
+    both = [visit.parts(i) for i in (0, 1)]
+    if shapes[0] is None or shapes[1] is None or any(len(own) != 1 for own in both):
         return None
-    if any(1 not in pair for pair in zip(reversed(shapes[0]), reversed(shapes[1]), strict=False)):
+    is_outer = all(1 in pair for pair in zip(reversed(shapes[0]), reversed(shapes[1]), strict=False))
+    (x,), (y,) = both
+    if x.exact and y.exact and is_outer:
+        combined = (spans.add if visit.node.op_type == "Add" else spans.sub)(x.span, y.span, visit.scope)
+        span = fitting(visit, combined)
+        needs = None if x.needs is None or y.needs is None else (*x.needs, *y.needs)
+        return Trace((Part(span, exact=span == combined and _is_closed(span), needs=needs),))
+    for part, other, is_first in ((x, y, True), (y, x, False)):
+        is_told = _is_closed(other.span) and other.span != spans.type_span(visit.result.dtype)
+        if part.input and not other.input and is_told and not part.is_bounded_only:
+            return _spread(visit, part, other, is_first=is_first, is_outer=is_outer and other.exact)
+    return None
+
+
+def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: bool) -> Trace | None:
+    """The elements of an input with numbers added that are between two ends, or taken off them."""
+    negative = visit.node.op_type == "Sub"
+    if part.end is not None or part.source is DType.UINT64:
         return None
-    (x,), (y,) = parts
-    combined = (spans.add if visit.node.op_type == "Add" else spans.sub)(x.span, y.span, visit.scope)
-    span = fitting(visit, combined)
-    needs = None if x.needs is None or y.needs is None else (*x.needs, *y.needs)
-    return Trace((Part(span, exact=span == combined and _is_closed(span), needs=needs),))
+    ends = []
+    for number in (other.span.lo, other.span.hi):
+        assert number is not None, "asked before"
+        if not _is_near(number):
+            return None
+        if negative and not is_first:
+            ends.append(_stepped(visit, part, Scaled(-1, number)))
+        else:
+            ends.append(_shifted(visit, part, -number if negative else number))
+    if negative and is_first:
+        ends.reverse()
+    whole = fitting(visit, spans.hull(ends[0].span, ends[1].span, scope=visit.scope))
+    needs = None if part.needs is None or other.needs is None else (*part.needs, *other.needs)
+    is_there = is_outer and part.end is None
+    return Trace(
+        tuple(
+            replace(end, span=whole, exact=False, direct=False, needs=needs, end=End(is_low=is_low, is_there=is_there))
+            for end, is_low in zip(ends, (True, False), strict=True)
+        )
+    )
 
 
 def _is_closed(span: Span) -> bool:
@@ -92,15 +135,87 @@ def _is_closed(span: Span) -> bool:
 
 
 def scaled(visit: Visit) -> Trace | None:
-    """x * d, for the ends of x and a number d >= 0."""
-    for x, d in ((0, 1), (1, 0)):
-        number, parts = visit.number(d), visit.parts(x)
+    """x * k for a number k; or for a size k, and the ends of x."""
+    for x, k in ((0, 1), (1, 0)):
+        number = visit.number(k)
+        if isinstance(number, int) and 0 < abs(number) <= spans.HUGE:
+            return _taken(visit, x, Scaled(number, 0))
+        parts = visit.parts(x)
         if number is None or known_le(0, number, visit.scope) is not True or len(parts) != 1 or not parts[0].exact:
             continue
         product = spans.mul(parts[0].span, Span(number, number), visit.scope)
         span = fitting(visit, product)
         return Trace((Part(span, exact=span == product and _is_closed(span), needs=parts[0].needs),))
     return None
+
+
+def negated(visit: Visit) -> Trace | None:
+    return _taken(visit, 0, Scaled(-1, 0))
+
+
+def divided(visit: Visit) -> Trace | None:
+    """x / d, rounded toward 0, for a number d >= 1"""
+    number = visit.number(1)
+    if number is None or known_le(1, number, visit.scope) is not True:
+        return None
+    return _taken(visit, 0, Quotient(number))
+
+
+def shifted_bits(visit: Visit) -> Trace | None:
+    """x << k and x >> k, which for x >= 0 are x * 2**k and x / 2**k"""
+    number, dtype = visit.number(1), visit.result.dtype
+    assert dtype is not None, "only tensors of a known type are followed"
+    if not isinstance(number, int) or not 0 <= number < width_of(dtype) or INTEGER_RANGE[dtype][0] < 0:
+        return None
+    is_left = any(a.name == "direction" and a.s == b"LEFT" for a in visit.node.attribute)
+    return _taken(visit, 0, Scaled(1 << number, 0) if is_left else Quotient(1 << number))
+
+
+def _taken(visit: Visit, index: int, step: Scaled | Quotient) -> Trace | None:
+    """The trace of an input whose elements take one more step; None where neither their origin nor ends are known."""
+    trace, parts = visit.trace(index), visit.parts(index)
+    if trace is None and not any(part.exact for part in parts):
+        return None
+    found = Trace(tuple(_stepped(visit, part, step) for part in parts), None if trace is None else trace.axis)
+    return ranked(visit, found, visit.tensor(index))
+
+
+def _stepped(visit: Visit, part: Part, step: Scaled | Quotient) -> Part:
+    if isinstance(step, Quotient):
+        moved = spans.trunc_div(part.span, Span(step.divisor, step.divisor), visit.scope)
+    else:
+        moved = spans.mul(part.span, Span(step.factor, step.factor), visit.scope)
+        moved = spans.add(moved, Span(step.offset, step.offset), visit.scope)
+    span = fitting(visit, moved)
+    is_closed = span == moved and _is_closed(span)
+    if part.is_bounded_only or (part.input and part.source is DType.UINT64):
+        return _bounded(part, span)
+    if isinstance(step, Scaled):
+        step = replace(step, wraps=None if is_closed else visit.result.dtype, given=_numbers(part, visit.scope))
+    end = part.end
+    if end is not None and isinstance(step, Scaled) and step.factor < 0:
+        end = replace(end, is_low=not end.is_low)
+    return replace(part.stepped(step, span, _held(span, visit)), exact=part.exact and is_closed, end=end)
+
+
+def _numbers(part: Part, scope: Scope) -> tuple[int, int] | None:
+    """Between which numbers the elements of a part are."""
+    lo, hi = part.span.lo, part.span.hi
+    least = None if lo is None else scope.bounds(lo).lo
+    most = None if hi is None else scope.bounds(hi).hi
+    if least is not None and most is not None:
+        return least, most
+    given = part.numbers if part.offset == 0 and not part.limits else None
+    return None if given is None else (given[0] if least is None else least, given[1] if most is None else most)
+
+
+def _held(span: Span, visit: Visit) -> tuple[int, int]:
+    """Between which numbers the elements of the result are, by a span and by their type."""
+    assert visit.result.dtype is not None, "only tensors of a known type are followed"
+    least, most = INTEGER_RANGE[visit.result.dtype]
+    lo = None if span.lo is None else visit.scope.bounds(span.lo).lo
+    hi = None if span.hi is None else visit.scope.bounds(span.hi).hi
+    return least if lo is None else max(lo, least), most if hi is None else min(hi, most)
 
 
 def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
@@ -153,7 +268,8 @@ def limited(visit: Visit) -> Trace | None:
             continue
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
         span = span if is_cut else part.span
-        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *limits)))
+        more = tuple(limit for limit in limits if limit not in part.limits[-1:])
+        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *more)))
     return ranked(visit, Trace(tuple(parts), trace.axis), source)
 
 

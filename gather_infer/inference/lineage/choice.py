@@ -6,6 +6,7 @@ about the same one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,12 +16,13 @@ from gather_infer.inference.lineage.trace import Part, Test, Trace
 from gather_infer.inference.lineage.visit import Visit, fitting, ranked, sharpen
 from gather_infer.tensor import Span, SymbolicTensor
 
-_TESTS: Final = {
+_COMPARING: Final = {
     # x < d and the like, for a tensor x and a number d: (the number is added to d, negated)
     "Less": (0, False),
     "LessOrEqual": (1, False),
     "Greater": (1, True),
     "GreaterOrEqual": (0, True),
+    "Equal": (0, False),
 }
 
 _MIRRORED: Final = {
@@ -28,55 +30,82 @@ _MIRRORED: Final = {
     "LessOrEqual": "GreaterOrEqual",
     "Greater": "Less",
     "GreaterOrEqual": "LessOrEqual",
+    "Equal": "Equal",
 }
 
-TESTING: Final = _TESTS.keys() | {"Not"}
+_JOINING: Final = frozenset({"And", "Or"})
+
+TESTING: Final = _COMPARING.keys() | _JOINING | {"Not"}
+
+MAX_TESTED: Final = 4
+"""Tensors about which one bool says something."""
 
 
 def noted(visit: Visit) -> None:
-    node, out = visit.node, visit.node.output[0]
+    """Note what a bool says of the tensors that it was made of."""
+    node, tests = visit.node, visit.frame.tests
+    found: dict[str, Test] = {}
     if node.op_type == "Not":
-        found = visit.frame.tests.get(node.input[0])
-        if found is not None:
-            visit.frame.tests[out] = replace(found, negated=not found.negated)
-        return
-    for x, d, op_type in ((0, 1, node.op_type), (1, 0, _MIRRORED[node.op_type])):
-        number = visit.number(d)
-        dtype = visit.tensor(x).dtype
-        if number is not None and dtype is not None and dtype.is_integer:
-            more, negated = _TESTS[op_type]
-            visit.frame.tests[out] = Test(node.input[x], number + more, negated)
-            return
+        found = {base: test.negated for base, test in tests.get(node.input[0], {}).items()}
+    elif node.op_type in _JOINING:
+        found = _joined(visit, *(tests.get(name, {}) for name in node.input))
+    else:
+        for x, d, op_type in ((0, 1, node.op_type), (1, 0, _MIRRORED[node.op_type])):
+            number, dtype = visit.number(d), visit.tensor(x).dtype
+            if number is not None and dtype is not None and dtype.is_integer:
+                more, negated = _COMPARING[op_type]
+                limit = number + more
+                test = Test(Span(None, limit - 1), Span(limit, None))
+                if op_type == "Equal":
+                    test = Test(Span(number, number), spans.ANY)
+                found = {node.input[x]: test.negated if negated else test}
+                break
+    if found and len(found) <= MAX_TESTED:
+        tests[node.output[0]] = found
+
+
+def _joined(visit: Visit, a: Mapping[str, Test], b: Mapping[str, Test]) -> dict[str, Test]:
+    """What both tests say, which hold where And of them is true; where Or of them is false both do not."""
+    is_or = visit.node.op_type == "Or"
+    nothing = Test(spans.ANY, spans.ANY)
+    found: dict[str, Test] = {}
+    for base in a.keys() | b.keys():
+        one, other = a.get(base, nothing), b.get(base, nothing)
+        one, other = (one.negated, other.negated) if is_or else (one, other)
+        yes = spans.both(one.yes, other.yes, visit.scope)
+        test = Test(yes, spans.hull(one.no, other.no, scope=visit.scope))
+        found[base] = test.negated if is_or else test
+    return found
 
 
 def chosen(visit: Visit) -> Trace | None:
     """Where: the parts of both branches; under a test of the same tensor each sees the half that it is used for."""
     node, frame, scope = visit.node, visit.frame, visit.scope
-    test = frame.tests.get(node.input[0])
+    tests = frame.tests.get(node.input[0], {})
     used: dict[int, Span] = {}
     whole: set[int] = set()
-    if test is not None:
-        base = frame.find(test.base)
-        assert isinstance(base, SymbolicTensor), "tests are of tensors"
-        span = spans.span_of(base, scope)
-        below, above = (2, 1) if test.negated else (1, 2)
-        halves = {
-            below: Span(span.lo, spans.least(span, Span(test.limit - 1, test.limit - 1), scope).hi),
-            above: Span(spans.most(span, Span(test.limit, test.limit), scope).lo, span.hi),
-        }
-        used = {branch: _half(visit, branch, test.base, half) for branch, half in halves.items()}
-        whole = {branch for branch, half in halves.items() if _fits(visit, branch, test.base, half)}
+    for base, test in tests.items():
+        value = frame.find(base)
+        assert isinstance(value, SymbolicTensor), "tests are of tensors"
+        span = spans.span_of(value, scope)
+        for branch, given in ((1, test.yes), (2, test.no)):
+            half = spans.both(span, given, scope)
+            narrow = _half(visit, branch, base, half)
+            used[branch] = spans.both(used[branch], narrow, scope) if branch in used else narrow
+            whole |= {branch} if _fits(visit, branch, base, half) else set()
+    if used:
         sharpen(node.output[0], fitting(visit, spans.hull(*used.values(), scope=scope)), frame)
-        wrapped = _wrapped(visit, test, below, above)
+        wrapped = _wrapped(visit, tests)
         if wrapped is not None:
             return wrapped
     parts: list[Part] = []
     for branch in (1, 2):
         own = visit.parts(branch)
         for part in own:
-            narrow = used.get(branch, part.span) if len(own) == 1 else part.span
+            narrow = used.get(branch, part.span)
+            narrow = narrow if len(own) == 1 else spans.both(part.span, narrow, scope)
             wraps = None if branch in whole else part.wraps
-            parts.append(replace(part, span=narrow, needs=None, whole=False, direct=False, wraps=wraps))
+            parts.append(replace(part.dropped, span=narrow, needs=None, exact=part.exact, wraps=wraps))
     return Trace(tuple(parts))
 
 
@@ -123,16 +152,19 @@ def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
     return None if found.lo is None or found.hi is None or fitting(visit, found) != found else found
 
 
-def _wrapped(visit: Visit, test: Test, below: int, above: int) -> Trace | None:
+def _wrapped(visit: Visit, tests: Mapping[str, Test]) -> Trace | None:
     """The trace of `Where(x < 0, x + n, x)` for an input x as it is."""
-    names = visit.node.input
-    offset, trace = visit.shift(names[below], test.base), visit.frame.trace(test.base)
-    if test.limit != 0 or names[above] != test.base or offset is None or trace is None or len(trace.parts) != 1:
-        return None
-    part = trace.parts[0]
-    if not part.input or part.offset != 0 or part.limits or part.wrap is not None or part.wraps is not None:
-        return None
-    result = visit.frame.values[visit.node.output[0]]
-    assert isinstance(result, SymbolicTensor), "only tensors are followed"
-    wrapped = Trace((replace(part, wrap=offset, span=spans.span_of(result, visit.scope)),))
-    return ranked(visit, wrapped, visit.tensor(above))
+    below_zero, others = Span(None, -1), Span(0, None)
+    for base, test in tests.items():
+        for below, above, told in ((1, 2, test), (2, 1, test.negated)):
+            if told != Test(below_zero, others) or visit.node.input[above] != base:
+                continue
+            offset, trace = visit.shift(visit.node.input[below], base), visit.frame.trace(base)
+            if offset is None or trace is None or any(not part.input or part.is_changed for part in trace.parts):
+                continue
+            result = visit.frame.values[visit.node.output[0]]
+            assert isinstance(result, SymbolicTensor), "only tensors are followed"
+            span = spans.span_of(result, visit.scope)
+            wrapped = Trace(tuple(replace(part, wrap=offset, span=span) for part in trace.parts), trace.axis)
+            return ranked(visit, wrapped, visit.tensor(above))
+    return None

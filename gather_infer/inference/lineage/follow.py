@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto
 
 from gather_infer.context import Context
-from gather_infer.inference.lineage import arithmetic, choice, counts, floats, growth, movement, positions
+from gather_infer.inference.lineage import arithmetic, choice, counts, extents, floats, growth, movement, positions
 from gather_infer.inference.lineage.trace import Trace
 from gather_infer.inference.lineage.visit import MAX_COLUMNS, MAX_PARTS, Visit, sharpen
 from gather_infer.rules import Traits
@@ -54,12 +54,17 @@ def follow(
 ) -> None:
     """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
     scope = context.scope
+    if lineage.own == "SplitToSequence":
+        movement.split_to_sequence(node, inputs, frame, scope)
+        return
     result = frame.values.get(outputs[0]) if outputs else None
     if not isinstance(result, SymbolicTensor) or result.dtype is None:
         return
     own, moves, permuted = lineage.own, lineage.moves, lineage.permuted
     if own in growth.STEPS:
         growth.follow_growth(node, inputs, result, frame, scope)
+    if own in extents.STEPS:
+        extents.follow_scalar(node, own, inputs, result, frame, context)
     if permuted is not None or own in counts.STEPS:
         counts.follow_count(node, own, permuted, inputs, result, frame)
     if result.dtype not in INTEGER_RANGE and result.dtype is not DType.BOOL:
@@ -107,11 +112,15 @@ _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
     **dict.fromkeys(("Expand", "Tile"), movement.repeated),
     **dict.fromkeys(("Add", "Sub"), arithmetic.added),
     "Mul": arithmetic.scaled,
+    "Neg": arithmetic.negated,
+    "Div": arithmetic.divided,
+    "BitShift": arithmetic.shifted_bits,
     **dict.fromkeys(("Clip", "Min", "Max"), arithmetic.limited),
     "Identity": movement.same,
     "Transpose": movement.transposed,
     "Gather": movement.picked,
     "Slice": movement.sliced,
+    "SequenceAt": movement.member,
     "Concat": movement.concat,
     "Cast": arithmetic.cast,
     "Range": positions.integers,
@@ -122,6 +131,12 @@ _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
 
 _FOLLOWED: Final = frozenset(
     ("", op_type)
-    for op_type in _TRACES.keys() | choice.TESTING | {"Split"} | floats.STEPS | growth.STEPS | counts.STEPS
+    for op_type in _TRACES.keys()
+    | choice.TESTING
+    | {"Split", "SplitToSequence"}
+    | floats.STEPS
+    | growth.STEPS
+    | counts.STEPS
+    | extents.STEPS
 )
 """Operators with a law of their own: what else is followed moves elements, and its traits say so."""

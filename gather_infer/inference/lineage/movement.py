@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
 
 from gather_infer import spans
 from gather_infer.inference.lineage.positions import progression
 from gather_infer.inference.lineage.trace import Part, Trace
-from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, astray, by_column, is_point, sharpen
+from gather_infer.inference.lineage.visit import MAX_COLUMNS, MAX_PARTS, Visit, astray, by_column, is_point, sharpen
 from gather_infer.symbolic import Scope, known_le
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, Value
+
+if TYPE_CHECKING:
+    from gather_infer.inference.frame import Frame
+
+
+MEMBERS: Final = -1
+"""The axis of a trace that has a part for each member of a sequence."""
 
 
 def moved(visit: Visit, index: int = 0) -> Trace | None:
@@ -28,7 +38,7 @@ def repeated(visit: Visit) -> Trace | None:
         and all(dim in given or known_le(1, dim, visit.scope) is True for dim in shape)
     ):
         return trace
-    return Trace(tuple(replace(p, whole=False) for p in trace.parts))
+    return Trace(tuple(replace(p, whole=False, each="") for p in trace.parts))
 
 
 def same(visit: Visit) -> Trace | None:
@@ -48,25 +58,21 @@ def some(trace: Trace | None) -> Trace | None:
     if trace is None:
         return None
     alone = len(trace.parts) == 1
-    return Trace(
-        tuple(
-            replace(p, whole=False, direct=False, exact=is_point(p), needs=() if alone else None) for p in trace.parts
-        )
-    )
+    return Trace(tuple(replace(p.dropped, needs=() if alone else None) for p in trace.parts))
 
 
 def picked(visit: Visit) -> Trace | None:
-    axis = visit.axis(visit.tensor(0).rank)
+    source, index = visit.tensor(0), visit.number(1)
+    axis = visit.axis(source.rank)
     trace = by_column(visit, 0, axis)
-    index = visit.number(1)
-    if (
-        trace is not None
-        and trace.axis is not None
-        and trace.axis == axis
-        and isinstance(index, int)
-        and -len(trace.parts) <= index < len(trace.parts)
-    ):
+    if trace is None or not isinstance(index, int):
+        return some(visit.trace(0))
+    if trace.axis is not None and trace.axis == axis and -len(trace.parts) <= index < len(trace.parts):
         return Trace((trace.parts[index],))
+    if trace.axis is None and axis is not None and axis + 1 == source.rank and 0 <= index < MAX_COLUMNS:
+        part = trace.parts[0]
+        if len(trace.parts) == 1 and part.input and part.direct:  # nobody knows how many columns there are
+            return Trace((replace(part, column=index, direct=False, exact=is_point(part)),))
     return some(visit.trace(0))
 
 
@@ -86,8 +92,7 @@ def sliced(visit: Visit) -> Trace | None:
     if trace.axis is None:
         return some(trace)
     if axis % rank != trace.axis:
-        rows = (replace(p, whole=False, direct=False, exact=is_point(p)) for p in trace.parts)
-        return replace(trace, parts=tuple(rows))
+        return replace(trace, parts=tuple(p.dropped for p in trace.parts))
     parts = trace.parts[start:end]
     return Trace(parts, trace.axis) if parts else None
 
@@ -110,6 +115,32 @@ def split(visit: Visit, outputs: Sequence[str]) -> None:
             visit.frame.traces[name] = found
             if len(found.parts) == 1:
                 sharpen(name, found.parts[0].span, visit.frame)
+
+
+def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Frame, scope: Scope) -> None:
+    """Note the trace of a sequence's members: with a part for each of them where they are single rows of parts."""
+    source = inputs[0]
+    if not isinstance(source, SymbolicTensor):
+        return
+    split = inputs[1] if len(inputs) > 1 else None
+    is_by_row = split is None or (isinstance(split, SymbolicTensor) and split.rank == 0 and split.only_element == 1)
+    visit = Visit(node, inputs, frame, scope, source, lambda name, frame: None)
+    axis = visit.axis(source.rank)
+    trace = by_column(visit, 0, axis)
+    found = trace if trace is not None and trace.axis is not None and trace.axis == axis and is_by_row else None
+    found = found or some(visit.trace(0))
+    if found is not None:
+        frame.traces[node.output[0]] = found if found.axis is None else Trace(found.parts, MEMBERS)
+
+
+def member(visit: Visit) -> Trace | None:
+    """A member of a sequence."""
+    trace, index = visit.trace(0), visit.number(1)
+    if trace is None or trace.axis != MEMBERS:
+        return some(trace)
+    if isinstance(index, int) and -len(trace.parts) <= index < len(trace.parts):
+        return Trace((trace.parts[index],))
+    return some(Trace(trace.parts))
 
 
 def concat(visit: Visit) -> Trace | None:

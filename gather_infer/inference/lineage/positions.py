@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gather_infer import spans
-from gather_infer.inference.lineage.trace import Part, Trace
-from gather_infer.inference.lineage.visit import MAX_PARTS, Visit, fitting
-from gather_infer.symbolic import known_eq, known_le, product
+from gather_infer.inference.lineage.extents import note_extent
+from gather_infer.inference.lineage.trace import End, Part, Trace
+from gather_infer.inference.lineage.visit import MAX_PARTS, Visit
+from gather_infer.symbolic import Dim, Expr, known_eq, known_le, product
 from gather_infer.tensor import Span
 
 
@@ -30,12 +33,56 @@ def progression(visit: Visit) -> Trace | None:
 
 
 def integers(visit: Visit) -> Trace | None:
-    """All integers from start on, before limit; only with steps of 1 it is plain what the last one is."""
+    """Every number from start on, before limit, in steps of delta."""
     start, limit, delta = (visit.number(i) for i in range(3))
-    if start is None or limit is None or delta not in (1, -1):
+    shape = visit.result.shape
+    if start is not None and limit is not None and delta in (1, -1):
+        return Trace((Part(Span(start, limit - 1) if delta == 1 else Span(limit + 1, start), exact=True),))
+    if start is not None and delta == 1 and shape:
+        size = note_extent(visit.node.input[1], start, shape[0], visit.frame)
+        visit.frame.values[visit.node.output[0]] = visit.result.with_(shape=(size,))
+        is_counted = isinstance(size, Expr) and size.is_symbol and size.name in visit.frame.all_meanings()
+        if not is_counted and visit.result.span is not None and visit.result.span.hi is not None:
+            return None  # what is known of the data says more than a symbol that stands for them
+        return Trace((Part(Span(start, start + size - 1), exact=True),))
+    if delta is None or known_le(1, delta, visit.scope) is not True:
         return None
-    span = Span(start, limit - 1) if delta == 1 else Span(limit + 1, start)
-    return Trace((Part(fitting(visit, span), exact=fitting(visit, span) == span),))
+    return _between(visit, is_dense=delta == 1)
+
+
+def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
+    """The numbers from what is start up to what is before limit, the last one of them where the range `is_dense`.
+
+    That a range is empty depends on what start and limit are, unless both are one element that differs by a size.
+    """
+    ends = [visit.parts(i) for i in (0, 1)]
+    if any(len(own) != 1 for own in ends) or not (ends[0][0].input or ends[1][0].input):
+        return None
+    (first,), (last,) = ends
+    if any(part.wrap is not None or part.end is not None for part in (first, last)):
+        return None
+    span, shape = spans.span_of(visit.result, visit.scope), visit.result.shape
+    count = _distance(first, last)
+    if count is not None and shape:  # where limit passes the end of its type there is nothing between
+        visit.scope.require(count - shape[0])
+    is_known = first.exact if not first.input else count is not None
+    parts = []
+    ways = (
+        (first, 0, End(is_low=True, is_there=is_known)),
+        (last, -1, End(is_low=False, is_there=is_known and is_dense)),
+    )
+    for part, offset, end in ways:
+        limits = tuple(replace(limit, end=limit.end + offset) for limit in part.limits)
+        own = spans.both(spans.add(part.span, Span(offset, offset), visit.scope), span, visit.scope)
+        moved = replace(part, span=own, offset=part.offset + offset, limits=limits, direct=False, exact=False)
+        parts.append(replace(moved, end=end, needs=()))
+    return Trace(tuple(parts))
+
+
+def _distance(first: Part, last: Part) -> Dim | None:
+    """How much greater an element is than another, where it is the same one and a size; None where it is not."""
+    is_same = first.whole and replace(first, span=last.span, offset=last.offset, wraps=last.wraps) == last
+    return last.offset - first.offset if is_same and first.wraps is None and not first.limits else None
 
 
 def non_zero(visit: Visit) -> Trace | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from functools import reduce
 
 from gather_infer import spans
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
+from gather_infer.ops.vocabulary import bits, elements
 from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.ops.vocabulary.elementwise import (
@@ -110,11 +112,13 @@ def bit_shift(op: OpCall) -> list[SymbolicTensor]:
 
     28 adds the signed types and defines shifts by the width of the type and more.
     """
+    dtype = op.tensor(0).dtype
+    width = bits.width_of(dtype) if dtype in INTEGER_RANGE else 0
     match op.attr("direction"):
         case "LEFT":
-            return binary(op, _shift_left, names=("X", "Y"))
+            return binary(op, _shift_left, lambda x, y, scope: bits.left(x, y, width, scope), names=("X", "Y"))
         case "RIGHT":
-            return binary(op, _shift_right, _shifted_right, names=("X", "Y"))
+            return binary(op, _shift_right, lambda x, y, scope: bits.right(x, y, width, scope), names=("X", "Y"))
         case other:
             raise SpecViolation(f'direction must be "LEFT" or "RIGHT", is "{other}"', "GI106")
 
@@ -137,33 +141,21 @@ def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 def _is_shift(dtype: DType, y: int) -> bool:
     """False for a shift by the width of the type or more; until version 28 it has no defined result."""
-    least, most = INTEGER_RANGE[dtype]
-    return 0 <= y < (most - least).bit_length()
+    return 0 <= y < bits.width_of(dtype)
 
 
-def _shifted_right(x: Span, y: Span, scope: Scope) -> Span:
-    return Span(0, x.hi) if spans.is_never_negative(x, scope) else spans.ANY
+# C = A op B, bit by bit.
+# Spec: https://onnx.ai/onnx/operators/onnx__BitwiseAnd.html, __BitwiseOr, __BitwiseXor
+BITWISE: dict[str, tuple[Callable[[int, int], int], BinarySpan]] = {
+    "BitwiseAnd": (operator.and_, bits.both),
+    "BitwiseOr": (operator.or_, bits.either),
+    "BitwiseXor": (operator.xor, bits.one),
+}
 
 
-def _bitwise(op_type: str) -> Rule:
+def _bitwise(op_type: str, number: Callable[[int, int], int], span: BinarySpan) -> Rule:
     def element(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-        if not isinstance(x, int) or not isinstance(y, int):
-            return None
-        match op_type:
-            case "BitwiseAnd":
-                return x & y
-            case "BitwiseOr":
-                return x | y
-            case _:
-                return x ^ y
-
-    def span(x: Span, y: Span, scope: Scope) -> Span:
-        masks = [s.hi for s in (x, y) if spans.is_never_negative(s, scope)]
-        if op_type == "BitwiseAnd" and masks:
-            return spans.least(Span(0, masks[0]), Span(0, masks[-1]), scope)
-        if len(masks) == 2 and isinstance(x.hi, int) and isinstance(y.hi, int):
-            return Span(0, (1 << max(x.hi, y.hi).bit_length()) - 1)
-        return spans.ANY
+        return number(x, y) if isinstance(x, int) and isinstance(y, int) else None
 
     def rule(op: OpCall) -> list[SymbolicTensor]:
         require_dtype(op.tensor(0), "A", INTEGERS, "an integer tensor")
@@ -173,20 +165,21 @@ def _bitwise(op_type: str) -> Rule:
     return rule
 
 
-for _op_type in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
-    rules.rule(_op_type, since=18)(_bitwise(_op_type))
+for _op_type, (_number, _bounds) in BITWISE.items():
+    rules.rule(_op_type, since=18)(_bitwise(_op_type, _number, _bounds))
 
 
 @rules.rule("BitwiseNot", since=18)
 def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html"""
     require_dtype(op.tensor(0), "X", INTEGERS, "an integer tensor")
+    dtype = op.tensor(0).dtype
 
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
         # ~x == -x - 1 in two's complement; of an unsigned x it wraps to most - x.
         return elements.wrap(~x, dtype) if isinstance(x, int) else None
 
-    return unary(op, element)
+    return unary(op, element, None if dtype is None else lambda x, scope: bits.turned(x, dtype, scope))
 
 
 def _sign_span(x: Span, scope: Scope) -> Span:

@@ -1,0 +1,203 @@
+"""Where the elements of a loop's states come from: the traces that hold before every iteration, by induction.
+
+A hypothesis starts with what a state is made of before the loop. The body is walked under it; parts that it adds to a
+state join the hypothesis, an input that grows by the same amount each time becomes `x + i*step`, and it stands when the
+body makes of each state nothing but what the hypothesis says of the next iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gather_infer import spans
+from gather_infer.context import Context
+from gather_infer.inference.bodies.induction import is_invariant
+from gather_infer.inference.frame import Frame
+from gather_infer.inference.lineage.trace import Part, Trace, part_of
+from gather_infer.inference.lineage.visit import MAX_PARTS, sharpen
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, substitute
+from gather_infer.tensor import Span, SymbolicTensor, Value
+
+
+@dataclass(slots=True)
+class Carried:
+    """The traces of the states of one loop, as far as the induction has come.
+
+    names    what the body calls the states
+    results  what the body calls the states that it makes
+    first    the traces before the loop, None where nothing is known of a state
+    """
+
+    names: Sequence[str]
+    results: Sequence[str]
+    first: list[Trace | None]
+    iteration: Expr
+    context: Context
+    now: list[Trace | None] = field(init=False)
+    inner: Frame | None = None
+    is_first: bool = True
+
+    def __post_init__(self) -> None:
+        self.now = list(self.first)
+
+    @staticmethod
+    def of(
+        names: Sequence[str], results: Sequence[str], given: Sequence[str], states: Sequence[Value], iteration: Expr,
+        context: Context, frame: Frame,
+    ) -> Carried:  # fmt: skip
+        """The traces of states that a node is given by these names."""
+        first = [_trace(name, state, frame, context.scope) for name, state in zip(given, states, strict=False)]
+        first += [None] * (len(states) - len(first))  # states that are left out
+        return Carried(names, results, first, iteration, context)
+
+    def bind(self, inner: Frame) -> None:
+        """Give the body, which is walked next, the traces of its states, and the bounds that follow from them.
+
+        At first no more than what comes from inputs: bounds that grow by 1 from walk to walk would never stand.
+        """
+        self.inner = inner
+        for k, (name, trace) in enumerate(zip(self.names, self.now, strict=True)):
+            value = inner.values.get(name)
+            if trace is None or not isinstance(value, SymbolicTensor) or not _is_followed(value):
+                self.now[k] = None
+            elif self.is_first:
+                if any(part.input for part in trace.parts):
+                    inner.traces[name] = trace
+            else:
+                inner.traces[name] = trace
+                sharpen(name, spans.hull(*(part.span for part in trace.parts), scope=self.context.scope), inner)
+
+    def restart(self) -> None:
+        """Begin anew: what the last walk has made rests on facts that do not hold."""
+        self.now, self.is_first = list(self.first), True
+
+    def forget(self) -> None:
+        """Nothing is said of any state any more."""
+        self.first = [None for _ in self.first]
+        self.now = list(self.first)
+
+    def revise(self) -> bool:
+        """True when the body has made of the hypothesis what that says; else it is a weaker one now."""
+        inner = self.inner
+        assert inner is not None, "the body was walked under it"
+        revised = [self._next(k, trace, inner) for k, trace in enumerate(self.now)]
+        was_told = not self.is_first or all(t is None or any(p.input for p in t.parts) for t in revised)
+        stands = was_told and revised == self.now
+        self.now, self.is_first = revised, False
+        return stands
+
+    def after(self, trips: Dim) -> list[Trace | None]:
+        """The traces when the loop is done."""
+        at = {self.iteration.name: trips}
+        found: list[Trace | None] = []
+        for trace in self.now:
+            parts = () if trace is None else tuple(part.dropped.substituted(at) for part in trace.parts)
+            if len(parts) > 1:
+                parts = tuple(replace(part, is_sure=False) for part in parts)
+            found.append(Trace(parts) if parts else None)
+        return found
+
+    def _next(self, number: int, trace: Trace | None, inner: Frame) -> Trace | None:
+        made, first = inner.find(self.results[number]), self.first[number]
+        if trace is None or first is None or not isinstance(made, SymbolicTensor):
+            return None
+        found = _trace(self.results[number], made, inner, self.context.scope)
+        if found is None or (found == trace and all(self._is_steady(part) for part in found.parts)):
+            return found
+        parts = list(trace.parts)
+        for part in found.parts:
+            if any(self._leads_to(now, part) for now in parts):
+                continue
+            grown = None if len(parts) > 1 else self._growing(parts[0], part)
+            if grown is not None:
+                parts = [grown]
+                continue
+            later = self._later(part)
+            if later is None:
+                return None
+            parts.append(replace(later, is_sure=False))
+        if len(parts) > 1:
+            parts = [replace(part.dropped, needs=None, exact=False) for part in parts]
+        return Trace(tuple(parts), trace.axis if len(parts) == 1 else None) if len(parts) <= MAX_PARTS else None
+
+    def _leads_to(self, now: Part, after: Part) -> bool:
+        """Whether a part of the next iteration is what the hypothesis says it is."""
+        step = {self.iteration.name: self.iteration + 1}
+        wanted, found = _alike(now).substituted(step), _alike(after)
+        return replace(wanted, span=found.span) == found and _is_within(found.span, wanted.span, self.context.scope)
+
+    def _growing(self, now: Part, after: Part) -> Part | None:
+        """`x + i*step` for an x that an iteration has added a step to; None where that is not what it has done."""
+        growth = after.offset - now.offset
+        like = replace(after, offset=now.offset, span=now.span, wraps=now.wraps, exact=now.exact, direct=now.direct)
+        if not now.input or now.limits or growth == 0 or like != now:
+            return None
+        steady = (growth, *now.dims)
+        if not all(is_invariant(dim, self.context, self.iteration) for dim in steady):
+            return None
+        offset = now.offset + self.iteration * growth
+        return replace(after, offset=offset, span=spans.ANY, exact=False)
+
+    def _later(self, part: Part) -> Part | None:
+        """What an iteration has made as the next one finds it, without what else holds in one only; None where nothing
+        can be said.
+        """
+        part = part.substituted({self.iteration.name: self.iteration - 1})
+        if not all(map(self._is_kept, part.dims)):
+            return None
+        lo, hi = (end if end is None or self._is_kept(end) else None for end in (part.span.lo, part.span.hi))
+        return replace(part, span=Span(lo, hi))
+
+    def _is_kept(self, dim: Dim) -> bool:
+        """Whether a dim means something in every iteration, as a function of its number."""
+        rest = substitute(dim, {self.iteration.name: 0})
+        return is_invariant(rest, self.context, self.iteration)
+
+    def _is_steady(self, part: Part) -> bool:
+        dims = (*part.dims, *(end for end in (part.span.lo, part.span.hi) if end is not None))
+        return all(is_invariant(dim, self.context, self.iteration) for dim in dims)
+
+
+def _alike(part: Part) -> Part:
+    """The part without what says how many of its elements there are."""
+    return replace(part.dropped, needs=None, exact=False, is_sure=True)
+
+
+def sliced(trace: Trace | None, iteration: str) -> Trace | None:
+    """The trace of the slices of a tensor, of which every one comes by, in an iteration of its own."""
+    if trace is None:
+        return None
+    alone = len(trace.parts) == 1
+    each = iteration if alone and trace.parts[0].whole else ""
+    return Trace(tuple(replace(p.dropped, needs=() if alone else None, each=each) for p in trace.parts))
+
+
+def note_traces(traces: Sequence[Trace | None], outputs: Sequence[str], local: set[str], frame: Frame) -> None:
+    """Note where the elements of final states come from, as far as it can be told outside the body."""
+    for name, trace in zip(outputs, traces, strict=True):
+        if trace is None or not name or all(part.input == "" for part in trace.parts):
+            continue
+        dims = [dim for part in trace.parts for dim in (*part.dims, part.span.lo, part.span.hi) if dim is not None]
+        if all(local.isdisjoint(free_symbols(dim)) for dim in dims):
+            frame.traces[name] = trace
+
+
+def _is_followed(value: SymbolicTensor) -> bool:
+    """Integers; where all elements are known these say it all."""
+    if value.dtype is None or not value.dtype.is_integer:
+        return False
+    return value.values is None or not value.values.size or None in value.values.flat
+
+
+def _trace(name: str, value: Value, frame: Frame, scope: Scope) -> Trace | None:
+    """Where the elements of an integer tensor come from, if only from within its bounds."""
+    if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
+        return None
+    return frame.trace(name) or Trace((part_of(value, scope),))
+
+
+def _is_within(inner: Span, outer: Span, scope: Scope) -> bool:
+    low = outer.lo is None or (inner.lo is not None and known_le(outer.lo, inner.lo, scope) is True)
+    high = outer.hi is None or (inner.hi is not None and known_le(inner.hi, outer.hi, scope) is True)
+    return low and high
