@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from gather_infer.diagnostic import has_faults
-from gather_infer.report.forms import FREEZE
+from gather_infer.report.forms import FREEZE, FreezeReport
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .verification import Verifying, verify_options
 
 
 @click.command(
@@ -20,9 +21,18 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 @facts_options
 @output_options("Where to write the frozen model.")
 @dry_run_option("Write nothing.")
+@verify_options
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
-def command(model: str, facts: Facts, target: Target | None, dry_run: bool, strict: bool, console: Console) -> int:
+def command(
+    model: str,
+    facts: Facts,
+    target: Target | None,
+    dry_run: bool,
+    verifying: Verifying | None,
+    strict: bool,
+    console: Console,
+) -> int:
     """Make dims of the inputs numbers, and those of the outputs that follow.
 
     MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error with these
@@ -33,15 +43,23 @@ def command(model: str, facts: Facts, target: Target | None, dry_run: bool, stri
     if not (facts.dims or facts.inputs):
         raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
 
+    from gather_infer.inference import infer
     from gather_infer.passes import freeze
 
     with console.progress() as progress:
-        result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=facts.rules(), progress=progress)
-        lines = console.lines_of(FREEZE, result)
+        rules = facts.rules()
+        result = freeze(model, dims=facts.dims, inputs=facts.inputs, rules=rules, progress=progress)
+        verification = None
+        if verifying is not None and not result.refused:
+            progress(lambda: "verifying")
+            inference = infer(result.source, dims=facts.dims, inputs=facts.inputs, rules=rules)
+            verification = verifying.run(result.source, result.proto, inference)
+        lines = console.lines_of(FREEZE, FreezeReport(result, verification))
+    is_wrong = verification is not None and not verification.ok
     return finish(
         lines,
         result.save,
         None if dry_run else target,
         console,
-        refused=bool(result.refused) or (strict and has_faults(result.diagnostics)),
+        refused=bool(result.refused) or is_wrong or (strict and has_faults(result.diagnostics)),
     )
