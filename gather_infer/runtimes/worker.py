@@ -267,4 +267,5 @@ def main() -> None:
 def _line(error: Exception) -> str:
     """An error in one line; onnxruntime has numbers of its own before the text."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    text = re.sub(r"^Load model from .*? failed: ?", "", text)
     return (text or type(error).__name__)[:500]

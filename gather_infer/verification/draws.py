@@ -45,6 +45,9 @@ _SCALES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 _FURTHER = (
     (Pattern.PRIMES, 1),
     (Pattern.EQUAL, 1),
+    (Pattern.ONES, 1),
+    (Pattern.ONES, 1),
+    (Pattern.MIXED, 1),
     (Pattern.MIXED, 1),
     *((Pattern.GROWN, scale) for scale in _SCALES for _ in range(3)),
 )
@@ -122,11 +125,11 @@ class Draws:
         may_be_empty = pattern is Pattern.ZEROS
         if self.is_converted:
             kind = Numbers.FINITE  # what other operators make of NaN and Inf is up to the runtimes
-        scale = 1
+        scale, turn = 1, run
         binding: dict[str, int] | None = None
         if attempt >= PLANNED:
             at = attempt - PLANNED
-            pattern, scale = _FURTHER[at]
+            (pattern, scale), turn = _FURTHER[at], at
             kind = Numbers.FINITE
             if at < SAME and self.worked is not None:
                 binding, (pattern, scale) = dict(self.worked.binding), self.worked.sizes
@@ -139,7 +142,7 @@ class Draws:
         is_trusting = attempt > 0 or self.is_converted or pattern is not Pattern.ZEROS
         for trusting in (is_trusting, False):
             if binding is None:
-                binding = self.sizes.draw(pattern, numbers, turn=run, scale=scale, trusting=trusting)
+                binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting)
         if binding is None:
             raise NotDrawable("no sizes were found that meet what is declared")
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]

@@ -16,10 +16,10 @@ from gather_infer.symbolic import evaluate, free_symbols
 from gather_infer.tensor import DType, SymbolicTensor, Value
 from gather_infer.verification.tolerance import EPSILON
 
-FACTOR: Final = 8.0
+FACTOR: Final = 2.0
 """What a deviation may be more than that: layers magnify it."""
 
-UNKNOWN: Final = 1024
+UNKNOWN: Final = 256
 """Terms of a sum whose length is not known."""
 
 _CONTRACTING: Final = frozenset({

@@ -114,7 +114,7 @@ def verify(
             names[0].extend(states.assigned)
         comparing = Comparing(
             draws, loaded, other, names, folder / "feeds.pickle", found,
-            drawn_outputs(inference if converted is None else converted),
+            drawn_outputs(inference if converted is None else converted), runtime == REFERENCE or not is_onnx,
             _by_binding(tolerance, inference, runtime == REFERENCE, converted is not None),
         )  # fmt: skip
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])

@@ -74,6 +74,13 @@ class Budget:
         except ZeroDivisionError:
             return True
 
+    def meets_empty(self, binding: Mapping[str, int]) -> bool:
+        """Whether a value has no elements with these sizes."""
+        try:
+            return any(evaluate(dim, binding) <= 0 for shape, _ in self.shapes for dim in shape)
+        except (KeyError, ZeroDivisionError):
+            return False
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -211,7 +218,7 @@ def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random
         case Pattern.OWN:
             return sizes  # and more of some, where that is allowed
         case Pattern.MIXED:
-            return [int(n) for n in numbers.choice((0, 1, 1, 2, 2, 3, 5, 8, 16), count)]
+            return [int(n) for n in numbers.choice((1, 1, 2, 2, 3, 5, 8, 16), count)]
         case Pattern.GROWN:
             large = numbers.choice((scale, scale, 2 * scale, scale + int(numbers.integers(1, scale + 1))), count)
             return [int(n) if numbers.random() < 0.7 else s % 4 or 1 for n, s in zip(large, sizes, strict=True)]
