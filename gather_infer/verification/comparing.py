@@ -139,6 +139,7 @@ class Comparing:
         wrong = self._differences(draw, first, results, unstable)
         for _ in range(AGAIN if wrong else 0):
             unstable |= self._differing(first)
+        unstable -= self.drawn.keys()
         wrong = [mismatch for mismatch in wrong if mismatch.output not in unstable]
         if wrong and is_undefined:
             return self._pass_over(draw, str(wrong[0]))
@@ -150,9 +151,7 @@ class Comparing:
         compared = [v for n, v in zip(before, first, strict=True) if n in found.compared and n not in unstable]
         found.runs.append(Run(draw.binding, draw.numbers.value, any(map(has_elements, compared)), steps))
         found.mismatches += wrong
-        reasons = dict.fromkeys(
-            sorted(unstable - self.drawn.keys(), key=before.index), "two runs of the original differ"
-        )
+        reasons = dict.fromkeys(sorted(unstable, key=before.index), "two runs of the original differ")
         found.skipped |= reasons
         return True
 

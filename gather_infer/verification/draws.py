@@ -34,8 +34,8 @@ _PLAN = (
     (Pattern.ZEROS, Numbers.FINITE),
     (Pattern.ONES, Numbers.TIES),
     (Pattern.OWN, Numbers.TIES),
-    (Pattern.EQUAL, Numbers.SPECIAL),
-    (Pattern.ONES, Numbers.TINY),
+    (Pattern.EQUAL, Numbers.TINY),
+    (Pattern.ONES, Numbers.SPECIAL),
     (Pattern.ZEROS, Numbers.SPECIAL),
 )
 """Of the runs in turn. A NaN hides what is wrong behind it, so finite numbers come first."""

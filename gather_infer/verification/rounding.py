@@ -20,6 +20,9 @@ from gather_infer.tensor import DType, SymbolicTensor
 HALF: Final = frozenset({DType.FLOAT16, DType.BFLOAT16})
 
 
+ROUNDED: Final = "half precision is rounded after each node; onnxruntime alone does not between neighbours"
+
+
 def has_halves(inference: Inference) -> bool:
     """Whether a value of a model is of half precision."""
     return any(_is_half(value) for scope in inference.scopes.values() for value in scope.values())

@@ -27,7 +27,7 @@ from gather_infer.verification.findings import Findings
 from gather_infer.verification.halving import Halving
 from gather_infer.verification.noise import noise_of
 from gather_infer.verification.result import Mismatch, Verification
-from gather_infer.verification.rounding import has_halves, rounded
+from gather_infer.verification.rounding import ROUNDED, has_halves, rounded
 from gather_infer.verification.states import States
 from gather_infer.verification.tolerance import Tolerance
 
@@ -36,8 +36,6 @@ DEFAULT_TIMEOUT: Final = 60.0
 
 UNITS: Final = 2
 """Last places by which halves may differ that OpenVINO and onnxruntime have each rounded in the end."""
-
-ROUNDED: Final = "half precision is rounded after each node; onnxruntime alone does not between neighbours"
 
 
 def verify(
