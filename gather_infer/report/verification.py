@@ -37,7 +37,9 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     lines += [f"  {note}" for note in found.notes]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
         lines.append(f"  redrawn: {found.redrawn}, the model itself fails there: {found.why_redrawn}")
-    if found.runtime and (view.verbose or found.runtime != "onnxruntime"):
+    if found.ok and found.compared and found.rtol is None and not found.noise and found.runtime == "onnxruntime":
+        lines.append(f"  bits of onnxruntime {found.version}: the same kernels, its optimizer and packed weights off")
+    elif found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
     return lines
 

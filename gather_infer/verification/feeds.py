@@ -18,9 +18,10 @@ from gather_infer.tensor import DType, SymbolicTensor
 def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The arrays of a file of numpy's, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as held:
-            if not isinstance(held, np.lib.npyio.NpzFile):
-                raise UsageError(f"{os.fspath(path)}: one array; feeds are a .npz with an array for each input")
+        held = np.load(path, allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            raise UsageError(f"{os.fspath(path)}: one array; feeds are a .npz with an array for each input")
+        with held:
             return {name: held[name] for name in held.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{os.fspath(path)}: no .npz of arrays: {error}") from error

@@ -25,9 +25,10 @@ GOOD: dict[str, Any] = {
     "runtime": "onnxruntime",
     "version": "1.31.1",
 }
+BITS = "  bits of onnxruntime 1.31.1: the same kernels, its optimizer and packed weights off"
 BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}"]),
+    "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS]),
     "within a tolerance": (
         {"rtol": 1e-6, "atol": 0.0, "error": 3e-7, "compared": ("y",)},
         [f"verified   2 bindings, 1 output, within 1e-06 * |original|, largest error 3e-07    {BINDINGS}"],
@@ -47,11 +48,11 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "a run without elements": (
         {"runs": (RUNS[0], Run(RUNS[1].binding, "finite", has_elements=False))},
-        [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", "  with elements: 1 of 2"],
+        [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", "  with elements: 1 of 2", BITS],
     ),
     "steps": (
         {"runs": tuple(Run(run.binding, "finite", steps=3) for run in RUNS)},
-        [f"verified   2 bindings of 3 steps, 2 outputs, bit-identical    {BINDINGS}"],
+        [f"verified   2 bindings of 3 steps, 2 outputs, bit-identical    {BINDINGS}", BITS],
     ),
     "all random": (
         {"compared": (), "skipped": (("r", "it depends on random numbers: RandomNormal"),)},
@@ -60,12 +61,13 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "  not compared: r, it depends on random numbers: RandomNormal",
         ],
     ),
-    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical"]),
+    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical", BITS]),
     "fewer than wanted": (
         {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
         [
             f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  redrawn: 9, the model itself fails there: no luck",
+            BITS,
         ],
     ),
     "random": (
@@ -73,6 +75,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  not compared: r, two runs of the original differ",
+            BITS,
         ],
     ),
     "a difference": (
