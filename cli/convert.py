@@ -14,10 +14,10 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument, option
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import verify_option
+from .verification import Verifying, verify_options
 
 TOLERANCE: Final = 1e-4
-"""How far floats may be from OpenVINO's, relative to max(1, |theirs|); `--verify` of an IR."""
+"""--rtol and --atol of an IR, where neither is given."""
 
 
 @click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
@@ -25,7 +25,7 @@ TOLERANCE: Final = 1e-4
 @facts_options
 @output_options("Where to write the ONNX model.")
 @dry_run_option(DRY_RUN_OF_EDITS)
-@verify_option
+@verify_options
 @option("--in-place-weights", section="Output", is_flag=True,
         help="Leave the weights of an IR in its .bin, which is in the folder of OUT or below it.")  # fmt: skip
 @option("--opset", section="Conversion", type=int, metavar="N",
@@ -50,7 +50,7 @@ def command(
     facts: Facts,
     target: Target | None,
     dry_run: bool,
-    verify: int | None,
+    verifying: Verifying | None,
     in_place_weights: bool,
     opset: int | None,
     gather_oob: Any,
@@ -70,12 +70,11 @@ def command(
     if in_place_weights and target is not None and target.external_data is not None:
         raise click.UsageError("--in-place-weights and --external-data exclude each other")
 
-    if verify is not None and beam_idx == "drop":
+    if verifying is not None and beam_idx == "drop":
         raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR runs with that input")
 
     from gather_infer.openvino import convert
     from gather_infer.report import unmended
-    from gather_infer.verification import verify as run_both
 
     with console.progress() as progress:
         progress(lambda: "converting")
@@ -92,12 +91,10 @@ def command(
             rules=facts.rules(),
         )
         verification = None
-        if verify is not None:
+        if verifying is not None:
             progress(lambda: "verifying")
-            tolerance = TOLERANCE if result.source.foreign else None
-            verification = run_both(
-                result.source, result.proto, verify, inference=result.inference, tolerance=tolerance
-            )
+            default = TOLERANCE if result.source.foreign else None
+            verification = verifying.run(result.source, result.proto, result.inference, default=default)
         lines = console.lines_of(CONVERSION, ConversionReport(result, dry_run, verification))
     save = functools.partial(result.save, in_place_weights=True) if in_place_weights else result.save
     is_wrong = verification is not None and not verification.ok

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from gather_infer.diagnostic import has_faults
-from gather_infer.report.forms import FREEZE
+from gather_infer.report.forms import FREEZE, FreezeReport
 
 from .console import Console
 from .facts import Facts, constants_option, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
+from .verification import Verifying, verify_options
 
 
 @click.command(
@@ -21,6 +24,7 @@ from .saving import Target, dry_run_option, finish, output_options, strict_optio
 @constants_option
 @output_options("Where to write the frozen model.")
 @dry_run_option("Write nothing.")
+@verify_options
 @strict_option("Write nothing and exit with 1 when there are errors or warnings.")
 @common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
 def command(
@@ -29,6 +33,7 @@ def command(
     initializers_as_constants: bool,
     target: Target | None,
     dry_run: bool,
+    verifying: Verifying | None,
     strict: bool,
     console: Console,
 ) -> int:
@@ -42,22 +47,28 @@ def command(
     if not (facts.dims or facts.inputs or initializers_as_constants):
         raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
 
+    from gather_infer.inference import infer
     from gather_infer.passes import freeze
 
     with console.progress() as progress:
-        result = freeze(
-            model,
-            dims=facts.dims,
-            inputs=facts.inputs,
-            rules=facts.rules(),
-            initializers_as_constants=initializers_as_constants,
-            progress=progress,
-        )
-        lines = console.lines_of(FREEZE, result)
+        rules = facts.rules()
+        told: dict[str, Any] = {
+            "dims": facts.dims,
+            "inputs": facts.inputs,
+            "rules": rules,
+            "initializers_as_constants": initializers_as_constants,
+        }
+        result = freeze(model, **told, progress=progress)
+        verification = None
+        if verifying is not None and not result.refused:
+            progress(lambda: "verifying")
+            verification = verifying.run(result.source, result.proto, infer(result.source, **told))
+        lines = console.lines_of(FREEZE, FreezeReport(result, verification))
+    is_wrong = verification is not None and not verification.ok
     return finish(
         lines,
         result.save,
         None if dry_run else target,
         console,
-        refused=bool(result.refused) or (strict and has_faults(result.diagnostics)),
+        refused=bool(result.refused) or is_wrong or (strict and has_faults(result.diagnostics)),
     )

@@ -16,7 +16,7 @@ from .console import Console
 from .facts import Facts, constants_option, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import verified, verify_option
+from .verification import Verifying, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.passes import OptimizeResult
@@ -38,7 +38,7 @@ class Rewriting:
     skip: tuple[str, ...]
     fold_floats: bool
     max_growth: int
-    verify: int | None
+    verifying: Verifying | None
     strict: bool
     console: Console
 
@@ -59,8 +59,11 @@ class Rewriting:
                 initializers_as_constants=self.initializers_as_constants,
                 progress=progress,
             )
-            progress(lambda: "verifying")
-            verification = None if self.verify is None else verified(result, self.verify)
+            verification = None
+            if self.verifying is not None:
+                progress(lambda: "verifying")
+                folded = None if result.floats is None else result.floats.tolerance
+                verification = self.verifying.run(result.source, result.proto, result.inference, default=folded)
             progress(lambda: "comparing")
             lines = self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification))
         is_wrong = verification is not None and not verification.ok
@@ -96,7 +99,7 @@ def rewriting_options(
             skip: tuple[str, ...],
             fold_floats: bool,
             max_growth: int,
-            verify: int | None,
+            verifying: Verifying | None,
             strict: bool,
             console: Console,
             **rest: Any,
@@ -111,7 +114,7 @@ def rewriting_options(
                 skip,
                 fold_floats,
                 max_growth,
-                verify,
+                verifying,
                 strict,
                 console,
             )
@@ -124,7 +127,7 @@ def rewriting_options(
             constants_option,
             output_options(f"Where to write the {becomes} model."),
             dry_run_option(DRY_RUN_OF_EDITS),
-            verify_option,
+            verify_options,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
                    help="Ask this rule; repeat it for more."),
             option("--skip", section="Rewriting", multiple=True, metavar="NAME",

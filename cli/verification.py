@@ -1,32 +1,73 @@
-"""`--verify N` of the commands that rewrite a model."""
+"""`--verify N`, and what else says how a rewritten model is verified, of the commands that rewrite one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Function, option
+from .options import Function, option, with_options
 
 if TYPE_CHECKING:
-    from gather_infer.passes import OptimizeResult
+    from onnx import ModelProto
+
+    from gather_infer.inference import Inference
+    from gather_infer.model import ModelFile
     from gather_infer.verification import Verification
 
 
-def verify_option(function: Function) -> Function:
-    """--verify, as `verify`: None when it is not given."""
-    return option(
-        "--verify",
-        section="Output",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Run both models on N random inputs; write nothing and exit with 1 when outputs differ.",
-    )(function)
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """What --verify, --feeds, --rtol and --atol ask for."""
+
+    runs: int
+    feeds: tuple[str, ...]
+    rtol: float | None
+    atol: float | None
+
+    def run(
+        self, source: ModelFile, proto: ModelProto, inference: Inference, *, default: float | None = None
+    ) -> Verification:
+        """What runs of the models before and after show. Raises as `gather_infer.verification.verify`.
+
+        default   of rtol and of atol where neither is given; None compares bits
+        """
+        from gather_infer.verification import read_feeds, verify
+
+        rtol, atol = self.rtol, self.atol
+        if rtol is None and atol is None:
+            rtol = atol = default
+        feeds = [read_feeds(file) for file in self.feeds]
+        return verify(source, proto, self.runs, inference=inference, feeds=feeds, rtol=rtol, atol=atol)
 
 
-def verified(result: OptimizeResult, runs: int) -> Verification:
-    """What runs of the model before and after a pass show. Raises as `gather_infer.verification.verify`."""
-    from gather_infer.verification import verify
+def verify_options(function: Function) -> Function:
+    """--verify, --feeds, --rtol and --atol, as `verifying`; None when neither of the first two is given."""
 
-    tolerance = None if result.floats is None else result.floats.tolerance
-    return verify(result.source, result.proto, runs, inference=result.inference, tolerance=tolerance)
+    @functools.wraps(function)
+    def run(
+        *args: Any,
+        verify: int | None,
+        feeds: tuple[str, ...],
+        rtol: float | None,
+        atol: float | None,
+        **rest: Any,
+    ) -> int:
+        is_wanted = verify is not None or bool(feeds)
+        if not is_wanted and (rtol is not None or atol is not None):
+            raise click.UsageError("--rtol and --atol are for --verify N or --feeds FILE.npz")
+        return function(*args, verifying=Verifying(verify or 0, feeds, rtol, atol) if is_wanted else None, **rest)
+
+    return with_options(
+        run,
+        option("--verify", section="Output", type=click.IntRange(min=1), metavar="N",
+               help="Run both models on N random inputs; write nothing and exit with 1 when outputs differ."),
+        option("--feeds", section="Output", multiple=True, metavar="FILE",
+               help="Run both models on the inputs in FILE.npz, by name; repeat it for more."),
+        option("--rtol", section="Output", type=click.FloatRange(min=0), metavar="R",
+               help="Let floats be apart by ATOL + R * |original|; else every bit counts, of an IR 1e-4."),
+        option("--atol", section="Output", type=click.FloatRange(min=0), metavar="A",
+               help="Let floats be apart by A + RTOL * |original|."),
+    )  # fmt: skip

@@ -134,11 +134,20 @@ def _kept(result: ConversionResult, view: View) -> list[str]:
     return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
 
 
+_FUSED = frozenset({2, 3, 21, 22})
+"""UINT8, INT8, UINT4 and INT4 of TensorProto: onnxruntime fuses their DequantizeLinear and MatMul."""
+
+_EXACT = "session.qdq_matmulnbits_accuracy_level=1"
+
+
 def _weights(result: ConversionResult) -> list[str]:
     if not result.weights:
         return []
     forms = Counter(one.form for one in result.weights)
-    return [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
+    lines = [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
+    if any(one.form == "dequantize" and one.element in _FUSED for one in result.weights):
+        lines.append(f"  onnxruntime adds up in float32 with the session option {_EXACT}, else in 8 bits")
+    return lines
 
 
 _FIRST = {

@@ -168,6 +168,17 @@ class ConversionReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FreezeReport:
+    """A freeze.
+
+    verification   of the new model, None when none was asked for
+    """
+
+    result: FreezeResult
+    verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ContractReport:
     """A contract, and what came up while it was made.
 
@@ -261,7 +272,7 @@ REWRITING: ResultKind[RewriteReport] = ResultKind(
 VERIFICATION: ResultKind[Verification] = ResultKind(
     {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
 )
-FREEZE: ResultKind[FreezeResult] = ResultKind(
+FREEZE: ResultKind[FreezeReport] = ResultKind(
     {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(

@@ -9,13 +9,15 @@ from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.verification import verification_members, verification_text
 
 if TYPE_CHECKING:
-    from gather_infer.passes import FreezeResult
+    from gather_infer.report.forms import FreezeReport
 
 
-def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
+def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:
     """What `gather-infer freeze` prints."""
+    result = report.result
     name = printable(result.source.name)
     if result.refused:
         lines = [f"{name}   refused: {result.why_refused}"]
@@ -28,13 +30,17 @@ def freeze_text(result: FreezeResult, view: View = PLAIN) -> list[str]:
             parts.append(f"{static} of {count(len(values), kind)}")
         head = fitted(f"{name}   static: {' and '.join(parts)}", view.width, "    ")
         lines = [*head, *interface_text(result.interface, view)]
+    if report.verification is not None:
+        lines += [f"  {line}" for line in verification_text(report.verification, view)]
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 
-def freeze_json(result: FreezeResult) -> dict[str, Json]:
+def freeze_json(report: FreezeReport) -> dict[str, Json]:
+    result = report.result
     return {
         "schema": SCHEMA,
         "interface": interface_json(result.interface),
         "refused": [diagnostic_json(d) for d in result.refused],
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+        "verification": None if report.verification is None else verification_members(report.verification),
     }

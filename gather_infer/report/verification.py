@@ -17,11 +17,13 @@ MAX_SHOWN = 4
 
 def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or what went wrong."""
-    if found.ok:
-        how = "bit-identical" if found.tolerance is None else f"within {found.tolerance:g}"
-        if found.error is not None:
-            how += f", largest error {found.error:.1g}"
-        lines = [f"verified   {_runs(found)}, {count(len(found.compared), 'output')}, {how}{_bindings(found, view)}"]
+    if found.ok and not found.compared:
+        lines = [f"nothing to verify: every output depends on random numbers ({_runs(found)})"]
+    elif found.ok:
+        outputs = count(len(found.compared), "output")
+        lines = [f"verified   {_runs(found)}, {outputs}, {_how(found)}{_bindings(found, view)}"]
+        if found.with_elements < len(found.runs):
+            lines.append(f"  with elements: {found.with_elements} of {len(found.runs)}")
     else:
         what = found.fault or count(len(found.mismatches), "difference")
         lines = [f"verification failed: {what}"]
@@ -32,18 +34,42 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     if found.first:
         lines.append(f"  first to differ: {found.first}")
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
+    lines += [f"  {note}" for note in found.notes]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
         lines.append(f"  redrawn: {found.redrawn}, the model itself fails there: {found.why_redrawn}")
-    if found.runtime and (view.verbose or found.runtime != "onnxruntime"):
+    if found.ok and found.compared and found.rtol is None and not found.noise and found.runtime == "onnxruntime":
+        lines.append(f"  bits of onnxruntime {found.version}: the same kernels, its optimizer and packed weights off")
+    elif found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
     return lines
 
 
+def _how(found: Verification) -> str:
+    """What was asked of two results to be the same."""
+    if found.noise:
+        how = f"within {found.noise:.1g} of the largest element, by which sums of {found.runtime} may be apart"
+        if found.rtol or found.atol:
+            how += f", or {_tolerance(found)}"
+    elif found.rtol is not None:
+        how = f"within {_tolerance(found)}"
+    else:
+        how = "bit-identical"
+    return how if found.error is None else f"{how}, largest error {found.error:.1g}"
+
+
+def _tolerance(found: Verification) -> str:
+    parts = [f"{found.atol:g}"] if found.atol or not found.rtol else []
+    parts += [f"{found.rtol:g} * |original|"] if found.rtol else []
+    return " + ".join(parts)
+
+
 def _runs(found: Verification) -> str:
     noun = "binding" if any(run.binding for run in found.runs) else "run"
+    steps = max((run.steps for run in found.runs), default=1)
+    more = f" of {steps} steps" if steps > 1 else ""
     if len(found.runs) < found.wanted:
-        return f"{len(found.runs)} of {count(found.wanted, noun)}"
-    return count(len(found.runs), noun)
+        return f"{len(found.runs)} of {count(found.wanted, noun)}{more}"
+    return f"{count(len(found.runs), noun)}{more}"
 
 
 def _bindings(found: Verification, view: View) -> str:
@@ -73,14 +99,22 @@ def verification_members(found: Verification) -> dict[str, Json]:
         "mismatches": [_mismatch_json(mismatch) for mismatch in found.mismatches],
         "runtime": found.runtime or None,
         "version": found.version or None,
-        "tolerance": found.tolerance,
+        "rtol": found.rtol,
+        "atol": found.atol,
         "error": found.error,
+        "noise": found.noise,
         "first": found.first or None,
+        "notes": [*found.notes],
     }
 
 
 def _run_json(run: Run) -> Json:
-    return {"binding": dict(run.binding), "numbers": run.numbers}
+    return {
+        "binding": dict(run.binding),
+        "numbers": run.numbers,
+        "has_elements": run.has_elements,
+        "steps": run.steps,
+    }
 
 
 def _mismatch_json(mismatch: Mismatch) -> Json:

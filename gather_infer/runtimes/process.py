@@ -81,13 +81,16 @@ class Child:
         self.version = answer.get("version", "")
         return Failure(answer["error"], is_absent="absent" in answer) if "error" in answer else None
 
-    def run(self, feeds: Path) -> list[Any] | Failure:
-        """The outputs of the model that was loaded for the inputs in a file, in their order."""
+    def run(self, feeds: Path, *, goes_on: bool = False) -> list[Any] | Failure:
+        """The outputs of the model that was loaded for the inputs in a file, in their order.
+
+        goes_on   with the state that the run before has left, where the model has state of its own
+        """
         assert self._model is not None, "a model is loaded before it is run"
         if self._process is None and (failure := self.load(self._model, self._values)) is not None:
             return failure
         assert self._process is not None, "a model that was loaded has a process"
-        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results)})
+        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results), "goes_on": goes_on})
         if isinstance(answer, Failure):
             return answer
         if "error" in answer:

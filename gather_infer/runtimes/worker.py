@@ -1,9 +1,10 @@
 """The process that runs a model, for a parent that survives what a runtime may do to it.
 
 It reads requests from standard input and answers them on standard output, a line of JSON each: first
-`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of `{"feeds": PATH, "results": PATH}`, files
-of pickled inputs by name and of pickled outputs, and of further models. An answer has an `error` when the runtime
-refuses. What a runtime prints goes to standard error; what it throws and nobody expects ends the process.
+`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of further models, and of
+`{"feeds": PATH, "results": PATH, "goes_on": BOOL}`: files of pickled inputs by name and of pickled outputs, and whether
+state is what the run before has left. An answer has an `error` when the runtime refuses. What a runtime prints goes to
+standard error; what it throws and nobody expects ends the process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
+
+from gather_infer.runtimes.conforming import conform
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "onnx's reference evaluator"
@@ -45,7 +48,7 @@ class Runtime(Protocol):
 
     def load(self, path: str, values: Sequence[str]) -> None: ...
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]: ...
+    def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]: ...
 
 
 class OnnxRuntime:
@@ -70,7 +73,7 @@ class OnnxRuntime:
         # of sequences and optionals numpy's element types are those of onnx
         self.is_plain = all(o.type in _PLAIN or not o.type.startswith("tensor(") for o in self.session.get_outputs())
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]:
         if self.is_plain:
             outputs: list[Any] = self.session.run(None, {name: self._plain(value) for name, value in feeds.items()})
             return outputs
@@ -114,12 +117,15 @@ class Reference:
 
         self.evaluator = ReferenceEvaluator(path)
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]:
         return list(self.evaluator.run(None, dict(feeds)))
 
 
 class OpenVino:
-    """OpenVINO's CPU plugin, which computes floats in the precision that the file says; a run begins with no state."""
+    """OpenVINO's CPU plugin, which computes floats in the precision that the file says, and layers as specified.
+
+    A run begins with no state, unless it goes on with what the one before has left.
+    """
 
     # else activations are rounded to 8 bits beside compressed weights, and so is what state holds
     exact: ClassVar = {
@@ -143,6 +149,7 @@ class OpenVino:
         """
         core = self.openvino.Core()
         model = core.read_model(path)
+        conform(self.openvino, model)
         if values:
             named = {op.get_friendly_name(): op for op in model.get_ops()}
             model = self.openvino.Model(
@@ -157,7 +164,9 @@ class OpenVino:
             model.add_results([self.openvino.opset8.result(one.input_value(0)) for one in sinks])
         has_sequences = any(op.get_type_name() in self.sequences for op in model.get_ops())
         self.model = model if has_sequences and model.is_dynamic() else None
+        self.read, self.is_spoiled, self.has_state = model, False, False
         self.compile(model)
+        self.has_state = bool(self.request.query_state())
 
     def compile(self, model: Any) -> None:
         compiled = self.openvino.Core().compile_model(model, "CPU", self.exact)
@@ -165,14 +174,20 @@ class OpenVino:
         self.inputs = [self._names(port) for port in compiled.inputs]
         self.outputs = list(compiled.outputs)
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]:
         given = [_texts(next(np.array(feeds[name]) for name in names if name in feeds)) for names in self.inputs]
         if self.model is not None:
+            held = [(state.name, state.state) for state in self.request.query_state()] if goes_on else []
             fixed = self.model.clone()
             fixed.reshape({position: list(array.shape) for position, array in enumerate(given)})
             self.compile(fixed)
-        self.request.reset_state()
+            for state in self.request.query_state():
+                state.state = dict(held).get(state.name, state.state)
+        elif self.is_spoiled or (self.has_state and not goes_on):
+            self.compile(self.read)  # neither a failure nor the state of a run is forgotten otherwise
+        self.is_spoiled = True
         ran = self.request.infer(dict(enumerate(given)))
+        self.is_spoiled = False
         return [_objects(np.array(ran[port])) for port in self.outputs]
 
     @staticmethod
@@ -240,7 +255,7 @@ def main() -> None:
                 runtime.load(request["model"], request["values"])
                 answer(version=runtime.version)
             else:
-                outputs = runtime.run(_pickled(request["feeds"]))
+                outputs = runtime.run(_pickled(request["feeds"]), request["goes_on"])
                 with open(request["results"], "wb") as file:
                     pickle.dump(outputs, file, protocol=pickle.HIGHEST_PROTOCOL)
                 answer()
@@ -252,4 +267,5 @@ def main() -> None:
 def _line(error: Exception) -> str:
     """An error in one line; onnxruntime has numbers of its own before the text."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    text = re.sub(r"^Load model from .*? failed: ?", "", text)
     return (text or type(error).__name__)[:500]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from onnx import ModelProto, TypeProto, helper
 
 from gather_infer.tensor import DType
+from gather_infer.verification.tolerance import Tolerance
 
 Array = npt.NDArray[Any]
 
@@ -25,11 +26,11 @@ class Difference:
     rewritten: str = ""
 
 
-def difference(original: Any, rewritten: Any, tolerance: float | None = None) -> Difference | None:
+def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None) -> Difference | None:
     """Between two values that a runtime gave, None where there is none: arrays, or lists and maps of them, or None.
 
-    tolerance   of floats, relative to max(1, |original|): NaN and Inf have to be where they were, the sign of 0 does
-                not count. None compares every bit, also those of NaN
+    tolerance   of floats: NaN and Inf have to be where they were, the sign of 0 does not count. None compares every
+                bit, also those of NaN
     """
     if original is None or rewritten is None:
         if original is rewritten:
@@ -74,14 +75,14 @@ def _type(array: Array) -> str:
     return f"{_dtype(array)}{list(array.shape)}"
 
 
-def _of_arrays(original: Array, rewritten: Array, tolerance: float | None) -> Difference | None:
+def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -> Difference | None:
     dtype = _dtype(original)
     if dtype is not _dtype(rewritten) or original.shape != rewritten.shape:
         return Difference(f"is {_type(rewritten)}, was {_type(original)}")
     if dtype is DType.STRING:
         wrong = np.asarray(original.astype(object) != rewritten.astype(object))
     elif tolerance is not None and (dtype.is_float or original.dtype.kind == "c"):
-        wrong = _is_apart(original, rewritten, tolerance)
+        wrong = _is_apart(original, rewritten, dtype, tolerance)
     else:
         wrong = (_bytes(original) != _bytes(rewritten)).any(-1)
     places = np.flatnonzero(wrong)
@@ -101,11 +102,11 @@ def _bytes(array: Array) -> Array:
     return flat.view(np.uint8).reshape(flat.size, array.itemsize)
 
 
-def _is_apart(original: Array, rewritten: Array, tolerance: float) -> Array:
+def _is_apart(original: Array, rewritten: Array, dtype: DType, tolerance: Tolerance) -> Array:
     kind: Any = np.complex128 if original.dtype.kind == "c" else np.float64
     a, b = original.astype(kind), rewritten.astype(kind)
     with np.errstate(all="ignore"):
-        is_close = np.abs(a - b) <= tolerance * np.maximum(1, np.abs(a))
+        is_close = np.abs(a - b) <= tolerance.allowed(np.abs(a), dtype)
     finite = np.isfinite(a) & np.isfinite(b)
     return np.asarray(~((finite & is_close) | (a == b) | (np.isnan(a) & np.isnan(b))))
 
@@ -120,6 +121,24 @@ def largest_error(original: Any, rewritten: Any) -> float:
     finite = np.isfinite(a) & np.isfinite(b)
     gaps = np.abs(a[finite] - b[finite]) / np.maximum(1, np.abs(a[finite]))
     return float(gaps.max()) if gaps.size else 0.0
+
+
+def has_elements(value: Any) -> bool:
+    """True where a comparison of the value with another one looks at an element at least."""
+    if isinstance(value, list):
+        return any(map(has_elements, value))
+    if isinstance(value, dict):
+        return any(map(has_elements, value.values()))
+    return value is not None and np.size(value) > 0
+
+
+def same_type(original: Any, rewritten: Any) -> Difference | None:
+    """Between element types and ranks only: what can be held against each other of random numbers."""
+    if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
+        return None
+    if _dtype(original) is _dtype(rewritten) and original.ndim == rewritten.ndim:
+        return None
+    return Difference(f"is {_type(rewritten)}, was {_type(original)}")
 
 
 def _text(element: Any) -> str:

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import helper
+from onnx import ModelProto, helper, numpy_helper
 
 from gather_infer.inference import Inference
+from gather_infer.model.external import is_external
 from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import iter_tensors
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE, DType, OptionalType, SequenceType, SymbolicTensor, Value
 from gather_infer.validate import Elements, Verdict
@@ -23,6 +25,17 @@ MAX_ELEMENTS: Final = 1 << 24
 """Of an input with sizes that are drawn."""
 
 Array = npt.NDArray[Any]
+
+_TIES = (0.0, -0.0, -1.5, 0.75, 2.0, 2.0)
+"""Few enough for equal elements, the largest ones among them."""
+
+_ENDS: Final = {
+    DType.FLOAT64: (5e-324, 2.0**-1022, 1.7e308),
+    DType.FLOAT32: (2.0**-149, 2.0**-126, 3.4e38),
+    DType.FLOAT16: (2.0**-24, 2.0**-14, 65504.0),
+    DType.BFLOAT16: (2.0**-133, 2.0**-126, 3.3e38),
+}
+"""The smallest number of a type, the smallest one that is not subnormal, and one near the largest."""
 
 _TEXTS = ("", "a", "b", "abc", "B", "0", "1.5", "-3", "ü")
 _RANGES = ((-3, 9), (0, 3), (0, 1), (1, 1), (0, 0))
@@ -43,8 +56,10 @@ class Numbers(Enum):
     """What float inputs hold."""
 
     FINITE = "finite"
-    ZEROS = "finite, 0.0 and -0.0 among them"
+    TIES = "few, 0.0 and -0.0 among them"
+    TINY = "subnormal, and as large as the type has"
     SPECIAL = "NaN, Inf and -0.0 among them"
+    GIVEN = "as in the file"
 
 
 class NotDrawable(Exception):
@@ -96,16 +111,36 @@ class Marks:
         return [*found, *(low, high) * (len(found) // 2 + 1)] if self.ends else found
 
 
-def marks_of(inference: Inference) -> Marks:
-    """Those of a model; no large ones where a size or a number of iterations comes from the elements of inputs."""
+def marks_of(inference: Inference, own: Iterable[int]) -> Marks:
+    """Those of a model that holds these numbers; no large ones where a size, or how often a body runs, may come from
+    the elements of inputs.
+    """
     facts = [v for held in inference.scopes.values() for v in held.values() if isinstance(v, SymbolicTensor)]
-    known = [fact.values for fact in facts if fact.values is not None and fact.values.size <= _MAX_TOLD]
-    found = {number for values in known for number in values.flat if type(number) is int}
-    marks = {number + step for number in found for step in (-1, 0, 1)}
+    marks = {number + step for number in own for step in (-1, 0, 1)}
     loops = any(node.op_type in ("Loop", "Scan") for _, body in bodies(inference.model.proto) for node in body.node)
     if loops or any(inference.is_generated(dim) for fact in facts for dim in fact.shape or ()):
         return Marks(tuple(sorted(mark for mark in marks if abs(mark) <= _MAX_SIZE)))
     return Marks(tuple(sorted(marks)), ends=True)
+
+
+def known_numbers(inference: Inference) -> set[int]:
+    """The integers in small tensors of a model, computed ones too."""
+    facts = [v for held in inference.scopes.values() for v in held.values() if isinstance(v, SymbolicTensor)]
+    known = [fact.values for fact in facts if fact.values is not None and fact.values.size <= _MAX_TOLD]
+    return {number for values in known for number in values.flat if type(number) is int}
+
+
+def written_numbers(proto: ModelProto) -> set[int]:
+    """The integers in small constants and attributes of a model, as it is written."""
+    found: set[int] = set()
+    for tensor in iter_tensors(proto):
+        if tensor.data_type in INTEGER_RANGE and prod(tensor.dims) <= _MAX_TOLD and not is_external(tensor):
+            found.update(map(int, numpy_helper.to_array(tensor).flat))
+    for _, body in bodies(proto):
+        for node in body.node:
+            for attribute in node.attribute:
+                found.update([attribute.i] if attribute.HasField("i") else attribute.ints[:_MAX_TOLD])
+    return found
 
 
 NO_MARKS: Final = Marks()
@@ -133,6 +168,7 @@ class Drawer:
     tameness  how many draws have failed already: so much tamer are the elements
     turn      the number of the run: what has few elements takes turns
     marks     integers that are tried beside others
+    largest   no integer is farther from 0, None where the type alone says it
     """
 
     limits: Mapping[str, list[Limits]]
@@ -142,6 +178,7 @@ class Drawer:
     turn: int
     numbers: np.random.Generator
     marks: Marks = NO_MARKS
+    largest: int | None = None
 
     def feeds(self, inference: Inference, names: Iterable[str]) -> dict[str, Any]:
         """Elements for the inputs of these names. Raises NotDrawable."""
@@ -185,14 +222,19 @@ class Drawer:
         with np.errstate(all="ignore"):
             kind = helper.tensor_dtype_to_np_dtype(int(dtype))
             if dtype in (DType.COMPLEX64, DType.COMPLEX128):
-                return np.asarray(self._floats(shape) + 1j * self._floats(shape)).astype(kind)
-            return self._floats(shape).astype(kind)
+                return np.asarray(self._floats(shape, dtype) + 1j * self._floats(shape, dtype)).astype(kind)
+            return self._floats(shape, dtype).astype(kind)
 
-    def _floats(self, shape: tuple[int, ...]) -> Array:
+    def _floats(self, shape: tuple[int, ...], dtype: DType) -> Array:
         drawn = np.asarray(self.numbers.standard_normal(shape) * 2)
         if self.kind is Numbers.FINITE:
             return drawn
-        pool = (0.0, -0.0) if self.kind is Numbers.ZEROS else (np.nan, -0.0, np.inf, -np.inf)
+        if self.kind is Numbers.TIES:
+            return np.asarray(self.numbers.choice(_TIES, shape))
+        pool = (np.nan, -0.0, np.inf, -np.inf)
+        if self.kind is Numbers.TINY:
+            least, smallest, largest = _ENDS.get(dtype, _ENDS[DType.FLOAT32])
+            pool = (least, -3 * least, smallest / 2, largest)
         count = max(min(drawn.size, len(pool)), drawn.size // 4)
         places = self.numbers.permutation(drawn.size)[:count]
         drawn.flat[places] = np.resize(pool, count)  # each of them, where there is room
@@ -210,6 +252,8 @@ class Drawer:
 
     def _between(self, name: str, dtype: DType, shape: tuple[int, ...], limits: Iterable[Limits]) -> Array:
         least, most = INTEGER_RANGE[dtype]
+        if self.largest is not None:
+            least, most = max(least, -self.largest), min(most, self.largest)
         lows = [evaluate(m.low, self.binding) for m in limits if m.low is not None and self._is_bound(m.low)]
         highs = [evaluate(m.high, self.binding) for m in limits if m.high is not None and self._is_bound(m.high)]
         tame_low, tame_high = _RANGES[min(self.tameness, len(_RANGES) - 1)]

@@ -1,40 +1,106 @@
-"""Outputs of a conversion that depend on random numbers: others than those of the original, so nothing to compare."""
+"""Outputs that depend on random numbers: no two runs agree in them, so their elements are not compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
-from onnx import GraphProto, ModelProto, NodeProto
+import numpy as np
+from onnx import FunctionProto, GraphProto, NodeProto, helper
 
 from gather_infer.domains import plain_domain
+from gather_infer.inference import Inference
+from gather_infer.inference.dispatch import Opsets
+from gather_infer.ops import standard_rules
+from gather_infer.places import MAIN
+from gather_infer.tensor import SymbolicTensor, Value
 
-DRAWN: Final = "it depends on random numbers, which a conversion draws otherwise"
-_DRAWING: Final = frozenset({"RandomUniform", "RandomUniformLike", "Multinomial"})
-"""Operators of ONNX that a conversion draws with."""
+DRAWN: Final = "it depends on random numbers"
 
-
-def drawn_outputs(proto: ModelProto) -> frozenset[str]:
-    """The outputs of the graph that a draw may reach; nodes are in order."""
-    reached: set[str] = set()
-    for node in proto.graph.node:
-        if any(_draws(one) or not reached.isdisjoint(one.input) for one in _within(node)):
-            reached.update(node.output)
-    return frozenset(value.name for value in proto.graph.output if value.name in reached)
+_Key: TypeAlias = "tuple[str, str, str]"
 
 
-def _draws(node: NodeProto) -> bool:
-    return node.op_type in _DRAWING and not plain_domain(node.domain)
+def drawn_outputs(inference: Inference) -> dict[str, str]:
+    """The outputs of the main graph that a random node may reach, each with that node as people call it."""
+    proto = inference.model.proto
+    functions = {(plain_domain(f.domain), f.name, f.overload): f for f in proto.functions}
+    search = _Search(inference, functions)
+    reached: dict[str, str] = {}
+    search.walk(proto.graph.node, Opsets(proto.opset_import, [standard_rules()], {}), reached, inference.scopes[MAIN])
+    return {value.name: reached[value.name] for value in proto.graph.output if value.name in reached}
 
 
-def _within(node: NodeProto) -> Iterator[NodeProto]:
-    """A node and those in its bodies, whose outputs may come from around."""
-    pending: list[NodeProto | GraphProto] = [node]
-    while pending:
-        found = pending.pop()
-        if isinstance(found, GraphProto):
-            pending.extend(found.node)
-            yield NodeProto(input=[value.name for value in found.output])
-            continue
-        yield found
-        pending.extend(attribute.g for attribute in found.attribute if attribute.HasField("g"))
+@dataclass(slots=True)
+class _Search:
+    inference: Inference
+    functions: Mapping[_Key, FunctionProto]
+    known: dict[_Key, str] = field(default_factory=dict)  # functions, each with the random node in it, "" without one
+
+    def walk(
+        self, nodes: Iterator[NodeProto], versions: Opsets, reached: dict[str, str], facts: Mapping[str, Value]
+    ) -> str:
+        """Add to `reached` what random nodes reach, in the order of the graph; the last of these nodes, "" without."""
+        last = ""
+        for node in nodes:
+            source = self.source(node, versions, reached, facts)
+            if source and not self.tells_sizes(node, versions, facts):
+                reached.update(dict.fromkeys(filter(None, node.output), source))
+                last = source
+        return last
+
+    def source(self, node: NodeProto, versions: Opsets, reached: Mapping[str, str], facts: Mapping[str, Value]) -> str:
+        """The random node on which a node depends, or that it is or holds; empty where there is none."""
+        found = next((reached[name] for name in node.input if name in reached), "")
+        if found:
+            return found
+        key = plain_domain(node.domain), node.op_type, node.overload
+        if key in self.functions:
+            return self.of_function(key)
+        if self.draws(node, versions, facts):
+            return f"{node.name} ({node.op_type})" if node.name else node.op_type
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") or attribute.graphs else ():
+                found = found or self.of_body(graph, versions, reached)
+        return found
+
+    def of_body(self, graph: GraphProto, versions: Opsets, reached: Mapping[str, str]) -> str:
+        inner = dict(reached)
+        found = self.walk(graph.node, versions, inner, {})
+        return found or next((inner[value.name] for value in graph.output if value.name in inner), "")
+
+    def of_function(self, key: _Key) -> str:
+        if key not in self.known:
+            self.known[key] = ""  # functions do not call themselves
+            function = self.functions[key]
+            versions = Opsets(function.opset_import, [standard_rules()], {})
+            self.known[key] = self.walk(function.node, versions, {}, {})
+        return self.known[key]
+
+    def draws(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
+        entry = versions.entry(node.domain, node.op_type, node.overload)
+        if entry.traits.deterministic or entry.domain == "openvino":
+            return False
+        if entry.domain != "" or node.op_type != "Dropout":
+            return True
+        if entry.version < 7:
+            return not any(a.name == "is_test" and helper.get_attribute_value(a) for a in node.attribute)
+        if entry.version < 12 or len(node.input) < 3 or not node.input[2]:
+            return False
+        return not _is_known_false(facts.get(node.input[2]))
+
+    def tells_sizes(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
+        """Whether a node has sizes of its input alone, and these do not depend on elements."""
+        if not versions.entry(node.domain, node.op_type, node.overload).traits.tells_dims:
+            return False
+        fact = facts.get(node.input[0])
+        if not isinstance(fact, SymbolicTensor) or fact.shape is None:
+            return False
+        return not any(self.inference.is_generated(dim) for dim in fact.shape)
+
+
+def _is_known_false(fact: Value | None) -> bool:
+    if not isinstance(fact, SymbolicTensor) or fact.values is None:
+        return False
+    values = np.asarray(fact.values)
+    return values.size == 1 and values.item() in (False, 0)

@@ -15,6 +15,7 @@ from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.verification.compare import Difference, difference
 from gather_infer.verification.files import on_disk
+from gather_infer.verification.tolerance import Tolerance
 
 AT_ONCE: Final = 24
 """Layers that are looked at in one run of both models: their outputs are all in memory."""
@@ -36,7 +37,7 @@ class Halving:
     rewritten: Child
     feeds: Path
     folder: Path
-    tolerance: float
+    tolerance: Tolerance
 
     def first_difference(self) -> str:
         """`layer NAME (TYPE): what is different`; empty when no single layer can be told."""

@@ -18,12 +18,16 @@ def shown_binding(binding: Binding) -> str:
 class Run:
     """Inputs on which both models ran.
 
-    binding   the sizes
-    numbers   what kinds of numbers the float inputs hold
+    binding        the sizes
+    numbers        what kinds of numbers the float inputs hold
+    has_elements   an output that was compared had an element at least
+    steps          how many steps a model with state made, each on what the one before had left
     """
 
     binding: Binding
     numbers: str
+    has_elements: bool = True
+    steps: int = 1
 
     def __str__(self) -> str:
         return shown_binding(self.binding)
@@ -64,15 +68,19 @@ class Verification:
 
     runs        those that both models did, or that the rewritten one failed
     wanted      how many were asked for: there are fewer where the original fails on what is drawn
-    redrawn     draws on which the original failed; `why_redrawn` is the last reason
+    redrawn     draws on which the original failed, or gave no element; `why_redrawn` is the last reason
     compared    names of outputs that were compared in some run
-    skipped     names of outputs on which runs of the original differ among themselves, with the reason
+    skipped     names of outputs whose elements were not compared, with the reason: they depend on random numbers, or
+                runs of the original differ among themselves
     mismatches  what the rewritten model does otherwise
     fault       why there is nothing to compare, empty where there is
     runtime, version   what ran the models; empty when nothing did
-    tolerance   how far floats may be apart, relative to max(1, |original|); None compares every bit
-    error       how far they are at most, where there is a tolerance
+    rtol, atol  floats may be apart by atol + rtol * |original|; None where every bit is compared
+    error       how far they are at most, relative to max(1, |original|), where they may be apart
+    noise       how far sums may be apart, relative to the largest element, because the runtime adds in any order; 0
+                where every bit is compared
     first       of an IR the first layer that the converted model computes otherwise, and how
+    notes       what else is to be known of how the models were run
     """
 
     wanted: int
@@ -85,9 +93,17 @@ class Verification:
     fault: str = ""
     runtime: str = ""
     version: str = ""
-    tolerance: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
     error: float | None = None
+    noise: float = 0.0
     first: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def with_elements(self) -> int:
+        """How many runs compared an element."""
+        return sum(run.has_elements for run in self.runs)
 
     @property
     def ok(self) -> bool:

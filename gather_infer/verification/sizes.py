@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -17,6 +19,18 @@ from gather_infer.validate import Condition, Elements, Verdict
 MAX_TRIALS: Final = 300
 """Bindings that are tried for one that all that is known allows."""
 
+MAX_TOTAL: Final = 1 << 26
+"""Elements of all values of a run, of draws that nothing demands to be larger."""
+
+MAX_MACS: Final = 1 << 31
+"""Multiply-adds of such a run."""
+
+MIN_OWN: Final = 16
+"""Smaller numbers of the model are not tried as sizes: sizes are about as large anyway."""
+
+MAX_OWN: Final = 64
+"""Numbers of the model that are tried as sizes."""
+
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 
 
@@ -27,9 +41,45 @@ class Pattern(Enum):
     ZEROS = "some are 0"
     ONES = "some are 1"
     EQUAL = "all the same"
-    LARGE = "one is larger than the others"
+    OWN = "larger than numbers of the model, as far as they fit; else one is larger than the others"
     MIXED = "any"
     GROWN = "most are large, multiples of a power of 2 often: images, sound"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much memory and time a run may take, as far as that is known.
+
+    shapes   of the values, each with how many have it
+    macs     multiply-adds; None where they are not known
+    """
+
+    shapes: tuple[tuple[Sequence[Dim], int], ...]
+    macs: Dim | None
+
+    @staticmethod
+    def of(inference: Inference, names: frozenset[str]) -> Budget:
+        """Of an inferred model whose inputs have the symbols."""
+        facts = [value for scope in inference.scopes.values() for value in scope.values()]
+        shapes = Counter(fact.shape for fact in facts if isinstance(fact, SymbolicTensor) and fact.shape)
+        told = [(shape, n) for shape, n in shapes.items() if all(free_symbols(dim) <= names for dim in shape)]
+        macs = inference.cost().macs
+        return Budget(tuple(told), macs if free_symbols(macs) <= names else None)
+
+    def allows(self, binding: Mapping[str, int]) -> bool:
+        """Whether a run with these sizes keeps to it; what cannot be told at these sizes counts nothing."""
+        try:
+            elements = sum(number * prod(evaluate(dim, binding) for dim in shape) for shape, number in self.shapes)
+            return elements <= MAX_TOTAL and (self.macs is None or evaluate(self.macs, binding) <= MAX_MACS)
+        except ZeroDivisionError:
+            return True
+
+    def meets_empty(self, binding: Mapping[str, int]) -> bool:
+        """Whether a value has no elements with these sizes."""
+        try:
+            return any(evaluate(dim, binding) <= 0 for shape, _ in self.shapes for dim in shape)
+        except (KeyError, ZeroDivisionError):
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +90,16 @@ class Sizes:
     declared  what the caller says of them
     dims      those of the inputs, which are at least 0
     implied   conditions that the model seems to demand: (left, relation, right)
+    budget    how much a run may take
+    own       numbers of the model that may be sizes, the largest first
     """
 
     names: tuple[str, ...]
     declared: Scope
     dims: tuple[Dim, ...]
     implied: tuple[tuple[Dim, str, Dim], ...]
+    budget: Budget
+    own: tuple[int, ...] = ()
 
     def draw(
         self, pattern: Pattern, numbers: np.random.Generator, *, turn: int = 0, scale: int = 1, trusting: bool = True
@@ -56,16 +110,41 @@ class Sizes:
         scale      how large the sizes of GROWN are
         trusting   keeps to what the model seems to demand; False leaves it to a run whether it does
         """
+        dear: dict[str, int] | None = None
         for trial in range(MAX_TRIALS):
             if trial < MAX_TRIALS // 4:
                 raw = _raw(pattern, len(self.names), turn, scale, numbers)
             else:  # relations are met by few sizes: from few numbers, and then from many
+                least = 0 if pattern is Pattern.ZEROS or trial >= MAX_TRIALS // 2 else 1
                 most = (3, 9, 65)[trial % 3]
-                raw = [int(n) for n in numbers.integers(0, most, len(self.names))]
+                raw = [int(n) for n in numbers.integers(least, most, len(self.names))]
             found = {name: self._within(name, size) for name, size in zip(self.names, raw, strict=True)}
             if self._is_allowed(found) and (not trusting or self._meets_all(found)):
-                return found
-        return None
+                if self.budget.allows(found):
+                    return self._grown(found, turn, numbers) if pattern is Pattern.OWN else found
+                dear = dear or found
+        return dear
+
+    def _grown(self, binding: dict[str, int], turn: int, numbers: np.random.Generator) -> dict[str, int]:
+        """The binding with sizes one past the model's own numbers, of as many symbols as may be; else a larger one."""
+        found = binding
+        for step in range(len(self.names)):
+            name = self.names[(turn + step) % len(self.names)]
+            for number in self.own:
+                larger = {**found, name: number + 1}
+                if number < binding[name]:
+                    break
+                if self._within(name, number + 1) == number + 1 and self._is_legal(larger):
+                    found = larger
+                    break
+        if found == binding and self.names:
+            larger = {**found, self.names[int(numbers.integers(len(self.names)))]: int(numbers.integers(17, 68))}
+            larger = {name: self._within(name, size) for name, size in larger.items()}
+            found = larger if self._is_legal(larger) else found
+        return found
+
+    def _is_legal(self, binding: Mapping[str, int]) -> bool:
+        return self._is_allowed(binding) and self._meets_all(binding) and self.budget.allows(binding)
 
     def changed(self, binding: Mapping[str, int], turn: int, size: int) -> dict[str, int] | None:
         """The binding with one size set, that of each symbol in turn; None where this is not allowed."""
@@ -94,15 +173,17 @@ class Sizes:
         return all(_holds(left, relation, right, binding) for left, relation, right in self.implied)
 
 
-def sizes_of(inference: Inference, found: Iterable[Verdict]) -> Sizes:
-    """The sizes of an inferred model; `found` are the verdicts on its accesses."""
+def sizes_of(inference: Inference, found: Iterable[Verdict], own: Iterable[int] = ()) -> Sizes:
+    """The sizes of an inferred model; `found` are the verdicts on its accesses, `own` integers that it holds."""
     dims = tuple(dim for name in inference.inputs for dim in input_dims(inference[name]))
     given = [dim for dim in dims if not inference.is_generated(dim)]
     names = tuple(dict.fromkeys(name for dim in given for name in sorted(free_symbols(dim))))
     stated = [(c.left, c.relation, c.right) for c in inference.constraints]
     stated += [(c.left, c.relation, c.right) for c in conditions_of(found) if not isinstance(c.left, Elements)]
     implied = tuple(c for c in stated if free_symbols(c[0]) | free_symbols(c[2]) <= set(names))
-    return Sizes(names, inference.declared, tuple(given), implied)
+    large = sorted({number for number in own if MIN_OWN <= number <= MAX_TOTAL}, reverse=True)
+    budget = Budget.of(inference, frozenset(names))
+    return Sizes(names, inference.declared, tuple(given), implied, budget, tuple(large[:MAX_OWN]))
 
 
 def conditions_of(found: Iterable[Verdict]) -> Iterator[Condition]:
@@ -134,14 +215,13 @@ def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random
             return [1 if p else s for p, s in zip(picked, sizes, strict=True)]
         case Pattern.EQUAL:
             return sizes[:1] * count
-        case Pattern.LARGE:
-            sizes[int(numbers.integers(count))] = int(numbers.integers(17, 68))
-            return sizes
+        case Pattern.OWN:
+            return sizes  # and more of some, where that is allowed
         case Pattern.MIXED:
-            return [int(n) for n in numbers.choice((0, 1, 1, 2, 2, 3, 5, 8, 16), count)]
+            return [int(n) for n in numbers.choice((1, 1, 2, 2, 3, 5, 8, 16), count)]
         case Pattern.GROWN:
             large = numbers.choice((scale, scale, 2 * scale, scale + int(numbers.integers(1, scale + 1))), count)
-            return [int(n) if numbers.random() < 0.7 else s % 4 for n, s in zip(large, sizes, strict=True)]
+            return [int(n) if numbers.random() < 0.7 else s % 4 or 1 for n, s in zip(large, sizes, strict=True)]
 
 
 def _holds(left: Dim, relation: str, right: Dim, binding: Mapping[str, int]) -> bool:

@@ -16,14 +16,83 @@ from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.verification.data import Limits
 
 
-def added_inputs(before: ModelProto, after: ModelProto) -> list[ValueInfoProto]:
-    """The inputs without a default that a conversion has added: the state of the model."""
-    known = {value.name for value in before.graph.input} | {tensor.name for tensor in after.graph.initializer}
-    return [value for value in after.graph.input if value.name not in known]
+class States:
+    """The state of an IR and of what was converted of it.
+
+    added      the inputs without a default that the conversion has added
+    begun      of each variable that begins with a value the name under which it is read, its dims, those of the value
+    assigned   the outputs of the conversion that stand for what is assigned, in the order of the names of the
+               variables; "" for each where it cannot be told which they are
+    links      by the input of the conversion that stands for a variable, the output that does
+    """
+
+    def __init__(self, inference: Inference, after: ModelProto) -> None:
+        before = inference.model.proto
+        known = {value.name for value in before.graph.input}
+        constants = {tensor.name for tensor in after.graph.initializer}
+        inputs = [value for value in after.graph.input if value.name not in known]
+        self.added = [value for value in inputs if value.name not in constants]
+        self.begun = list(_begun(inference, before))
+        reads: dict[str, list[str]] = {}
+        for node in before.graph.node:
+            if _is(node, "ReadValue"):
+                reads.setdefault(_variable_id(node), []).append(node.output[0])
+        ids = [_variable_id(node) for node in before.graph.node if _is(node, "Assign")]
+        names = [name for name in dict.fromkeys((*reads, *ids)) if name in ids]
+        outputs = [value.name for value in after.graph.output[len(before.graph.output) :]]
+        found = dict(zip(names, outputs, strict=True)) if len(names) == len(outputs) else {}
+        self.assigned = [found.get(name, "") for name in sorted(names)]
+        given = {value.name for value in inputs}
+        self.links: dict[str, str] = {}
+        for name, values in reads.items():
+            past = next((one for value in values for one in (value, f"{value}_past") if one in given), "")
+            if past and found.get(name):
+                self.links[past] = found[name]
+        self.count = len(reads)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model has state of which each variable is known in the conversion."""
+        return bool(self.count) and len(self.links) == self.count
+
+    def first_sizes(self, binding: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of variables in the first run, by symbols of their dims."""
+        sizes: dict[str, int] = {}
+        for name, dims, _ in self.begun:
+            held = self._held(name, binding)
+            pairs = () if held is None else zip(dims, held, strict=True)
+            sizes |= {str(dim): size for dim, size in pairs if not isinstance(dim, int)}
+        return sizes
+
+    def sizes_after(self, results: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes of variables after a run that gave the results, by symbols of their dims."""
+        sizes: dict[str, int] = {}
+        for name, dims, _ in self.begun:
+            present = self.links.get(name, self.links.get(f"{name}_past", ""))
+            if present:
+                pairs = zip(dims, np.shape(results[present]), strict=True)
+                sizes |= {str(dim): size for dim, size in pairs if not isinstance(dim, int)}
+        return sizes
+
+    def first(self, binding: Mapping[str, int]) -> dict[str, npt.NDArray[Any]]:
+        """What the inputs that were added hold in the first run: zeros, and True for the one that begins anew."""
+        return {value.name: _first(value, binding, self._held(value.name, binding)) for value in self.added}
+
+    def next(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        """What these inputs hold after a run that gave the results."""
+        found = {past: results[present] for past, present in self.links.items()}
+        resets = [value.name for value in self.added if value.name not in found]
+        return found | {name: np.zeros((), np.bool_) for name in resets}
+
+    def _held(self, name: str, binding: Mapping[str, int]) -> list[int] | None:
+        """The sizes of the value with which a variable begins, where they are known."""
+        for read, _, first in self.begun:
+            if read == name and all(free_symbols(dim) <= binding.keys() for dim in first):
+                return [evaluate(dim, binding) for dim in first]
+        return None
 
 
-def states_of(inference: Inference, proto: ModelProto) -> Iterator[tuple[str, Shape, Shape]]:
-    """Of each variable that begins with a value the name under which it is read, its dims, and those of the value."""
+def _begun(inference: Inference, proto: ModelProto) -> Iterator[tuple[str, Shape, Shape]]:
     for node in proto.graph.node:
         if not _is(node, "ReadValue") or not node.input:
             continue
@@ -47,22 +116,8 @@ def rows_of_states(inference: Inference, states: Iterable[tuple[str, Shape, Shap
                 yield part.input, Limits(None, 0, size - 1)
 
 
-def first_sizes(
-    states: Iterable[tuple[str, Shape, Shape]], binding: Mapping[str, int]
-) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """The sizes of variables in the first run, by the name under which they are read and by symbols of their dims."""
-    held: dict[str, list[int]] = {}
-    sizes: dict[str, int] = {}
-    for name, dims, first in states:
-        if not all(free_symbols(dim) <= binding.keys() for dim in first):
-            continue
-        held[name] = [evaluate(dim, binding) for dim in first]
-        sizes |= {str(dim): size for dim, size in zip(dims, held[name], strict=True) if not isinstance(dim, int)}
-    return held, sizes
-
-
-def first_state(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
-    """What an input for state holds in the first run: True for the one that begins anew, else zeros.
+def _first(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
+    """What an input for state holds in the first run.
 
     sizes   those of the value that the variable begins with, where they are known
     """
@@ -71,20 +126,6 @@ def first_state(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequen
     is_reset = tensor.elem_type == TensorProto.BOOL and value.name.startswith("reset_state")
     fill = np.ones if is_reset else np.zeros
     return fill(dims if sizes is None else sizes, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-
-
-def assigned(before: ModelProto, after: ModelProto) -> list[str]:
-    """The outputs of a conversion that stand for what is assigned, in the order of the names of the variables.
-
-    "" for each where it cannot be told which they are.
-    """
-    ids: dict[str, list[str]] = {
-        kind: [_variable_id(node) for node in before.graph.node if _is(node, kind)] for kind in ("ReadValue", "Assign")
-    }
-    names = [name for name in dict.fromkeys((*ids["ReadValue"], *ids["Assign"])) if name in ids["Assign"]]
-    outputs = [value.name for value in after.graph.output[len(before.graph.output) :]]
-    found = dict(zip(names, outputs, strict=True)) if len(names) == len(outputs) else {}
-    return [found.get(name, "") for name in sorted(names)]
 
 
 def _is(node: NodeProto, kind: str) -> bool:

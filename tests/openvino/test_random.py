@@ -155,7 +155,7 @@ def noisy(folder: Path, *, plain: bool) -> Path:
 
 def test_verify_compares_what_no_draw_reaches(tmp_path: Path) -> None:
     result_ = convert(noisy(tmp_path, plain=True), random="onnx")
-    found = verify(result_.source, result_.proto, 2, inference=result_.inference, tolerance=1e-4)
+    found = verify(result_.source, result_.proto, 2, inference=result_.inference, rtol=1e-4, atol=1e-4)
     assert found.ok and found.compared == ("plain",)
     assert [name for name, _ in found.skipped] == ["noisy"]
     assert "random numbers" in found.skipped[0][1]
@@ -163,7 +163,7 @@ def test_verify_compares_what_no_draw_reaches(tmp_path: Path) -> None:
 
 def test_verify_of_nothing_but_draws_does_not_fail(tmp_path: Path) -> None:
     result_ = convert(noisy(tmp_path, plain=False), random="onnx")
-    found = verify(result_.source, result_.proto, 1, inference=result_.inference, tolerance=1e-4)
+    found = verify(result_.source, result_.proto, 1, inference=result_.inference, rtol=1e-4, atol=1e-4)
     assert found.ok and found.compared == ()
 
 
@@ -174,7 +174,7 @@ def test_verify_still_finds_what_is_wrong_beside_a_draw(tmp_path: Path) -> None:
     broken.CopyFrom(result_.proto)
     (wrong,) = (node for node in broken.graph.node if node.op_type == "Relu")
     wrong.op_type = "Neg"
-    found = verify(result_.source, broken, 1, inference=result_.inference, tolerance=1e-4)
+    found = verify(result_.source, broken, 1, inference=result_.inference, rtol=1e-4, atol=1e-4)
     assert not found.ok and [one.output for one in found.mismatches] == ["plain"]
 
 

@@ -29,7 +29,7 @@ FIXTURES = REPO / "fixtures" / "openvino"
 def test_networks_with_lengths_are_verified(name: str) -> None:
     """Sequences of unequal lengths, bags, a computed number of steps: every output is compared, and is the same."""
     result = convert(FIXTURES / f"{name}.xml")
-    found = verify(result.source, result.proto, 3, inference=result.inference, tolerance=1e-4)
+    found = verify(result.source, result.proto, 3, inference=result.inference, rtol=1e-4, atol=1e-4)
     assert found.ok and len(found.runs) == 3 and not found.skipped, found
 
 
@@ -47,7 +47,7 @@ def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(LOWERINGS._entries, "LSTMSequence", (replace(entry, lowering=whole),))
     result = convert(FIXTURES / "lstm.xml")
-    found = verify(result.source, result.proto, 3, inference=result.inference, tolerance=1e-4)
+    found = verify(result.source, result.proto, 3, inference=result.inference, rtol=1e-4, atol=1e-4)
     assert not found.ok and "(LSTMSequence)" in found.first
 
 

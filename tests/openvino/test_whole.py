@@ -210,7 +210,7 @@ PLANTED = {
 
 def verified(path: Path) -> Verification:
     result = convert(path)
-    return verify(result.source, result.proto, 3, inference=result.inference, tolerance=1e-4)
+    return verify(result.source, result.proto, 3, inference=result.inference, rtol=1e-4, atol=1e-4)
 
 
 def off_by_one(entry: Entry) -> Entry:

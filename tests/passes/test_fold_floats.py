@@ -212,5 +212,5 @@ def test_verification_compares_with_the_tolerance() -> None:
         held.CopyFrom(tensor("c", (numpy_helper.to_array(held) * factor).astype(np.float32)))
     assert result.floats is not None
     for tolerance, after, ok in ((None, near, False), (1e-5, near, True), (1e-5, far, False)):
-        found = verify(made, after, 2, inference=result.inference, tolerance=tolerance)
+        found = verify(made, after, 2, inference=result.inference, rtol=tolerance, atol=tolerance)
         assert found.ok is ok, (tolerance, found)

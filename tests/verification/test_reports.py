@@ -25,19 +25,49 @@ GOOD: dict[str, Any] = {
     "runtime": "onnxruntime",
     "version": "1.31.1",
 }
+BITS = "  bits of onnxruntime 1.31.1: the same kernels, its optimizer and packed weights off"
 BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}"]),
+    "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS]),
     "within a tolerance": (
-        {"tolerance": 1e-6, "compared": ("y",)},
-        [f"verified   2 bindings, 1 output, within 1e-06    {BINDINGS}"],
+        {"rtol": 1e-6, "atol": 0.0, "error": 3e-7, "compared": ("y",)},
+        [f"verified   2 bindings, 1 output, within 1e-06 * |original|, largest error 3e-07    {BINDINGS}"],
     ),
-    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical"]),
+    "within two": (
+        {"rtol": 1e-6, "atol": 1e-4},
+        [f"verified   2 bindings, 2 outputs, within 0.0001 + 1e-06 * |original|    {BINDINGS}"],
+    ),
+    "sums in any order": (
+        {"noise": 2e-6, "error": 0.0, "runtime": "onnx's reference evaluator", "notes": ("onnxruntime is not there",)},
+        [
+            "verified   2 bindings, 2 outputs, within 2e-06 of the largest element, by which sums of onnx's reference "
+            f"evaluator may be apart, largest error 0    {BINDINGS}",
+            "  onnxruntime is not there",
+            "  run by onnx's reference evaluator 1.31.1",
+        ],
+    ),
+    "a run without elements": (
+        {"runs": (RUNS[0], Run(RUNS[1].binding, "finite", has_elements=False))},
+        [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", "  with elements: 1 of 2", BITS],
+    ),
+    "steps": (
+        {"runs": tuple(Run(run.binding, "finite", steps=3) for run in RUNS)},
+        [f"verified   2 bindings of 3 steps, 2 outputs, bit-identical    {BINDINGS}", BITS],
+    ),
+    "all random": (
+        {"compared": (), "skipped": (("r", "it depends on random numbers: RandomNormal"),)},
+        [
+            "nothing to verify: every output depends on random numbers (2 bindings)",
+            "  not compared: r, it depends on random numbers: RandomNormal",
+        ],
+    ),
+    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical", BITS]),
     "fewer than wanted": (
         {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
         [
             f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  redrawn: 9, the model itself fails there: no luck",
+            BITS,
         ],
     ),
     "random": (
@@ -45,6 +75,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  not compared: r, two runs of the original differ",
+            BITS,
         ],
     ),
     "a difference": (
@@ -93,7 +124,12 @@ def test_json() -> None:
     changes = CASES["a difference"][0]
     found = json.loads("\n".join(VERIFICATION.lines(Form.JSON, Verification(**{**GOOD, **changes}))))
     assert found["ok"] is False and found["fault"] is None and found["schema"] == 1
-    assert found["runs"][0] == {"binding": {"batch": 2, "seq": 3}, "numbers": "finite"}
+    assert found["runs"][0] == {
+        "binding": {"batch": 2, "seq": 3},
+        "numbers": "finite",
+        "has_elements": True,
+        "steps": 1,
+    }
     assert found["mismatches"][0] == {
         "output": "y",
         "reason": None,

@@ -159,17 +159,17 @@ def test_the_bits_of_a_nan_count() -> None:
     after = model("(float[N] x) => (float[N] y) <float z = {0.0}> { n = Mul(x, z) y = Div(n, n) }")
     (mismatch,) = verified(before, after, 1).mismatches
     assert {mismatch.original, mismatch.rewritten} == {"nan (0x7fc00000)", "nan (0xffc00000)"}
-    assert verified(before, after, 1, tolerance=0.0).ok
+    assert verified(before, after, 1, rtol=0.0).ok
 
 
 def test_a_tolerance() -> None:
     before = model("(float[N] x) => (float[N] y) <float c = {3.0}> { y = Div(x, c) }")
     after = model("(float[N] x) => (float[N] y) <float c = {0.33333334}> { y = Mul(x, c) }")
     assert not verified(before, after).ok
-    assert verified(before, after, tolerance=1e-6).ok
-    assert verified(before, after, tolerance=1e-6).tolerance == 1e-6
+    assert verified(before, after, rtol=1e-6, atol=1e-6).ok
+    assert verified(before, after, rtol=1e-6, atol=1e-6).atol == 1e-6
     worse = model("(float[N] x) => (float[N] y) <float c = {0.3334}> { y = Mul(x, c) }")
-    assert not verified(before, worse, tolerance=1e-6).ok
+    assert not verified(before, worse, rtol=1e-6, atol=1e-6).ok
 
 
 def test_an_output_without_a_type_is_compared_by_what_a_run_gives() -> None:

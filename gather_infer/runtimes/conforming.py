@@ -1,0 +1,60 @@
+"""Layers that OpenVINO's CPU plugin computes otherwise than their specification says, or leaves open, replaced.
+
+The plugin of 2026.4 truncates quotients of integers that `m_pythondiv` rounds down, and takes equal elements in any
+order where a TopK is not stable. What takes their place gives what the specification says; of equal elements the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_SIGNED = ("i8", "i16", "i32", "i64")
+
+
+def conform(openvino: Any, model: Any) -> None:
+    """Replace such layers of a model, those of the bodies of others too, in place."""
+    opset = openvino.opset11
+    for body in _bodies(model):
+        for op in body.get_ops():
+            made: list[Any] = []
+            if op.get_type_name() == "Divide" and _rounds_down(op):
+                a, b = op.input_value(0), op.input_value(1)
+                down = opset.subtract(a, opset.floor_mod(a, b))
+                made = [openvino.opset1.divide(down, b).output(0)]
+            if op.get_type_name() == "TopK" and _is_unstable(op):
+                told = op.get_attributes()
+                stable = opset.topk(
+                    op.input_value(0), op.input_value(1), int(told["axis"]), told["mode"], told["sort"],
+                    told.get("index_element_type", "i32"), stable=True,
+                )  # fmt: skip
+                made = [stable.output(0), stable.output(1)]
+            if made:
+                made[0].get_node().set_friendly_name(op.get_friendly_name())
+            for output, other in zip(op.outputs(), made, strict=False):
+                other.add_names(output.get_names())
+                output.replace(other)
+
+
+def _bodies(model: Any) -> Iterator[Any]:
+    """The model, and the bodies of its layers."""
+    pending = [model]
+    while pending:
+        found = pending.pop()
+        yield found
+        for op in found.get_ops():
+            kind = op.get_type_name()
+            if kind in ("Loop", "TensorIterator"):
+                pending.append(op.get_function())
+            elif kind == "If":
+                pending += [op.get_function(0), op.get_function(1)]
+
+
+def _rounds_down(op: Any) -> bool:
+    is_signed = op.get_output_element_type(0).get_type_name() in _SIGNED
+    return is_signed and bool(op.get_attributes().get("m_pythondiv", True))
+
+
+def _is_unstable(op: Any) -> bool:
+    told = op.get_attributes()
+    return not told.get("stable", False) and told.get("sort") in ("value", "index")

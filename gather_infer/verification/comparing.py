@@ -1,0 +1,255 @@
+"""The runs of two models, held against each other."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gather_infer.runtimes.process import Child, Failure
+from gather_infer.verification.compare import difference, has_elements, largest_error, same_type
+from gather_infer.verification.data import NotDrawable, Numbers
+from gather_infer.verification.drawn import DRAWN
+from gather_infer.verification.draws import MAX_ATTEMPTS, Draw, Draws
+from gather_infer.verification.findings import Findings
+from gather_infer.verification.result import Mismatch, Run, shown_binding
+from gather_infer.verification.tolerance import Tolerance
+
+MAX_LATE: Final = 2
+"""Runs of the original that may pass the time limit."""
+
+AGAIN: Final = 4
+"""Further runs of the original before a difference is believed: a random output may be equal twice by chance."""
+
+MAX_EMPTY: Final = 12
+"""Draws for a run that are made again because no output has an element."""
+
+STEPS: Final = 3
+"""Of a model with state."""
+
+
+@dataclass(slots=True)
+class Comparing:
+    """The runs themselves.
+
+    names       the outputs of the original and of the rewritten model
+    feeds       the file that inputs go through
+    drawn       outputs that depend on random numbers, each with the node that draws them
+    is_lenient  the runtime of the original computes of tensors without elements what others refuse
+    tolerance   how far floats may be apart in a run with these sizes; None compares bits
+    wrong       the feeds of the first run that differs
+    growing     the size that grows from step to step, as far as that was found out
+    """
+
+    draws: Draws
+    original: Child
+    rewritten: Child
+    names: tuple[list[str], list[str]]
+    feeds: Path
+    found: Findings
+    drawn: Mapping[str, str]
+    is_lenient: bool
+    tolerance: Callable[[Mapping[str, int]], Tolerance | None]
+    wrong: bytes | None = None
+    growing: list[str | None] = field(default_factory=list)
+    is_stepping: bool = True
+    passed_over: int = 0
+
+    def run(self, given: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Compare on the inputs that are given, by what they are called, and then on as many as are wanted."""
+        for label, feeds in given:
+            draw = self.draws.given(feeds)
+            first = self._original(draw)
+            if isinstance(first, Failure):
+                self.found.fault = f"the original does not run on {label}: {first}"
+                return
+            self.draws.note(draw)
+            if self._compare(draw, first) is False:
+                return
+        for number in range(self.found.wanted):
+            if not self._run(number):
+                break
+        if not self.found.runs and not self.found.fault and not self.found.mismatches:
+            self.found.fault = f"the original ran on none of the inputs drawn, give it some: {self.found.why_redrawn}"
+
+    def _run(self, number: int) -> bool:
+        """Compare on inputs that are drawn for a run; False when there is no point in going on."""
+        late, empty = 0, None
+        for attempt in range(MAX_ATTEMPTS):
+            if empty is not None and attempt >= MAX_EMPTY:
+                break
+            try:
+                draw = self.draws.draw(number, attempt)
+            except NotDrawable as reason:
+                self.found.why_redrawn = str(reason)
+                continue
+            first = self._original(draw)
+            if not isinstance(first, Failure):
+                if draw.may_be_empty or self.found.is_empty or self._has_elements(first):
+                    self.draws.note(draw)
+                    outcome = self._compare(draw, first)
+                    if not isinstance(outcome, Failure):
+                        return outcome
+                    first = outcome
+                else:
+                    empty = empty or (draw, first)
+                    first = Failure("no output has an element there")
+            self.found.redrawn += 1
+            self.found.why_redrawn = str(first)
+            late += first.is_late
+            if late >= MAX_LATE:
+                return False
+        if empty is not None:
+            self._write(empty[0].feeds)
+            return self._compare(*empty) is not False
+        return bool(self.found.runs)  # else it never runs, as far as we know
+
+    def _has_elements(self, outputs: Sequence[Any]) -> bool:
+        names = self.names[0]
+        return any(has_elements(v) for n, v in zip(names, outputs, strict=True) if n not in self.drawn)
+
+    def _write(self, feeds: Mapping[str, Any]) -> None:
+        self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
+
+    def _original(self, draw: Draw) -> list[Any] | Failure:
+        self._write(draw.feeds)
+        return self.original.run(self.feeds)
+
+    def _compare(self, draw: Draw, first: list[Any]) -> bool | Failure:
+        """Hold a run of the rewritten model against one of the original; False when there is no point in going on.
+
+        A failure is one that shows nothing: of tensors without elements the runtime of the original checks nothing.
+        """
+        before, after = self.names
+        found = self.found
+        unstable = self._differing(first)
+        second = self.rewritten.run(self.feeds)
+        is_undefined = self.is_lenient and self._meets_empty(draw)
+        if isinstance(second, Failure):
+            if is_undefined and not second.is_late:
+                return self._pass_over(draw, f"the new model fails: {second}")
+            found.runs.append(Run(draw.binding, draw.numbers.value, False))
+            found.mismatches.append(Mismatch("", f"the rewritten model fails: {second}", draw.binding))
+            return not second.is_late
+        results = dict(zip(after, second, strict=True))
+        wrong = self._differences(draw, first, results, unstable)
+        for _ in range(AGAIN if wrong else 0):
+            unstable |= self._differing(first)
+        unstable -= self.drawn.keys()
+        wrong = [mismatch for mismatch in wrong if mismatch.output not in unstable]
+        if wrong and is_undefined:
+            return self._pass_over(draw, str(wrong[0]))
+        if wrong and self.wrong is None:
+            self.wrong = self.feeds.read_bytes()
+        steps = 1
+        if not wrong and self.draws.states is not None and self.draws.states.goes_on and self.is_stepping:
+            steps, wrong = self._steps(draw, results)
+        compared = [v for n, v in zip(before, first, strict=True) if n in found.compared and n not in unstable]
+        found.runs.append(Run(draw.binding, draw.numbers.value, any(map(has_elements, compared)), steps))
+        found.mismatches += wrong
+        reasons = dict.fromkeys(sorted(unstable, key=before.index), "two runs of the original differ")
+        found.skipped |= reasons
+        return True
+
+    def _pass_over(self, draw: Draw, what: str) -> Failure:
+        """Note, once, that a run is not counted."""
+        where = shown_binding(draw.binding)
+        text = (
+            f"a tensor has no elements, of which {self.original.runtime} checks nothing{f', at {where}' * bool(where)}"
+        )
+        if draw.numbers is Numbers.GIVEN or not self.passed_over:
+            self.found.note(f"not counted: {text}; {what}")
+        self.passed_over += 1
+        return Failure(text)
+
+    def _meets_empty(self, draw: Draw) -> bool:
+        """Whether a value of the original has no elements in a run, as far as its sizes are known."""
+        inputs = [draw.feeds.get(name) for name in self.draws.inference.inputs]
+        if any(isinstance(value, np.ndarray) and value.size == 0 for value in inputs):
+            return True
+        return self.draws.sizes.budget.meets_empty(dict(draw.binding))
+
+    def _differences(
+        self, draw: Draw, first: Sequence[Any], results: Mapping[str, Any], unstable: set[str]
+    ) -> list[Mismatch]:
+        found, wrong = self.found, []
+        tolerance = self.tolerance(dict(draw.binding))
+        for name, value in zip(self.names[0], first, strict=True):
+            if name not in results:
+                continue
+            if name in self.drawn:
+                found.skipped[name] = f"{DRAWN}: {self.drawn[name]}" if self.drawn[name] else DRAWN
+                apart = same_type(value, results[name])
+            elif name in unstable:
+                continue
+            else:
+                found.compared[name] = None
+                apart = difference(value, results[name], tolerance)
+                if tolerance is not None:
+                    found.noise = max(found.noise, tolerance.noise)
+                    found.error = max(found.error, largest_error(value, results[name]))
+            if apart is not None:
+                texts = apart.original, apart.rewritten
+                wrong.append(Mismatch(name, apart.reason, draw.binding, apart.index, *texts))
+        return wrong
+
+    def _differing(self, first: list[Any]) -> set[str]:
+        """The outputs that another run of the original on the same inputs gives otherwise."""
+        again = self.original.run(self.feeds)
+        if isinstance(again, Failure):  # what fails only now and then is not compared
+            return set(self.names[0])
+        pairs = zip(self.names[0], first, again, strict=True)
+        return {name for name, one, other in pairs if difference(one, other) is not None}
+
+    def _steps(self, draw: Draw, results: Mapping[str, Any]) -> tuple[int, list[Mismatch]]:
+        """How many steps both models made from here on, each on its own state, and how they differ then.
+
+        A mask may have to be as long as all steps together: where the sizes of the first step do not do, each size in
+        turn is tried with what the state has grown by.
+        """
+        states = self.draws.states
+        assert states is not None, "asked before"
+        held = {size for present in states.links.values() for size in np.shape(results[present])}
+        names = [name for name, size in draw.binding if size in held]
+        reason = ""
+        for growing in dict.fromkeys([*self.growing, None, *names]):
+            steps, wrong, reason = self._steps_with(draw, results, growing)
+            if steps > 1 or wrong:
+                self.growing = [growing]
+                return steps, wrong
+        self.is_stepping = False
+        self.found.note(f"only the first step was compared, the model does not go on with what was drawn: {reason}")
+        return 1, []
+
+    def _steps_with(
+        self, draw: Draw, results: Mapping[str, Any], growing: str | None
+    ) -> tuple[int, list[Mismatch], str]:
+        """The same where one size grows, or none; and why there were no more steps."""
+        states = self.draws.states
+        assert states is not None, "asked before"
+        begun = self._original(draw)
+        if isinstance(begun, Failure):
+            return 1, [], str(begun)
+        for step in range(1, STEPS):
+            try:
+                later = self.draws.later(draw, step, growing, results)
+            except NotDrawable as error:
+                return step, [], str(error)
+            self._write(later.feeds)
+            first = self.original.run(self.feeds, goes_on=True)
+            if isinstance(first, Failure):
+                return step, [], str(first)
+            self._write({**later.feeds, **states.next(results)})
+            second = self.rewritten.run(self.feeds)
+            binding = (*later.binding, ("step", step + 1))
+            if isinstance(second, Failure):
+                return step + 1, [Mismatch("", f"the rewritten model fails: {second}", binding)], ""
+            results = dict(zip(self.names[1], second, strict=True))
+            wrong = self._differences(replace(later, binding=binding), first, results, set())
+            if wrong:
+                return step + 1, wrong, ""
+        return STEPS, [], ""

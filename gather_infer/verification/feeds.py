@@ -1,0 +1,81 @@
+"""Inputs that a caller gives."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from gather_infer.errors import UsageError
+from gather_infer.inference import Inference
+from gather_infer.tensor import DType, SymbolicTensor
+
+
+def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arrays of a file of numpy's, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
+    try:
+        held = np.load(path, allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            raise UsageError(f"{os.fspath(path)}: one array; feeds are a .npz with an array for each input")
+        with held:
+            return {name: held[name] for name in held.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{os.fspath(path)}: no .npz of arrays: {error}") from error
+
+
+def checked_feeds(inference: Inference, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays by the names of inputs; what is called like an output is left out.
+
+    Raises UsageError for a name that is neither, for an input that is missing, of another element type or of another
+    rank or number than the model declares.
+    """
+    unknown = [name for name in feeds if name not in inference.inputs and name not in inference.outputs]
+    if unknown:
+        raise UsageError(f"feeds have {unknown[0]!r}, the inputs are {', '.join(inference.inputs) or 'none'}")
+    proto = inference.model.proto
+    constants = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
+    missing = [name for name in inference.inputs if name not in feeds and name not in constants]
+    if missing:
+        raise UsageError(f"feeds have no input {missing[0]!r}: {', '.join(feeds) or 'nothing'}")
+    return {name: _checked(inference, name, value) for name, value in feeds.items() if name in inference.inputs}
+
+
+def _checked(inference: Inference, name: str, value: Any) -> Any:
+    fact = inference[name]
+    if not isinstance(fact, SymbolicTensor):
+        return value
+    array = np.asarray(value)
+    if fact.dtype is not None:
+        array = _typed(array, fact.dtype)
+        found = DType.STRING if array.dtype.kind == "O" else _dtype(array)
+        if found is not fact.dtype:
+            raise UsageError(f"feeds: input {name} is {fact.dtype}, not {array.dtype}")
+    if fact.shape is None:
+        return array
+    fits = len(fact.shape) == array.ndim and all(
+        not isinstance(dim, int) or dim == size for dim, size in zip(fact.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise UsageError(f"feeds: input {name} is {fact}, not of shape {list(array.shape)}")
+    return array
+
+
+def _typed(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Texts as objects; types that numpy lacks, which a file holds as bytes, as what the model declares."""
+    if dtype is DType.STRING and array.dtype.kind in "US":
+        return array.astype(object)
+    kind = np.dtype(helper.tensor_dtype_to_np_dtype(int(dtype)))
+    if array.dtype.kind == "V" and array.dtype.itemsize == kind.itemsize:
+        return array.view(kind)
+    return array
+
+
+def _dtype(array: np.ndarray[Any, Any]) -> DType | None:
+    try:
+        return DType(helper.np_dtype_to_tensor_dtype(array.dtype))
+    except (KeyError, ValueError):
+        return None

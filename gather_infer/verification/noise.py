@@ -1,0 +1,76 @@
+"""How far apart results may be that onnx's reference evaluator gives of the same sums.
+
+It computes with numpy, which adds in an order that depends on how an array lies in memory. A sum of K products is then
+off by about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isqrt, prod, sqrt
+from typing import Final
+
+from gather_infer.inference import Inference
+from gather_infer.model.paths import bodies
+from gather_infer.symbolic import evaluate, free_symbols
+from gather_infer.tensor import DType, SymbolicTensor, Value
+from gather_infer.verification.tolerance import EPSILON
+
+FACTOR: Final = 2.0
+"""What a deviation may be more than that: layers magnify it."""
+
+UNKNOWN: Final = 256
+"""Terms of a sum whose length is not known."""
+
+_CONTRACTING: Final = frozenset({
+    "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DFT", "Einsum", "Gemm", "GRU", "LSTM", "MatMul",
+    "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN", "STFT", "TfIdfVectorizer",
+})  # fmt: skip
+_ADDING: Final = frozenset({
+    "AveragePool", "BatchNormalization", "CumSum", "GlobalAveragePool", "GlobalLpPool", "GroupNormalization",
+    "InstanceNormalization", "LayerNormalization", "LogSoftmax", "LpNormalization", "LpPool", "LRN", "Mean",
+    "MeanVarianceNormalization", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare", "RMSNormalization", "RoiAlign", "Resize", "ScatterElements", "ScatterND", "Softmax",
+    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "Sum", "Upsample", "GridSample",
+})  # fmt: skip
+_ROUNDED: Final = frozenset({
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Gelu", "HardSwish",
+    "Log", "Mish", "Pow", "Reciprocal", "Selu", "Sigmoid", "Sin", "Sinh", "Softplus", "Swish", "Tan", "Tanh",
+})  # fmt: skip
+"""Functions that numpy computes otherwise in blocks than one by one."""
+
+
+def noise_of(inference: Inference, binding: Mapping[str, int]) -> float:
+    """The deviation that sums of a model may bring about, relative to the largest element; 0 where it has none."""
+    lengths, kinds = 0, set[DType]()
+    for path, body in bodies(inference.model.proto):
+        facts = inference.scopes.get(path, {})
+        for node in body.node:
+            contracts, adds = node.op_type in _CONTRACTING, node.op_type in _ADDING
+            if not contracts and not adds and node.op_type not in _ROUNDED:
+                continue
+            given = [facts.get(name) for name in node.input if name]
+            kinds.update(fact.dtype for fact in given if isinstance(fact, SymbolicTensor) and fact.dtype in EPSILON)
+            made = facts.get(node.output[0]) if node.output else None
+            lengths += _length(given, made, binding) if contracts or adds else 1
+    if not lengths:
+        return 0.0
+    return FACTOR * max((EPSILON[kind] for kind in kinds), default=EPSILON[DType.FLOAT32]) * sqrt(lengths)
+
+
+def _length(given: list[Value | None], made: Value | None, binding: Mapping[str, int]) -> int:
+    """How many terms the longest sum of a node may have: of a product of A and B that is sqrt(A * B / C) at most."""
+    sizes = list(_sizes([*given[:2], made], binding))
+    if len(sizes) < 2:
+        return UNKNOWN
+    *operands, result = sizes
+    return max(1, isqrt(prod(operands) // max(result, 1)) if len(operands) == 2 else operands[0])
+
+
+def _sizes(values: list[Value | None], binding: Mapping[str, int]) -> Iterator[int]:
+    for value in values:
+        if not isinstance(value, SymbolicTensor) or value.shape is None:
+            return
+        if not all(free_symbols(dim) <= binding.keys() for dim in value.shape):
+            return
+        yield prod(evaluate(dim, binding) for dim in value.shape)

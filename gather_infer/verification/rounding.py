@@ -1,0 +1,58 @@
+"""Models whose half precision values are rounded after each node.
+
+onnxruntime has few kernels of float16: it computes in float32 between Casts that it inserts, and drops two of these
+that meet. Which values are rounded so depends on which nodes are neighbours, and a node that is gone changes bits. Two
+Identities behind each such value keep the Casts apart: a single one it takes for a node to be computed in float32 too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from onnx import FunctionProto, ModelProto, NodeProto, helper
+from onnx.inliner import inline_local_functions
+
+from gather_infer.inference import Inference, infer
+from gather_infer.model import ModelFile
+from gather_infer.model.paths import bodies
+from gather_infer.tensor import DType, SymbolicTensor
+
+HALF: Final = frozenset({DType.FLOAT16, DType.BFLOAT16})
+
+
+ROUNDED: Final = "half precision is rounded after each node; onnxruntime alone does not between neighbours"
+
+
+def has_halves(inference: Inference) -> bool:
+    """Whether a value of a model is of half precision."""
+    return any(_is_half(value) for scope in inference.scopes.values() for value in scope.values())
+
+
+def rounded(model: ModelFile, inference: Inference) -> ModelProto:
+    """The model with its half precision values rounded after each node; its functions are inlined for it."""
+    if model.proto.functions:
+        proto: ModelProto = inline_local_functions(model.proto)
+        inference = infer(ModelFile.from_proto(proto, model.base_dir))
+    else:
+        proto = ModelProto()
+        proto.CopyFrom(model.proto)
+    for path, body in bodies(proto):
+        facts = inference.scopes.get(path, {})
+        if isinstance(body, FunctionProto) or not any(map(_is_half, facts.values())):
+            continue
+        nodes: list[NodeProto] = []
+        for node in body.node:
+            nodes.append(node)
+            for position, name in enumerate(node.output):
+                if name and _is_half(facts.get(name)):
+                    made = [f"{name}/rounded/{step}" for step in range(2)]
+                    node.output[position] = made[0]
+                    nodes.append(helper.make_node("Identity", made[:1], made[1:]))
+                    nodes.append(helper.make_node("Identity", made[1:], [name]))
+        del body.node[:]
+        body.node.extend(nodes)
+    return proto
+
+
+def _is_half(value: object) -> bool:
+    return isinstance(value, SymbolicTensor) and value.dtype in HALF

@@ -1,0 +1,48 @@
+"""How far floats may be apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.tensor import DType
+
+EPSILON: Final = {
+    DType.FLOAT64: 2.0**-52,
+    DType.FLOAT32: 2.0**-23,
+    DType.FLOAT16: 2.0**-10,
+    DType.BFLOAT16: 2.0**-7,
+    DType.COMPLEX64: 2.0**-23,
+    DType.COMPLEX128: 2.0**-52,
+}
+"""Distance from 1 to the next number, by element type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Allows `|rewritten - original| <= atol + rtol * |original|`, as numpy.allclose does.
+
+    rtol, atol   relative and absolute
+    noise        relative to the largest finite element of the tensor: what another order of summation may change
+    units        last places that are allowed besides, of each element in its own type: of a result that was rounded
+                 to it in the end
+    """
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    noise: float = 0.0
+    units: int = 0
+
+    def allowed(self, magnitude: npt.NDArray[Any], dtype: DType) -> Any:
+        """How far each element may be from the original, whose absolute values these are."""
+        with np.errstate(all="ignore"):
+            found = self.atol + self.rtol * magnitude
+            if self.noise:
+                finite = magnitude[np.isfinite(magnitude)]
+                found = np.maximum(found, self.noise * (finite.max() if finite.size else 0.0))
+            if self.units:
+                found = np.maximum(found, self.units * EPSILON.get(dtype, 0.0) * magnitude)
+        return found
