@@ -50,6 +50,7 @@ import gather_infer  # noqa: E402 - the folder of the tests is no package of our
 from gather_infer.verification.compare import difference  # noqa: E402
 from gather_infer.verification.data import Drawer, NotDrawable, Numbers, limits_of, why_not_drawable  # noqa: E402
 from gather_infer.verification.sizes import Pattern, sizes_of  # noqa: E402
+from gather_infer.verification.tolerance import Tolerance  # noqa: E402
 from tests.oracle.soundness import Runtime, compare  # noqa: E402
 
 for package in ("gather_infer", "gather_infer_cli"):  # a process that is forked of this one has them all
@@ -72,7 +73,7 @@ AGAIN = 5
 """Further runs of the original before a difference is believed: a random output may be equal by chance."""
 
 SPECIAL = (-0.0, float("nan"), float("inf"), float("-inf"))
-FLOAT16_TOLERANCE = 0.02
+FLOAT16_TOLERANCE = Tolerance(0.02, 0.02)
 OF_CHECKER = "GI115"
 """The code of what onnx.checker says."""
 

@@ -100,6 +100,15 @@ class Child:
         self._results.unlink()
         return outputs
 
+    def check(self, feeds: Path) -> Failure | None:
+        """Why the model takes no inputs of the sizes in a file, as far as it did not say so when it ran."""
+        if self._process is None:
+            return None
+        answer = self._ask(self._process, {"feeds": str(feeds), "checks": "sizes"})
+        if isinstance(answer, Failure):
+            return answer
+        return Failure(answer["error"]) if "error" in answer else None
+
     def _start(self) -> subprocess.Popen[str]:
         # What the child may import is what the parent may, whatever the folder is called in which it runs.
         path = [os.path.abspath(entry) for entry in sys.path]

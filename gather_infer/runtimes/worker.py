@@ -3,7 +3,8 @@
 It reads requests from standard input and answers them on standard output, a line of JSON each: first
 `{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of further models, and of
 `{"feeds": PATH, "results": PATH, "goes_on": BOOL}`: files of pickled inputs by name and of pickled outputs, and whether
-state is what the run before has left. An answer has an `error` when the runtime refuses. What a runtime prints goes to
+state is what the run before has left; with `"checks"` in the place of `"results"` nothing is run, but asked whether the
+sizes fit the model. An answer has an `error` when the runtime refuses. What a runtime prints goes to
 standard error; what it throws and nobody expects ends the process.
 """
 
@@ -50,8 +51,17 @@ class Runtime(Protocol):
 
     def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]: ...
 
+    def check(self, feeds: Mapping[str, Any]) -> None: ...
 
-class OnnxRuntime:
+
+class Checked:
+    """A runtime that checks sizes while it runs."""
+
+    def check(self, feeds: Mapping[str, Any]) -> None:
+        """Nothing is left to ask."""
+
+
+class OnnxRuntime(Checked):
     """onnxruntime on the CPU, which computes what the file says: its own optimiser is off."""
 
     def __init__(self) -> None:
@@ -103,7 +113,7 @@ class OnnxRuntime:
         return np.frombuffer(raw, dtype).reshape(value.shape())
 
 
-class Reference:
+class Reference(Checked):
     """The evaluator that comes with onnx."""
 
     def __init__(self) -> None:
@@ -190,6 +200,11 @@ class OpenVino:
         self.is_spoiled = False
         return [_objects(np.array(ran[port])) for port in self.outputs]
 
+    def check(self, feeds: Mapping[str, Any]) -> None:
+        """With numbers in the place of dims the layers are checked, which the plugin leaves to those who run them."""
+        given = [np.array(next(feeds[name] for name in names if name in feeds)) for names in self.inputs]
+        self.read.clone().reshape({position: list(array.shape) for position, array in enumerate(given)})
+
     @staticmethod
     def _names(port: Any) -> list[str]:
         return [port.get_node().get_friendly_name(), *sorted(port.get_names())]
@@ -254,6 +269,9 @@ def main() -> None:
             if "model" in request:
                 runtime.load(request["model"], request["values"])
                 answer(version=runtime.version)
+            elif "checks" in request:
+                runtime.check(_pickled(request["feeds"]))
+                answer()
             else:
                 outputs = runtime.run(_pickled(request["feeds"]), request["goes_on"])
                 with open(request["results"], "wb") as file:

@@ -128,10 +128,9 @@ class Comparing:
         found = self.found
         unstable = self._differing(first)
         second = self.rewritten.run(self.feeds)
-        is_undefined = self.is_lenient and self._meets_empty(draw)
         if isinstance(second, Failure):
-            if is_undefined and not second.is_late:
-                return self._pass_over(draw, f"the new model fails: {second}")
+            if not second.is_late and (reason := self._why_undefined(draw)):
+                return self._pass_over(draw, reason, f"the new model fails: {second}")
             found.runs.append(Run(draw.binding, draw.numbers.value, False))
             found.mismatches.append(Mismatch("", f"the rewritten model fails: {second}", draw.binding))
             return not second.is_late
@@ -141,8 +140,8 @@ class Comparing:
             unstable |= self._differing(first)
         unstable -= self.drawn.keys()
         wrong = [mismatch for mismatch in wrong if mismatch.output not in unstable]
-        if wrong and is_undefined:
-            return self._pass_over(draw, str(wrong[0]))
+        if wrong and (reason := self._why_undefined(draw)):
+            return self._pass_over(draw, reason, str(wrong[0]))
         if wrong and self.wrong is None:
             self.wrong = self.feeds.read_bytes()
         steps = 1
@@ -155,23 +154,25 @@ class Comparing:
         found.skipped |= reasons
         return True
 
-    def _pass_over(self, draw: Draw, what: str) -> Failure:
+    def _pass_over(self, draw: Draw, reason: str, what: str) -> Failure:
         """Note, once, that a run is not counted."""
-        where = shown_binding(draw.binding)
-        text = (
-            f"a tensor has no elements, of which {self.original.runtime} checks nothing{f', at {where}' * bool(where)}"
-        )
+        if where := shown_binding(draw.binding):
+            reason = f"at {where} {reason}"
         if draw.numbers is Numbers.GIVEN or not self.passed_over:
-            self.found.note(f"not counted: {text}; {what}")
+            self.found.note(f"not counted: {reason}; {what}")
         self.passed_over += 1
-        return Failure(text)
+        return Failure(reason)
 
-    def _meets_empty(self, draw: Draw) -> bool:
-        """Whether a value of the original has no elements in a run, as far as its sizes are known."""
+    def _why_undefined(self, draw: Draw) -> str:
+        """Why the runtime of the original shows nothing with these sizes: it checks less than others; else empty."""
+        if not self.is_lenient:
+            return ""
         inputs = [draw.feeds.get(name) for name in self.draws.inference.inputs]
-        if any(isinstance(value, np.ndarray) and value.size == 0 for value in inputs):
-            return True
-        return self.draws.sizes.budget.meets_empty(dict(draw.binding))
+        is_empty = any(isinstance(value, np.ndarray) and value.size == 0 for value in inputs)
+        if is_empty or self.draws.sizes.budget.meets_empty(dict(draw.binding)):
+            return f"a tensor has no elements, of which {self.original.runtime} checks nothing"
+        refusal = self.original.check(self.feeds)
+        return "" if refusal is None or refusal.is_late else f"the layers do not take these sizes: {refusal}"
 
     def _differences(
         self, draw: Draw, first: Sequence[Any], results: Mapping[str, Any], unstable: set[str]

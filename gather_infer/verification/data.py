@@ -19,10 +19,7 @@ from gather_infer.model.tensors import iter_tensors
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE, DType, OptionalType, SequenceType, SymbolicTensor, Value
 from gather_infer.validate import Elements, Verdict
-from gather_infer.verification.sizes import conditions_of
-
-MAX_ELEMENTS: Final = 1 << 24
-"""Of an input with sizes that are drawn."""
+from gather_infer.verification.sizes import MAX_ELEMENTS, conditions_of
 
 Array = npt.NDArray[Any]
 

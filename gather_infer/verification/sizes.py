@@ -19,6 +19,9 @@ from gather_infer.validate import Condition, Elements, Verdict
 MAX_TRIALS: Final = 300
 """Bindings that are tried for one that all that is known allows."""
 
+MAX_ELEMENTS: Final = 1 << 24
+"""Of an input with sizes that are drawn, and of other values where nothing demands them to be larger."""
+
 MAX_TOTAL: Final = 1 << 26
 """Elements of all values of a run, of draws that nothing demands to be larger."""
 
@@ -69,7 +72,10 @@ class Budget:
     def allows(self, binding: Mapping[str, int]) -> bool:
         """Whether a run with these sizes keeps to it; what cannot be told at these sizes counts nothing."""
         try:
-            elements = sum(number * prod(evaluate(dim, binding) for dim in shape) for shape, number in self.shapes)
+            sizes = [(prod(evaluate(dim, binding) for dim in shape), number) for shape, number in self.shapes]
+            if max((size for size, _ in sizes), default=0) > MAX_ELEMENTS:
+                return False
+            elements = sum(size * number for size, number in sizes)
             return elements <= MAX_TOTAL and (self.macs is None or evaluate(self.macs, binding) <= MAX_MACS)
         except ZeroDivisionError:
             return True
