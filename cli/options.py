@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -53,6 +54,16 @@ class Command(click.Command):
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.example = example
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, but that a second file of a command which writes one is answered with -o."""
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            writes = any(parameter.name == "output" for parameter in self.get_params(ctx))
+            hint = f"; -o {shlex.quote(rest[0])} writes a file" if len(rest) == 1 and writes else ""
+            ctx.fail(f"got unexpected extra argument{'s' * (len(rest) > 1)} ({' '.join(rest)}){hint}")
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}  # in the order of the options, what all commands have last

@@ -105,6 +105,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
 
 
+def near(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'seq'?` when some known name is close, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
 def as_option(option: str, text: str) -> str:
     """`--input 'ids=[batch, seq]'`: an option with its value as a shell takes it."""
     if "'" in text and not _OF_SHELLS.intersection(text):

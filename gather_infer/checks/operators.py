@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
 
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
+from gather_infer.errors import near
 from gather_infer.model.paths import bodies
 from gather_infer.places import GraphPath
 
@@ -40,9 +42,10 @@ def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Pla
         if fault is None:
             continue
         known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
+        hint = near(op_type, _names(domain, version)) if not fault else ""
         more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more node{'s' * (len(nodes) > 2)}",)
         aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
-        message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}"
+        message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}{hint}"
         severity = Severity.WARNING if known else Severity.ERROR
         yield diagnostic("GI116", message, places.node(*nodes[0]), detail=(*aside, *more), severity=severity)
 
@@ -57,6 +60,14 @@ def _imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
 def _newest(domain: str) -> int:
     newest: int = defs.onnx_opset_version() if not domain else 1 << 30
     return newest
+
+
+@cache
+def _names(domain: str, version: int) -> list[str]:
+    """The operators that an opset has."""
+    every = (s for s in defs.get_all_schemas_with_history() if s.domain == domain and s.since_version <= version)
+    newest = {schema.name: schema for schema in sorted(every, key=lambda schema: schema.since_version)}
+    return sorted(name for name, schema in newest.items() if not schema.deprecated)
 
 
 def _fault(domain: str, op_type: str, version: int) -> str | None:

@@ -127,6 +127,11 @@ class Explainer:
         symbol = (self.symbol(name),) if name in symbols else ()
         if symbol and next(_found(self.inference, self._bodies, name), None) is None:
             return symbol
+        place = None if next(_found(self.inference, self._bodies, name), None) else self._bodies.called(name)
+        if place is not None and not symbol:  # of a node what it makes
+            outputs = [output for output in place.node.output if output in place.body.values]
+            if outputs:
+                return tuple(self._explained(place.body, output, depth, every) for output in outputs)
         body, known = _resolve(self.inference, self._bodies, name, symbols)
         return self._explained(body, known, depth, every), *symbol
 

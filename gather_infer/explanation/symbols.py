@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from gather_infer.contract import Relation
+from gather_infer.contract import Contract, DimsLine, Relation
 from gather_infer.errors import UnknownName, as_option
 from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
 from gather_infer.explanation.provenance import facet_dims
 from gather_infer.inference.result import Inference
 from gather_infer.inference.said import shaped_dims
-from gather_infer.symbolic import Dim, Expr, Interval, free_symbols
+from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols
 from gather_infer.tensor import SymbolicTensor
+from gather_infer.validate.claims import known as is_known
 from gather_infer.validate.contract import contract
 
 _SHOWN: Final = 4
@@ -34,7 +35,7 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
     equals = None if standing is None or name in free_symbols(standing) else standing
     uses = [(title, facets) for title, facets in _uses(inference, name) if facets]
     stated = contract(inference, rules=inference.rules).contract
-    limits = tuple(line for line in (*stated.lines, *stated.nonempty) if name in line.symbols)
+    limits = tuple(line for line in (*stated.lines, *_beside(stated)) if name in line.symbols)
     return SymbolExplanation(
         model=inference.model.name,
         symbol=name,
@@ -51,6 +52,17 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
         remedies=() if cause is None else remedies(name),
         rename="" if cause is not None or equals is not None else _rename(inference, places),
     )
+
+
+def _beside(stated: Contract) -> Iterator[DimsLine]:
+    """What must not be empty and does not follow from other lines, as `batch >= 1` does from `batch >= 3`."""
+    scope = Scope()
+    for line in stated.lines:
+        if isinstance(line, DimsLine) and len(line.relations) == 1:
+            line.relations[0].teach(scope)
+    for line in stated.nonempty:
+        if is_known(line.relations[0], scope) is not True:
+            yield line
 
 
 def known_symbols(inference: Inference) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gather_infer.errors import UsageError, suggestion
+from gather_infer.errors import UsageError, as_option, suggestion
 from gather_infer.inference.stated import BOUNDS, Statement, split
 from gather_infer.symbolic import (
     Dim,
@@ -29,6 +29,7 @@ MAX_SIZE: Final = 2**63 - 1
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
 _BOUNDS_OF_OTHERS = re.compile(r"\s*([0-9]{1,40})\s*(?:-|:|,|\.\.\.|–|to)\s*([0-9]{1,40})\s*")
 _UNITS = re.compile(r"(?:.*\.\.)?\s*[0-9]+\s*[KMGT](?:i?B)?", re.IGNORECASE | re.DOTALL)
+_SEVERAL = re.compile(r"[^,=()]+(?:,\s*[^,=()]+=[^,=()]+)+")
 _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
 
@@ -69,6 +70,7 @@ def read_dims(
     for name, text in _entries(specs, "dims", "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION"):
         if name not in names:
             raise UsageError(f"no input dim {name!r}{suggestion(name, names)}")
+        _require_one("dim", name, text)
         if name in found.bound or name in found.bounds:
             raise UsageError(f"dim {name!r} is given twice")
         interval = _interval(name, text, names)
@@ -98,6 +100,13 @@ def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) 
         if not equals or not name.strip() or not value.strip():
             raise UsageError(f"{form}, found {text!r}")
         yield name.strip(), value.strip()
+
+
+def _require_one(what: str, name: str, text: str) -> None:
+    """Raise UsageError for `batch=1,seq=3`, which are several."""
+    if _SEVERAL.fullmatch(text):
+        each = " ".join(as_option(f"--{what}", part.strip()) for part in f"{name}={text}".split(","))
+        raise UsageError(f"{what} {name!r}: each has an option of its own, found {text!r}; did you mean {each}?")
 
 
 def _interval(name: str, text: str, names: set[str]) -> Interval | None:
@@ -331,6 +340,7 @@ def read_ranges(
             raise UsageError(f"no input {name!r}{suggestion(name, names)}")
         if name in found:
             raise UsageError(f"the range of {name!r} is given twice")
+        _require_one("range", name, text)
         low, dots, high = (part.strip() for part in text.partition(".."))
         if not dots or not (low or high):
             found_text = f"found {text!r}{_meant(text)}"

@@ -25,7 +25,7 @@ from gather_infer.inference.options import (
 )
 from gather_infer.inference.proto.types import DimReader, expression_of
 from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts
-from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import Shape, Span
 
 
@@ -132,8 +132,13 @@ def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset
     declared_dims = shaped_dims(value)
     if len(declared_dims) != len(given):
         return  # a contradiction, or no rank was declared
-    for declared, dim in zip(declared_dims, given, strict=True):
+    for axis, (declared, dim) in enumerate(zip(declared_dims, given, strict=True)):
         name = declared.dim_param
+        if is_sized(declared) and isinstance(bound_dim(dim, specs.bound), Expr):
+            raise UsageError(
+                f"input {value.name!r}: the model fixes axis {axis} at {declared.dim_value}, found {str(dim)!r}; "
+                f"give {declared.dim_value}, or export the model with this dim dynamic"
+            )
         if name not in known or name in free_symbols(dim):
             continue
         if name not in specs.bound:

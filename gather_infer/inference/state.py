@@ -57,6 +57,7 @@ class State:
     until       ends the walk of the model's graph early, where only what nodes imply is asked for
     budget      for the walks of bodies
     retries     of bodies of loops, under a weaker hypothesis
+    misnamed    names that nothing defines
     is_in_order whether the nodes of each graph could be visited in the order in which they stand
     opened      the graphs in the order in which they were walked, each as often as it was
     conditions  by path, when the bodies run that not every run comes to
@@ -90,6 +91,7 @@ class State:
         self.calls: list[tuple[str, str, str]] = []
         self.budget = Budget(model.proto)
         self.retries = 0
+        self.misnamed = 0
         self.is_in_order = True
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
         self.opened: list[Opened] = []

@@ -15,7 +15,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from gather_infer.diagnostic import CODES, Location, Severity, diagnostic
 from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
-from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.errors import SpecViolation, UsageError, near
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.bodies.lowered import lowered
@@ -40,6 +40,10 @@ from gather_infer.places import NodePath
 from gather_infer.rules import Attribute, OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
+
+MAX_MISNAMED: Final = 8
+MAX_NAMES: Final = 10_000
+"""Names that are not defined for which near ones are looked for, and names among which: each is compared."""
 
 MAX_CONSTANT_TEXT: Final = 256
 """Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""
@@ -78,7 +82,7 @@ class Walker(State):
             if value is None:
                 self.report(
                     "GI103",
-                    f"graph output {output.name} is not defined",
+                    f"graph output {output.name} is not defined{self.near_name(output.name, frame)}",
                     Location(graph=frame.label, value=output.name),
                 )
                 value = UNKNOWN
@@ -86,6 +90,16 @@ class Walker(State):
         if frame.path.steps:
             check_outputs(self, graph, outputs, frame)
         return outputs
+
+    def near_name(self, name: str, frame: Frame) -> str:
+        """`; did you mean 'x'?` for the first few names that are not defined, where there are not too many others."""
+        names: dict[str, Value] = {}
+        around: Frame | None = frame
+        while around is not None:
+            names |= around.values
+            around = around.parent
+        self.misnamed += 1
+        return near(name, names) if self.misnamed <= MAX_MISNAMED and len(names) <= MAX_NAMES else ""
 
     def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, frame: Frame) -> None:
         """Bind a constant tensor of a graph.
@@ -153,7 +167,7 @@ class Walker(State):
                     if not final:
                         return False
                     where = self.location(node, index, frame, f"input {name}")
-                    self.report("GI103", f"input {name} is not defined", where)
+                    self.report("GI103", f"input {name} is not defined{self.near_name(name, frame)}", where)
                     value = UNKNOWN
             inputs.append(value)
 
@@ -490,5 +504,8 @@ def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
 
 
 def _arity(what: str, least: int, most: int, found: int) -> str:
+    """`the operator takes 1 input, found 2`; `what` is the plural."""
+    if least == 1 and most in (1, 2**31 - 1):
+        what = what.removesuffix("s")
     allowed = str(least) if least == most else f"at least {least}" if most >= 2**31 - 1 else f"{least} to {most}"
     return f"the operator takes {allowed} {what}, found {found}"

@@ -10,9 +10,10 @@ from typing import Final
 from gather_infer.rules import RuleSet
 
 _ONNX: Final = (
-    "arithmetic", "attention", "cast", "concat", "conv", "einsum", "expand", "gather", "logic", "loss", "matmul",
-    "movement", "ngram", "norm", "pad", "pool", "quantize", "recurrent", "reduction", "reshape", "resize", "sampling",
-    "scatter", "selection", "sequence", "shape", "signal", "slice", "strings", "unary", "vision",
+    "arithmetic", "attention", "cast", "concat", "conv", "early", "einsum", "expand", "gather", "logic",
+    "loss", "matmul", "movement", "ngram", "norm", "pad", "pool", "quantize", "recurrent", "reduction",
+    "reshape", "resize", "sampling", "scatter", "selection", "sequence", "shape", "signal", "slice",
+    "strings", "unary", "vision",
 )  # fmt: skip
 _MICROSOFT: Final = (
     "attention", "cache", "conv", "data", "elementwise", "gather", "generation", "matmul", "norm", "position",

@@ -45,12 +45,12 @@ NODES: dict[str, Any] = {
         "GI106", "attribute axis refers to a function's attribute k, there is no function around it",
     ),
     "too few inputs": ([node("Add", "x", "y")], "GI107", "the operator takes 2 inputs, found 1"),
-    "too many inputs": ([node("Abs", "x x", "y")], "GI107", "the operator takes 1 inputs, found 2"),
+    "too many inputs": ([node("Abs", "x x", "y")], "GI107", "the operator takes 1 input, found 2"),
     "too many of several inputs": (
         [node("Clip", "x x x x", "y")], "GI107", "the operator takes 1 to 3 inputs, found 4",
     ),
     "none of any number of inputs": (
-        [node("Concat", "", "y", axis=0)], "GI107", "the operator takes at least 1 inputs, found 0",
+        [node("Concat", "", "y", axis=0)], "GI107", "the operator takes at least 1 input, found 0",
     ),
     "a required input that is left out": (
         [NodeProto(op_type="Gather", input=["x", ""], output=["y"])], "GI107", "input 1 is missing",
@@ -65,8 +65,8 @@ NODES: dict[str, Any] = {
     "a constant without a value": (
         [node("Constant", "", "y")], "GI106", "exactly one attribute must give the value, found none",
     ),
-    "no outputs": ([NodeProto(op_type="Abs", input=["x"])], "GI107", "the operator takes 1 outputs, found 0"),
-    "too many outputs": ([node("Abs", "x", "y z")], "GI107", "the operator takes 1 outputs, found 2"),
+    "no outputs": ([NodeProto(op_type="Abs", input=["x"])], "GI107", "the operator takes 1 output, found 0"),
+    "too many outputs": ([node("Abs", "x", "y z")], "GI107", "the operator takes 1 output, found 2"),
     "an axis past the rank": ([node("Softmax", "x", "y", axis=2)], "GI304", "axis = 2 is outside [-2, 1], input has rank 2"),
     "a constant whose payload is short": (
         [NodeProto(op_type="Constant", output=["y"], attribute=[

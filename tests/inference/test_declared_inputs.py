@@ -33,7 +33,6 @@ STATED: dict[str, tuple[TypeProto, str, int | None, tuple[Any, ...] | None]] = {
     "a type, and a scalar": (Tensor(FLOAT, None), "x=[]", FLOAT, ()),
     "all of it": (Tensor(FLOAT, ["N", 3]), "x=float32[5, 3]", FLOAT, (5, 3)),
     "a name in place of nothing": (Tensor(FLOAT, [None, "N"]), "x=[b, N]", FLOAT, ("b", "N")),
-    "a name in place of a number": (Tensor(FLOAT, [4, "N"]), "x=[b, c]", FLOAT, (4, "c")),
 }
 
 

@@ -215,7 +215,7 @@ def test_a_function_that_calls_itself_is_an_error_always() -> None:
 def test_arity_is_part_of_the_types() -> None:
     proto = model("g (float[2] x) => (y) { y = Sigmoid(x, x) }")
     infer_shapes(proto)
-    with pytest.raises(InferenceError, match="takes 1 inputs"):
+    with pytest.raises(InferenceError, match="takes 1 input,"):
         infer_shapes(proto, check_type=True)
 
 

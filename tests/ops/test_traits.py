@@ -49,6 +49,7 @@ UNTOLD: Mapping[str, str] = {
     **dict.fromkeys(("ConcatFromSequence", "SequenceAt"), "elements of sequences are not followed"),
     **dict.fromkeys(("Optional", "SequenceConstruct", "SequenceEmpty", "SequenceErase"), "gives no tensor"),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), "draws numbers"),
+    **dict.fromkeys(("Affine", "Crop", "ImageScaler"), "of floats; of opset 9 and before"),
     "GlobalLpPool": "gives norms",
     "MaxRoiPool": "an empty region gives 0",
     "Multinomial": "draws numbers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import Location
-from gather_infer.errors import SpecViolation
+from gather_infer.errors import SpecViolation, near
 from gather_infer.inference.declared import declared_fact
 from gather_infer.inference.dispatch import Entry
 from gather_infer.inference.frame import Frame
@@ -39,7 +39,8 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
         if schema is not None:
             expected = schema.attributes.get(name)
             if expected is None:
-                message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}"
+                hint = near(name, schema.attributes)
+                message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}{hint}"
                 state.context.report("GI106", message, (), None)
                 continue
             kind = kind or expected  # files of IR version 1 leave the type out

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import SpecViolation
+from gather_infer.errors import SpecViolation, near
 from gather_infer.ops.vocabulary.indices import require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -131,7 +131,8 @@ class Signature:
             kind = self.attributes.get(name)
             if kind is None:
                 known = f"known are {', '.join(self.attributes)}" if self.attributes else "it has none"
-                op.report("GI106", f"{name} is not an attribute of {op.op_type}, {known}", severity=Severity.WARNING)
+                message = f"{name} is not an attribute of {op.op_type}, {known}{near(name, self.attributes)}"
+                op.report("GI106", message, severity=Severity.WARNING)
             elif not _KINDS[kind](value):
                 raise SpecViolation(f"attribute {name} must be {_PHRASES[kind]}, is {value!r}", "GI106")
         for name in self.required:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gather_infer.access import Addressing, Indexing
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import SpecViolation
+from gather_infer.errors import SpecViolation, near
 from gather_infer.ops.vocabulary.guards import alternatives
 from gather_infer.rules import OpCall
 from gather_infer.spans import hull, of_elements, span_of
@@ -47,11 +47,11 @@ def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: t
     Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes`.
     """
     if len(op.inputs) > inputs:
-        raise SpecViolation(f"{op.op_type} takes {inputs} inputs, has {len(op.inputs)}", "GI107")
+        raise SpecViolation(f"{op.op_type} takes {inputs} input{'s' * (inputs != 1)}, has {len(op.inputs)}", "GI107")
     for name in op.attributes:
         if name not in attributes and name not in noted:
             known = f"known are {', '.join(attributes)}" if attributes else "it has none"
-            raise SpecViolation(f"{name} is not an attribute of {op.op_type}, {known}", "GI106")
+            raise SpecViolation(f"{name} is not an attribute of {op.op_type}, {known}{near(name, attributes)}", "GI106")
 
 
 def integer(op: OpCall, name: str, default: int) -> int:
