@@ -34,6 +34,7 @@ Array = np.ndarray[Any, Any]
 SIZES: Final = (0, 1, 2, 3)
 LENIENT: Final[Mapping[str, str]] = {
     # operators of which onnxruntime runs what their pages forbid, and what
+    "Attention": "sizes that broadcast, where the function of version 25 is run",
     "DFT": "a onesided transform of complex input",
     "GatherND": "batch dims of data that are more than those of indices",
     "Inverse": "what is not square, where only the first matrix is",
