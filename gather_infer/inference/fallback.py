@@ -34,10 +34,12 @@ def onnx_inference(
     context: Context,
 ) -> list[Value | None]:
     """The facts of a node's outputs, None where onnx says nothing. Raises SpecViolation when onnx rejects the node."""
+    static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
+    if not static:
+        context.leave_open(f"there is no rule for {schema.op_type}: not all that it demands of sizes is known")
     found = _outputs(schema, node, names, inputs, versions)
     if found is None:
         return [None] * len(node.output)
-    static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
 
     def unknown(_: int) -> Dim:

@@ -329,6 +329,7 @@ class Walker(State):
                 onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)  # what onnx rejects
                 return function.call(self, body, node, inputs, attributes, frame)
             return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
+        self.context.leave_open(f"what {qualified(node.domain, node.op_type)} demands is not known")
         known = f" in opset {entry.version}" if entry.version else ""
         domain = f"{node.domain}." if node.domain else ""
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)

@@ -270,6 +270,10 @@ class _Making:
                 yield DimsLine((Relation(statement.dim, "==", statement.value),), False, (), "declared")
 
     def _open(self, claims: Sequence[Claim]) -> Iterator[Open]:
+        for name in self.inference.inputs:
+            value = self.inference[name]
+            if isinstance(value, SymbolicTensor) and value.shape is None:
+                yield Open(name, "the rank of this input is not known, nor all that is demanded of its sizes")
         for verdict in self.found:
             if verdict.kind is Kind.UNDECIDED:
                 yield Open(str(verdict.access.node), verdict.reason)

@@ -222,6 +222,7 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(dtype)]
     b, _, s, e = fill(op, split_heads(op, x.shape, "num_heads", "X"), "the shape of X is not known")
     rotated: Dim = op.attr("rotary_embedding_dim", 0) or e
+    op.require((rotated, "<=", e), otherwise=f"rotary_embedding_dim must be the head size {e} or less, is {rotated}")
     require_divisible(op, rotated, 2, "the head size, or rotary_embedding_dim,")
     half = floordiv(rotated, 2, op.scope)
     for name, cache in (("cos_cache", cos), ("sin_cache", sin)):

@@ -164,6 +164,8 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
     extra = spatial_attribute(op, "output_padding", rank - 2, 0, least=0)
+    if rank > 4:
+        refuse_empty(op, *x.shape[2:])  # it ends the process
     spatial = tuple(
         _transposed(op, size, window, more, mode)
         for size, window, more in zip(x.shape[2:], windows(op, kernel, mode), extra, strict=True)

@@ -53,6 +53,18 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
 # element by element
 
 
+def _features(x: SymbolicTensor) -> Dim | None:
+    """C of an input [N, C] or [C]; None where it is not known."""
+    return x.shape[-1] if x.shape is not None and len(x.shape) in (1, 2) else None
+
+
+def _require_columns(op: OpCall, count: int, of: str) -> None:
+    """Demand that X has as many features as an attribute says."""
+    features = _features(op.tensor(0))
+    if features is not None:
+        op.require((features, "==", count), otherwise=f"X must have {count} features for {of}, has {features}")
+
+
 @rules.rule("Binarizer")
 @rules.rule("Imputer")
 def same_type(op: OpCall) -> list[SymbolicTensor]:
@@ -64,7 +76,13 @@ def same_type(op: OpCall) -> list[SymbolicTensor]:
 @rules.rule("Normalizer")
 @rules.rule("Scaler")
 def to_float(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_Normalizer.html, onnx_aionnxml_Scaler.html"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_Normalizer.html, onnx_aionnxml_Scaler.html
+
+    The offsets and scales of a Scaler are one number, or one per feature.
+    """
+    for name in ("offset", "scale"):
+        if op.op_type == "Scaler" and len(op.attr(name, ())) > 1:
+            _require_columns(op, len(op.attr(name)), name)
     return [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)]
 
 
@@ -124,6 +142,8 @@ def one_hot_encoder(op: OpCall) -> list[SymbolicTensor]:
     """
     x = op.tensor(0)
     count = _exactly_one(op, "cats_int64s", "cats_strings")
+    if not op.attr("zeros", 1):
+        op.leave_open("whether every element is a category is known in a run only")
     return [SymbolicTensor(DType.FLOAT32, None if x.shape is None else (*x.shape, count))]
 
 
@@ -153,12 +173,32 @@ def rows(op: OpCall, x: SymbolicTensor) -> Dim:
 @rules.rule("LinearRegressor")
 def linear_regressor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html: [N, targets], float32"""
+    _require_coefficients(op, op.attr("targets", 1))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), max(0, op.attr("targets", 1))))]
+
+
+def _require_coefficients(op: OpCall, each: int) -> None:
+    """Demand that there are coefficients for each feature, `each` times."""
+    features, coefficients = _features(op.tensor(0)), op.attr("coefficients", ())
+    if features is not None and coefficients and each > 0:
+        message = f"there must be {each} coefficients for each of {features} features, are {len(coefficients)}"
+        op.require((features * each, "<=", len(coefficients)), otherwise=message)
+
+
+def _require_vectors(op: OpCall, count: int) -> None:
+    """Demand that X has the features of the support vectors; without any, of the coefficients of one class."""
+    vectors = op.attr("support_vectors", ())
+    if count > 0 and vectors:
+        _require_columns(op, len(vectors) // count, "support_vectors")
+    elif count == 0 and op.attr("coefficients", ()):
+        classes = len(op.attr("classlabels_ints", ()) or op.attr("classlabels_strings", ())) or 1
+        _require_columns(op, len(op.attr("coefficients", ())) // classes, "coefficients")
 
 
 @rules.rule("SVMRegressor")
 def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html: [N, 1], float32"""
+    _require_vectors(op, op.attr("n_supports", 0))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), 1))]
 
 
@@ -239,6 +279,10 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
     n = rows(op, op.tensor(0))
     if op.op_type == "TreeEnsembleClassifier":
         _require_tree_features(op)
+    elif op.op_type == "LinearClassifier":
+        _require_coefficients(op, len(op.attr("intercepts", ())))
+    else:
+        _require_vectors(op, sum(op.attr("vectors_per_class", ())))
     integers = op.attr("classlabels_ints", ()) or op.attr("classlabels_int64s", ())
     strings = op.attr("classlabels_strings", ())
     scores = _scores(op, len(strings) or len(integers))
@@ -334,6 +378,7 @@ def feature_vectorizer(op: OpCall) -> list[SymbolicTensor]:
             columns.append(op.fresh("the number of features of an input is not known"))
     if n is None:
         n = op.fresh("the rank of the input is not known")
+    refuse_empty(op, n)
     return [SymbolicTensor(DType.FLOAT32, (n, total(columns)))]
 
 

@@ -111,6 +111,8 @@ def pad(
 def _require_source(op: OpCall, dim: Dim, before: Dim, after: Dim, mode: str, axis: int) -> None:
     """Demand that there are elements to pad with: those that stay, of which `reflect` leaves out the one at the end."""
     left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
+    if left is not dim:
+        op.refuse((1, "<=", left))
     for width in (before, after):
         least = width + 1 if mode == "reflect" else 1
         op.require(

@@ -58,7 +58,7 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
     h = hidden_size(op, gates, w, r, b, *states)
     x_shape = require_rank(x.shape, 3, "X") or (None, None, None)
     length, n, i = x_shape if layout == 0 else (x_shape[1], x_shape[0], x_shape[2])
-    refuse_empty(op, *(dim for dim in (length, n) if dim is not None))
+    refuse_empty(op, *(dim for dim in (length, n, i) if dim is not None))
     merge_shape(op, w.shape, (d, gates * h, i), "W")
     h = require_shape(op, r.shape, (d, gates * h, h), "R")[2]
     if b is not None:
