@@ -45,7 +45,7 @@ def check(
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> CheckResult:
-    """Everything that would hurt when a model is deployed; `gather_infer.check`.
+    """What hurts when a model is deployed, as far as it is known without a run; `gather_infer.check`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     what is known of the inputs' dims, as for `infer`
