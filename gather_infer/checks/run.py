@@ -76,12 +76,12 @@ def check(
         *operator_findings(file.proto, inference.diagnostics, places),
         *declared_findings(inference, places),
         *wrapping_findings(inference, places),
-        *divisor_findings(inference, places),
         *size_findings(inference, places),
     ]
     if not file.foreign:
         found += name_findings(file.proto, places)
         found += element_type_findings(file.proto, places)
+        found += divisor_findings(inference, places)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
     if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):

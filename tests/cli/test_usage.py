@@ -159,7 +159,7 @@ USAGE = {
     "completion tcsh": "'tcsh' is not one of 'bash', 'zsh', 'fish'",
     "explain embedding.onnx /Reshape": "the node of that name makes 'hidden'",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
-    "explain GI333": "no code 'GI333'; did you mean 'GI303'",
+    "explain GI333": "no code 'GI333'; did you mean 'GI323'",
     "explain GI": "no code 'GI'; there are GI001",
     "explain give_me": "missing argument 'MODEL': 'give_me' is no code",
     "explain logits": "missing argument 'MODEL': 'logits' is no code; .*: gather-infer explain MODEL logits\n",
