@@ -85,7 +85,7 @@ def command(
     jobs: int | None,
     console: Console,
 ) -> int:  # fmt: skip
-    """Print everything that would hurt when models are deployed.
+    """Print what hurts when models are deployed.
 
     MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR; or folders, of which every model below is
     checked. What is left out is taken from [tool.gather-infer] of the nearest pyproject.toml that has it.

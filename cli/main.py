@@ -21,7 +21,7 @@ from .console import announce
 from .interrupts import INTERRUPTED, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
-    "check": "Print everything that would hurt when models are deployed.",
+    "check": "Print what hurts when models are deployed.",
     "completion": "Print what makes a shell complete commands, options, files, operators, codes and tensors.",
     "contract": "Print what the inputs have to be, so that no run fails.",
     "convert": "Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.",

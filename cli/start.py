@@ -1,4 +1,4 @@
-"""How the program begins and ends as a process: interrupts at any time, and streams that are closed.
+"""How the program begins and ends as a process: interrupts, and streams that are closed.
 
 To import it is to begin: an interrupt that comes from here on ends the program in one line. What comes before, while
 the interpreter itself starts, nobody can answer for.

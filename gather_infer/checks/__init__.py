@@ -1,4 +1,4 @@
-"""Everything that would hurt in deployment, of one model or of many.
+"""What hurts in deployment, of one model or of many.
 
 Names are resolved on first use: what hands files to other processes needs nothing of the inference.
 """

@@ -20,16 +20,17 @@ def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic
     known = _symbols(inference)
     for constraint in inference.constraints:
         pair = (constraint.left, constraint.right)
-        names = [dim for dim in pair if isinstance(dim, Expr) and dim.is_symbol and dim.name in known]
         sizes = [dim for dim in pair if isinstance(dim, int)]
-        if constraint.relation == "==" and names and sizes:
-            where = places.node(constraint.node.graph, constraint.node.position)
-            message = f"the inputs leave {names[0]} open, the node works with {names[0]} = {sizes[0]} only"
-            if sizes[0] > MOST:
-                message, severity = f"{message}, which no dim can be: it has 64 bits", Severity.ERROR
-            else:
-                severity = Severity.WARNING
-            yield diagnostic("GI322", message, where, severity=severity)
+        dims = [dim for dim in pair if isinstance(dim, Expr)]
+        if constraint.relation != "==" or not sizes or not dims:
+            continue
+        (dim,), (size,) = dims, sizes
+        where = places.node(constraint.node.graph, constraint.node.position)
+        message = f"the inputs leave {dim} open, the node works with {dim} = {size} only"
+        if size > MOST:
+            yield diagnostic("GI322", f"{message}, which has more than 64 bits", where, severity=Severity.ERROR)
+        elif dim.is_symbol and dim.name in known:
+            yield diagnostic("GI322", message, where)
 
 
 def _symbols(inference: Inference) -> frozenset[str]:

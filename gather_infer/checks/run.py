@@ -45,7 +45,7 @@ def check(
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
 ) -> CheckResult:
-    """Everything that would hurt when a model is deployed; `gather_infer.check`.
+    """What hurts when a model is deployed, as far as it is known without a run; `gather_infer.check`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     what is known of the inputs' dims, as for `infer`
@@ -76,12 +76,12 @@ def check(
         *operator_findings(file.proto, inference.diagnostics, places),
         *declared_findings(inference, places),
         *wrapping_findings(inference, places),
-        *divisor_findings(inference, places),
         *size_findings(inference, places),
     ]
     if not file.foreign:
         found += name_findings(file.proto, places)
         found += element_type_findings(file.proto, places)
+        found += divisor_findings(inference, places)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
     if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):

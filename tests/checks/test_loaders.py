@@ -139,6 +139,7 @@ MODELS: dict[str, tuple[str, Change, dict[str, Any], str, str]] = {
     "division by 0 in a branch": (HEAD + IF.format("float[3] p", "<int64[1] z = {0}> { i = Shape(x) j = Div(i, z) p = Expand(x, j) }"), as_it_is, {**X, "b": np.array(False)}, "refuses", "GI210"),
     "division by 0 in a function that nobody calls": (CALLS + CALL.format("Neg", 17, "z = Constant<value = int64[1] {0}>() i = Shape(a) d = Div(i, z)"), as_it_is, X, "runs", ""),
     "a size past 64 bits": (HEAD + "g (float[N] x) => (float[A, B] y) <int64[2] s = {1099511627776, 1099511627776}> { y = Reshape(x, s) }", as_it_is, X, "refuses", "GI322"),
+    "a product past 64 bits": (HEAD + "g (float[N, M] x) => (float[A, B] y) <int64[2] s = {1099511627776, 1099511627776}> { y = Reshape(x, s) }", as_it_is, X, "refuses", "GI322"),
     "no roi before opset 13": ('<ir_version: 6, opset_import: ["": 11]>' + "g (float[3] x) => (float[6] y) <int64[1] s = {6}> { y = Resize(x, , , s) }", as_it_is, X, "refuses", "GI107"),
     "no roi since opset 13": ('<ir_version: 7, opset_import: ["": 13]>' + "g (float[3] x) => (float[6] y) <int64[1] s = {6}> { y = Resize(x, , , s) }", as_it_is, X, "runs", ""),
 }  # fmt: skip

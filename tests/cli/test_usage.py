@@ -162,7 +162,7 @@ USAGE = {
     "cost embedding.onnx other.onnx": "got unexpected extra argument \\(other.onnx\\)\n",
     "infer embedding.onnx --dim batch=1,seq=3": "did you mean --dim batch=1 --dim seq=3\\?",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
-    "explain GI333": "no code 'GI333'; did you mean 'GI303'",
+    "explain GI333": "no code 'GI333'; did you mean 'GI323'",
     "explain GI": "no code 'GI'; there are GI001",
     "explain give_me": "missing argument 'MODEL': 'give_me' is no code",
     "explain logits": "missing argument 'MODEL': 'logits' is no code; .*: gather-infer explain MODEL logits\n",
