@@ -380,9 +380,11 @@ class _Judge:
         return self.finding(conditions, self.facts(), is_exact=is_exact)
 
     def is_axis_empty(self, gap: Dim) -> bool:
-        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever it is."""
-        may_be_unread = self.axis.some or (self.may_be_empty and bool(self.evidence.iterations))
-        if may_be_unread or self.axis.indexing.inserts or self.may_ignore():
+        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever it is.
+
+        Where the index may be empty the axis often is when that is: no reason to fail.
+        """
+        if self.may_be_empty or self.axis.some or self.axis.indexing.inserts or self.may_ignore():
             return False
         negative = self.evidence.scope.child()
         negative.require(-1 - gap)

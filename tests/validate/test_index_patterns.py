@@ -40,7 +40,7 @@ CHOSEN = {
         "float[N] t, int64[S] i",
         "s = Shape (t) n = Squeeze (s) a = GreaterOrEqual (i, zero) b = Less (i, n) c = And (a, b) "
         "k = Where (c, i, zero) y = Gather (t, k)",
-        "N >= 1", sizes={"N": (0, 1, 2, 5), "S": (0, 1, 3)}, numbers=(*IDS, *ENDS),
+        "N >= 1", tight=False, sizes={"N": (0, 1, 2, 5), "S": (0, 1, 3)}, numbers=(*IDS, *ENDS),
     ),
     "outside one of the bounds": Pattern(
         "float[5] t, int64[S] i",
@@ -195,6 +195,12 @@ RANGES = {
         "s = Shape (x) q = Squeeze (s) p = Range (zero, q, one) r = Sub (past, p) y = Gather (t, r)",
         "seq - 13 <= past < 12", sizes={"seq": (0, 1, 2, 12, 13, 24, 25)},
         numbers=(*ENDS, -13, -12, -11, -1, 0, 1, 10, 11, 12, 13),
+    ),
+    "positions after those of an input, counted from the end": Pattern(
+        "float[12] t, int64 past, float[seq] x",
+        "s = Shape (x) q = Squeeze (s) e = Add (past, q) r = Range (past, e, one) d = Sub (five, r) y = Gather (t, d)",
+        "-6 <= past < 19 - seq", sizes={"seq": (0, 1, 2, 12, 13, 24, 25)},
+        numbers=(*ENDS, -8, -7, -6, -5, -1, 0, 4, 5, 6, 7, 15, 16, 17, 18),
     ),
     "every other position": Pattern(
         "float[12] t, int64 past, float[seq] x",
@@ -414,7 +420,7 @@ TIED = {
         "c = Cast <to = 7> (p) n = ReduceSum <keepdims = 0> (c, s1) m = ReduceMax <keepdims = 0> (n) "
         "sh = Shape (x) b = Slice (sh, s0, s1) mm = Unsqueeze (m, s0) d = Concat <axis = 0> (b, mm) "
         "z = ConstantOfShape (d) r = Range (zero, m, one) u = Unsqueeze (n, s1) l = Less (r, u) w = NonZero (l) "
-        "i = Transpose (w) y = GatherND (z, i)",
+        "i = Transpose (w) g = GatherND (z, i) y = ScatterND (z, i, g)",
         "proved", sizes={"batch": (1, 2, 3), "seq": (1, 2, 5)},
     ),
     "coordinates unbound and joined again": Pattern(
