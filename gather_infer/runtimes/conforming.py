@@ -1,20 +1,27 @@
 """Layers that OpenVINO's CPU plugin computes otherwise than their specification says, or leaves open, replaced.
 
-The plugin of 2026.4 truncates quotients of integers that `m_pythondiv` rounds down, and takes equal elements in any
-order where a TopK is not stable. What takes their place gives what the specification says; of equal elements the first.
+The plugin of 2026.4 truncates quotients of integers that `m_pythondiv` rounds down, takes equal elements in any order
+where a TopK is not stable, and multiplies by compressed weights of some layouts wrongly, or does not compile them. What
+takes their place gives what the specification says; of equal elements the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from math import prod
+from typing import Any, Final
+
+MAX_WEIGHTS: Final = 1 << 28
+"""Elements of compressed weights, over all of a model, that are converted to floats before it runs."""
 
 _SIGNED = ("i8", "i16", "i32", "i64")
+_COMPRESSED = ("u2", "u4", "i4", "nf4", "u8", "i8", "f4e2m1", "f8e4m3", "f8e5m2")
 
 
 def conform(openvino: Any, model: Any) -> None:
     """Replace such layers of a model, those of the bodies of others too, in place."""
     opset = openvino.opset11
+    _decompress(openvino, model)
     for body in _bodies(model):
         for op in body.get_ops():
             made: list[Any] = []
@@ -34,6 +41,28 @@ def conform(openvino: Any, model: Any) -> None:
             for output, other in zip(op.outputs(), made, strict=False):
                 other.add_names(output.get_names())
                 output.replace(other)
+
+
+def _decompress(openvino: Any, model: Any) -> None:
+    """Convert integers and small floats that are constants, where all of them fit into memory as floats."""
+    found = []
+    for body in _bodies(model):
+        for op in body.get_ops():
+            held = op.input_value(0).get_node() if op.get_type_name() == "Convert" else None
+            if held is not None and held.get_type_name() == "Constant" and _is_compressed(held, op):
+                found.append((held, op))
+    if sum(prod(held.get_output_shape(0)) for held, _ in found) > MAX_WEIGHTS:
+        return
+    for held, op in found:
+        kind = op.get_output_element_type(0).to_dtype()
+        made = openvino.opset1.constant(held.get_data(dtype=kind))
+        made.set_friendly_name(op.get_friendly_name())
+        op.output(0).replace(made.output(0))
+
+
+def _is_compressed(held: Any, op: Any) -> bool:
+    is_small = held.get_output_element_type(0).get_type_name() in _COMPRESSED
+    return is_small and op.get_output_element_type(0).get_type_name() in ("f16", "f32")
 
 
 def _bodies(model: Any) -> Iterator[Any]:

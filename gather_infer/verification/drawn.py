@@ -1,8 +1,8 @@
-"""Outputs that depend on random numbers: no two runs agree in them, so their elements are not compared."""
+"""Outputs that depend on random numbers, so that no two runs agree in them, or on what no rule says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,13 +19,27 @@ from gather_infer.tensor import SymbolicTensor, Value
 DRAWN: Final = "it depends on random numbers"
 
 _Key: TypeAlias = "tuple[str, str, str]"
+_Begins: TypeAlias = "Callable[[_Search, NodeProto, Opsets, Mapping[str, Value]], bool]"
 
 
 def drawn_outputs(inference: Inference) -> dict[str, str]:
     """The outputs of the main graph that a random node may reach, each with that node as people call it."""
+    return _reached(inference, _Search.draws)
+
+
+def unsaid_outputs(inference: Inference) -> dict[str, str]:
+    """The outputs that rest on scan outputs of a Loop, each with that Loop.
+
+    Of such an output the specification says no sizes where the body never runs, and runtimes give what they know of it:
+    https://onnx.ai/onnx/operators/onnx__Loop.html
+    """
+    return _reached(inference, _Search.scans)
+
+
+def _reached(inference: Inference, begins: _Begins) -> dict[str, str]:
     proto = inference.model.proto
     functions = {(plain_domain(f.domain), f.name, f.overload): f for f in proto.functions}
-    search = _Search(inference, functions)
+    search = _Search(inference, functions, begins)
     reached: dict[str, str] = {}
     search.walk(proto.graph.node, Opsets(proto.opset_import, [standard_rules()], {}), reached, inference.scopes[MAIN])
     return {value.name: reached[value.name] for value in proto.graph.output if value.name in reached}
@@ -35,6 +49,7 @@ def drawn_outputs(inference: Inference) -> dict[str, str]:
 class _Search:
     inference: Inference
     functions: Mapping[_Key, FunctionProto]
+    begins: _Begins
     known: dict[_Key, str] = field(default_factory=dict)  # functions, each with the random node in it, "" without one
 
     def walk(
@@ -57,7 +72,7 @@ class _Search:
         key = plain_domain(node.domain), node.op_type, node.overload
         if key in self.functions:
             return self.of_function(key)
-        if self.draws(node, versions, facts):
+        if self.begins(self, node, versions, facts):
             return f"{node.name} ({node.op_type})" if node.name else node.op_type
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") or attribute.graphs else ():
@@ -76,6 +91,9 @@ class _Search:
             versions = Opsets(function.opset_import, [standard_rules()], {})
             self.known[key] = self.walk(function.node, versions, {}, {})
         return self.known[key]
+
+    def scans(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
+        return node.op_type == "Loop" and not plain_domain(node.domain) and len(node.output) > len(node.input) - 2
 
     def draws(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
         entry = versions.entry(node.domain, node.op_type, node.overload)

@@ -47,8 +47,7 @@ _FURTHER = (
     (Pattern.EQUAL, 1),
     (Pattern.ONES, 1),
     (Pattern.ONES, 1),
-    (Pattern.MIXED, 1),
-    (Pattern.MIXED, 1),
+    *((Pattern.MIXED, 1) for _ in range(8)),
     *((Pattern.GROWN, scale) for scale in _SCALES for _ in range(3)),
 )
 """Sizes of further draws for a run, when the original fails on those of the plan."""
@@ -100,7 +99,7 @@ class Draws:
         proto = inference.model.proto
         found = verdicts(inference)
         own = known_numbers(inference) | written_numbers(proto) | written_numbers(rewritten)
-        self.sizes = sizes_of(inference, found, own)
+        self.sizes = sizes_of(inference, found, own, converted)
         # what a layer does to indices the operators tell that it became
         self.limits = limits_of(found if converted is None else [*found, *verdicts(converted)])
         self.marks = marks_of(inference, own)
@@ -136,7 +135,9 @@ class Draws:
         elif attempt > 0 and self.worked is not None:
             size = {Pattern.ZEROS: 0, Pattern.ONES: 1}.get(pattern, int(numbers.integers(2, 8)))
             pattern, scale = self.worked.sizes
-            binding = self.sizes.changed(dict(self.worked.binding), run // len(_PLAN) + attempt - 1, size)
+            binding = self.sizes.changed(
+                dict(self.worked.binding), run // len(_PLAN) + attempt - 1, size, trusting=self.is_converted
+            )
         # Whether the model runs with a size of 0 is not left to what we think that it demands.
         # OpenVINO runs with sizes that it defines nothing for.
         is_trusting = attempt > 0 or self.is_converted or pattern is not Pattern.ZEROS

@@ -19,7 +19,7 @@ from gather_infer.runtimes.process import Child
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
 from gather_infer.verification.compare import interface_differences
 from gather_infer.verification.comparing import Comparing
-from gather_infer.verification.drawn import drawn_outputs
+from gather_infer.verification.drawn import drawn_outputs, unsaid_outputs
 from gather_infer.verification.draws import Draws, is_always_empty
 from gather_infer.verification.feeds import checked_feeds
 from gather_infer.verification.files import on_disk
@@ -110,11 +110,19 @@ def verify(
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
         if states is not None:  # OpenVINO gives what is assigned too
             names[0].extend(states.assigned)
+        within = _by_binding(tolerance, inference, runtime == REFERENCE, converted is not None)
         comparing = Comparing(
-            draws, loaded, other, names, folder / "feeds.pickle", found,
-            drawn_outputs(inference if converted is None else converted), runtime == REFERENCE or not is_onnx,
-            _by_binding(tolerance, inference, runtime == REFERENCE, converted is not None),
-        )  # fmt: skip
+            draws,
+            loaded,
+            other,
+            names,
+            folder / "feeds.pickle",
+            found,
+            drawn_outputs(inference if converted is None else converted),
+            unsaid_outputs(inference),
+            runtime == REFERENCE or not is_onnx,
+            within,
+        )
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
         if not is_onnx and comparing.wrong is not None:
             comparing.feeds.write_bytes(comparing.wrong)

@@ -55,10 +55,12 @@ class Budget:
 
     shapes   of the values, each with how many have it
     macs     multiply-adds; None where they are not known
+    ranks    all shapes, also those of which not every size is known
     """
 
     shapes: tuple[tuple[Sequence[Dim], int], ...]
     macs: Dim | None
+    ranks: tuple[Sequence[Dim], ...] = ()
 
     @staticmethod
     def of(inference: Inference, names: frozenset[str]) -> Budget:
@@ -67,7 +69,7 @@ class Budget:
         shapes = Counter(fact.shape for fact in facts if isinstance(fact, SymbolicTensor) and fact.shape)
         told = [(shape, n) for shape, n in shapes.items() if all(free_symbols(dim) <= names for dim in shape)]
         macs = inference.cost().macs
-        return Budget(tuple(told), macs if free_symbols(macs) <= names else None)
+        return Budget(tuple(told), macs if free_symbols(macs) <= names else None, tuple(shapes))
 
     def allows(self, binding: Mapping[str, int]) -> bool:
         """Whether a run with these sizes keeps to it; what cannot be told at these sizes counts nothing."""
@@ -98,6 +100,7 @@ class Sizes:
     implied   conditions that the model seems to demand: (left, relation, right)
     budget    how much a run may take
     own       numbers of the model that may be sizes, the largest first
+    few       small ones, which some other size may have to be
     """
 
     names: tuple[str, ...]
@@ -106,6 +109,7 @@ class Sizes:
     implied: tuple[tuple[Dim, str, Dim], ...]
     budget: Budget
     own: tuple[int, ...] = ()
+    few: tuple[int, ...] = ()
 
     def draw(
         self, pattern: Pattern, numbers: np.random.Generator, *, turn: int = 0, scale: int = 1, trusting: bool = True
@@ -119,13 +123,13 @@ class Sizes:
         dear: dict[str, int] | None = None
         for trial in range(MAX_TRIALS):
             if trial < MAX_TRIALS // 4:
-                raw = _raw(pattern, len(self.names), turn, scale, numbers)
+                raw = _raw(pattern, len(self.names), turn, scale, numbers, self.few)
             else:  # relations are met by few sizes: from few numbers, and then from many
                 least = 0 if pattern is Pattern.ZEROS or trial >= MAX_TRIALS // 2 else 1
                 most = (3, 9, 65)[trial % 3]
                 raw = [int(n) for n in numbers.integers(least, most, len(self.names))]
             found = {name: self._within(name, size) for name, size in zip(self.names, raw, strict=True)}
-            if self._is_allowed(found) and (not trusting or self._meets_all(found)):
+            if self._is_allowed(found) and (not trusting or self.meets_all(found)):
                 if self.budget.allows(found):
                     return self._grown(found, turn, numbers) if pattern is Pattern.OWN else found
                 dear = dear or found
@@ -150,15 +154,17 @@ class Sizes:
         return found
 
     def _is_legal(self, binding: Mapping[str, int]) -> bool:
-        return self._is_allowed(binding) and self._meets_all(binding) and self.budget.allows(binding)
+        return self._is_allowed(binding) and self.meets_all(binding) and self.budget.allows(binding)
 
-    def changed(self, binding: Mapping[str, int], turn: int, size: int) -> dict[str, int] | None:
+    def changed(
+        self, binding: Mapping[str, int], turn: int, size: int, *, trusting: bool = False
+    ) -> dict[str, int] | None:
         """The binding with one size set, that of each symbol in turn; None where this is not allowed."""
         if not self.names:
             return dict(binding)
         name = self.names[turn % len(self.names)]
         found = {**binding, name: self._within(name, size)}
-        return found if self._is_allowed(found) else None
+        return found if self._is_allowed(found) and (not trusting or self.meets_all(found)) else None
 
     def _within(self, name: str, size: int) -> int:
         """The size, or one within the declared bounds that stands for it."""
@@ -175,21 +181,30 @@ class Sizes:
         except ZeroDivisionError:
             return False
 
-    def _meets_all(self, binding: Mapping[str, int]) -> bool:
+    def meets_all(self, binding: Mapping[str, int]) -> bool:
+        """Whether a binding is what the model seems to demand."""
         return all(_holds(left, relation, right, binding) for left, relation, right in self.implied)
 
 
-def sizes_of(inference: Inference, found: Iterable[Verdict], own: Iterable[int] = ()) -> Sizes:
-    """The sizes of an inferred model; `found` are the verdicts on its accesses, `own` integers that it holds."""
+def sizes_of(
+    inference: Inference, found: Iterable[Verdict], own: Iterable[int] = (), converted: Inference | None = None
+) -> Sizes:
+    """The sizes of an inferred model; `found` are the verdicts on its accesses, `own` integers that it holds.
+
+    converted   what was made of an IR, which demands what OpenVINO leaves to those who run it
+    """
     dims = tuple(dim for name in inference.inputs for dim in input_dims(inference[name]))
     given = [dim for dim in dims if not inference.is_generated(dim)]
     names = tuple(dict.fromkeys(name for dim in given for name in sorted(free_symbols(dim))))
-    stated = [(c.left, c.relation, c.right) for c in inference.constraints]
+    more = () if converted is None else converted.constraints
+    stated = [(c.left, c.relation, c.right) for c in (*inference.constraints, *more)]
     stated += [(c.left, c.relation, c.right) for c in conditions_of(found) if not isinstance(c.left, Elements)]
     implied = tuple(c for c in stated if free_symbols(c[0]) | free_symbols(c[2]) <= set(names))
     large = sorted({number for number in own if MIN_OWN <= number <= MAX_TOTAL}, reverse=True)
     budget = Budget.of(inference, frozenset(names))
-    return Sizes(names, inference.declared, tuple(given), implied, budget, tuple(large[:MAX_OWN]))
+    fixed = {dim for shape in budget.ranks for dim in shape if isinstance(dim, int)} | set(own)
+    few = tuple(sorted(size for size in fixed if 1 < size <= MIN_OWN))
+    return Sizes(names, inference.declared, tuple(given), implied, budget, tuple(large[:MAX_OWN]), few)
 
 
 def conditions_of(found: Iterable[Verdict]) -> Iterator[Condition]:
@@ -205,7 +220,9 @@ def input_dims(value: Value) -> Sequence[Dim]:
     return value.shape or () if isinstance(value, SymbolicTensor) else ()
 
 
-def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random.Generator) -> list[int]:
+def _raw(
+    pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random.Generator, few: Sequence[int]
+) -> list[int]:
     primes = list(_PRIMES[: max(4, count)])
     sizes = [int(p) for p in numbers.permutation(primes)[:count]]
     sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]
@@ -224,7 +241,7 @@ def _raw(pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random
         case Pattern.OWN:
             return sizes  # and more of some, where that is allowed
         case Pattern.MIXED:
-            return [int(n) for n in numbers.choice((1, 1, 2, 2, 3, 5, 8, 16), count)]
+            return [int(n) for n in numbers.choice((1, 2, 3, 5, 8, 16, *few), count)]
         case Pattern.GROWN:
             large = numbers.choice((scale, scale, 2 * scale, scale + int(numbers.integers(1, scale + 1))), count)
             return [int(n) if numbers.random() < 0.7 else s % 4 or 1 for n, s in zip(large, sizes, strict=True)]
