@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 @assume_option
 @constants_option
 @output_options("Write the model with value_info for every tensor.")
+@option(
+    "--outputs",
+    section="Output",
+    is_flag=True,
+    help="With -o, declare known sizes of outputs, too.",
+)
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
 @option("--constraints", section="Report", is_flag=True, help="Print what validity implies about the symbols.")
 @option("--floats", section="Report", is_flag=True, help="Elements of small float tensors too, in JSON.")
@@ -38,6 +44,7 @@ def command(
     no_assume: bool,
     initializers_as_constants: bool,
     target: Target | None,
+    outputs: bool,
     everything: bool,
     constraints: bool,
     floats: bool,
@@ -55,12 +62,14 @@ def command(
     wanted = Wanted(
         not no_assume, initializers_as_constants, everything, constraints, floats, strict, exit_zero, console
     )
+    if outputs and target is None:
+        raise click.UsageError("--outputs needs -o or --in-place")
     if len(models) > 1:
         return infer_all(models, facts, wanted)
-    return _infer(models[0], facts, wanted, target)
+    return _infer(models[0], facts, wanted, target, outputs)
 
 
-def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None) -> int:
+def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outputs: bool) -> int:
     """One model, written where there is a target; the exit code."""
     from gather_infer.model import save
     from gather_infer.model.given import to_model_file, to_onnx_file, with_constants
@@ -75,7 +84,7 @@ def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None) -> i
             file = with_constants(file)
         if target is not None:
             file.require_data()
-        report, annotated = inferred(file, facts, rules, wanted, progress, annotate=target is not None)
+        report, annotated = inferred(file, facts, rules, wanted, progress, annotate=target is not None, outputs=outputs)
         lines = console.lines_of(INFERENCE, report)
     code = wanted.exit_code(report)
     written = write_and_print(lines, functools.partial(save, file, annotated), target, console, refused=code != 0)

@@ -53,6 +53,7 @@ def inferred(
     progress: Progress,
     *,
     annotate: bool = False,
+    outputs: bool = False,
 ) -> tuple[InferenceReport, Any]:
     """What is found out about a model; the model with it written into, the model itself unless that is asked for."""
     from gather_infer.catalog.family import is_gather
@@ -61,7 +62,7 @@ def inferred(
     from gather_infer.report import summarize
 
     inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume, progress=progress)
-    model, interface = annotated(file, inference) if annotate else (file.proto, None)
+    model, interface = annotated(file, inference, outputs=outputs) if annotate else (file.proto, None)
     summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
     more: dict[str, Any] = {}
     if inference.accesses:

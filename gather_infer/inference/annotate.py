@@ -45,9 +45,11 @@ class _Style:
             self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
-def annotated(source: ModelFile, run: Run, *, weights: bool = False) -> tuple[ModelProto, Interface]:
+def annotated(
+    source: ModelFile, run: Run, *, weights: bool = False, outputs: bool = False
+) -> tuple[ModelProto, Interface]:
     """See Inference.annotated, which is the `run`; and how the types differ from those that were there."""
-    given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True)
+    given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True, outputs=outputs)
     style = _Style(speller(given, run.scopes, run.inputs))
     model = _copy(given)
     _annotate_graph(model.graph, MAIN, run.scopes, style)

@@ -90,7 +90,7 @@ class Interface:
 UNCHANGED: Final = Interface()
 
 
-def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, Interface]:
+def declare(proto: ModelProto, run: Run, *, rests: bool, outputs: bool = False) -> tuple[ModelProto, Interface]:
     """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
 
     A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
@@ -99,24 +99,27 @@ def declare(proto: ModelProto, run: Run, *, rests: bool) -> tuple[ModelProto, In
     its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is `proto`
     itself when nothing was given.
 
-    rests   whether something else that is written rests on what was given
+    rests     whether something else that is written rests on what was given
+    outputs   whether dims say the numbers that they are known to be though nothing is given
 
     Raises UsageError where a file cannot say it: a relation with a name of `--input` that no dim of an input is called.
     """
     given = run.given
-    if given is None or not given.is_said:
+    if given is None or not (given.is_said or outputs):
         return proto, UNCHANGED
     copy = ModelProto()
     copy.CopyFrom(proto)
     changed: tuple[Redeclared, ...] = ()
-    if given.changed or given.inputs:
+    if given.changed or given.inputs or outputs:
         changed = tuple(_Declaring(copy, run, given).changes())
         left = unsaid(run.model, copy, run.scopes, run.diagnostics)
         if left:
             copy.CopyFrom(proto)
             changed = tuple(_Declaring(copy, run, given, left).changes())
-    if not rests and not changed:
+    if not changed and not (rests and given.is_said):
         return proto, Interface(open=tuple(open_dims(proto, run)))
+    if not given.is_said:
+        return copy, Interface(changed, tuple(open_dims(copy, run)))
     recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
     _check_said(recorded, copy, run)
     _record(copy, recorded, given.recorded)
@@ -200,6 +203,8 @@ class _Declaring:
         """What is known of an output without a shape; of one that has one what follows from what is given."""
         if said_dims(declared) is not None:
             self._refine(declared, fact)
+        elif not (self.given.changed or self.given.inputs):
+            return  # it is for those who write what is known of every tensor
         elif isinstance(fact, SymbolicTensor) and fact.shape is not None and _may_state(declared, fact):
             said = self.kept.difference(self.given.unnamed.values())
             names = [dim if free_symbols(dim) <= said else None for dim in fact.shape]

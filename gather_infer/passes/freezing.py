@@ -88,9 +88,9 @@ def freeze(
     dims = dims if isinstance(dims, (str, Mapping)) else tuple(dims)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
     refused, unloadable = _contradictions(source, inference, rules)
-    proto, interface = (
-        (source.proto, UNCHANGED) if refused or unloadable else declare(source.proto, inference, rests=True)
-    )
+    proto, interface = source.proto, UNCHANGED
+    if not refused and not unloadable:
+        proto, interface = declare(proto, inference, rests=True, outputs=True)
     if proto is source.proto:
         proto = type(proto)()
         proto.CopyFrom(source.proto)

@@ -127,7 +127,6 @@ CASES: dict[str, Any] = {
     "an output name of its own": (["N", "M"], ["A", "B"], {"dims": ["N=2"]}, [2, "M"], [2, "B"], (2, 3)),
     "an output of a traced size": (["N", "M"], [5, "M"], {"dims": ["N=2"]}, [2, "M"], [2, "M"], (2, 3)),
     "an expression": (["N", "N + 1"], ["N", "N + 1"], {"dims": ["N=2"]}, [2, 3], [2, 3], (2, 3)),
-    "a number is not made a name": ([2, "M"], [2, "M"], {"inputs": ["x=[n, 3]"]}, [2, 3], [2, 3], (2, 3)),
 }  # fmt: skip
 
 
