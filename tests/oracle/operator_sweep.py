@@ -40,6 +40,7 @@ LENIENT: Final[Mapping[str, str]] = {
     "Inverse": "what is not square, where only the first matrix is",
     "GroupNormalization": "a scale or bias of one element, and of num_groups",
     "LinearAttention": "a decay or beta that broadcasts",
+    "MultiHeadAttention": "a past of another head size than the value",
     "NegativeLogLikelihoodLoss": "fewer targets than scores",
     "PRelu": "a slope that X broadcasts to",
     "RotaryEmbedding": "an odd head size",

@@ -93,6 +93,13 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["A == B or A == 1 or B == 1; then_branch of node If#0 is taken only where c is true"],
     ),
+    "a body that may run 0 times": (
+        "(int64 m, float[A] x, float[B] y) => (float[A] z) { z = Loop (m, , x) <body = b "
+        "(int64 i, bool c, float[A] s) => (bool d, float[A] t) { d = Identity (c) u = Add (x, y) "
+        "v = ReduceSum <keepdims = 0> (u) t = Add (s, v) }> }",
+        [],
+        ["A == B or A == 1 or B == 1; body of node Loop#0 runs only where m >= 1"],
+    ),
     "a size of data, cut": (
         "(int64[N] x) => (int64[P] z) { u = Unique (x) p = Constant <value_ints = [0, -1]> () z = Pad (u, p) }",
         [],

@@ -64,7 +64,8 @@ def grid_sample(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "CropAndResize", "X:T1 rois:T1 batch_indices:int32 crop_size:int32 -> Y:T1",
-    "extrapolation_value:float mode:string", addresses={2: 0}, T1=IEEE_FLOATS,
+    "extrapolation_value:float mode:string", addresses={2: 0}, operands={3: "two sizes >= 1"}, dims=(3,),
+    T1=IEEE_FLOATS,
 )  # fmt: skip
 def crop_and_resize(op: OpCall) -> Inferred:
     """X [N, C, H, W], rois [R, 4], batch_indices [R] below N, crop_size [2] -> [R, C, crop_size[0], crop_size[1]]"""

@@ -62,6 +62,9 @@ def multimodal_rotary_embedding(op: OpCall) -> Inferred:
     x = _rotated(op)
     if len(op.attr("mrope_section")) != 3:
         raise SpecViolation(f"mrope_section must have 3 elements, has {len(op.attr('mrope_section'))}")
+    width = dim_at(op.tensor(2).shape, 1)
+    if width is not None:
+        op.refuse((width, "==", sum(op.attr("mrope_section"))))
     positions = require_rank(op.tensor(1).shape, 3, "position_ids")
     _address(op, 1)
     if x is None or positions is None:

@@ -19,6 +19,7 @@ from gather_infer.ops.vocabulary.operands import (
     useful,
     zero_of,
 )
+from gather_infer.ops.vocabulary.windows import windows
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, floordiv, maximum, minimum, product
@@ -226,9 +227,13 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
     if shape is None or block is None or None in block:
         channels = op.fresh("the input or block_shape is not known")
     else:
-        area = product([element_dim(op, e, f"element {i} of block_shape") for i, e in enumerate(block)])
+        blocks = tuple(element_dim(op, e, f"element {i} of block_shape") for i, e in enumerate(block))
+        area = product(blocks)
         op.require((1, "<=", area), otherwise="an element of block_shape must be >= 1, is 0")
         refuse_empty(op, *shape, *sizes)
+        rooms = [(size + window.begin + window.end - window.extent, window.stride)
+                 for size, window in zip(sizes, windows(op, blocks, "NOTSET"), strict=True)]  # fmt: skip
+        op.refuse((shape[2], "==", product([floordiv(room, stride, op.scope) + 1 for room, stride in rooms])))
         if isinstance(area, int):
             require_divisible(op, shape[1], area, "dim 1 of the input")
         channels = floordiv(shape[1], area, op.scope)
