@@ -27,6 +27,7 @@ from gather_infer.checks.wrapping import wrapping_findings
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.failures import refused_unreached
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file
 from gather_infer.rules import RuleSet
@@ -82,6 +83,7 @@ def check(
         found += name_findings(file.proto, places)
         found += element_type_findings(file.proto, places)
         found += divisor_findings(inference, places)
+        found += refused_unreached(inference)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
     if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -60,6 +60,17 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
             d: bodies for d, bodies in spared.items() if d not in doubtful or not (is_called or _place(d) in refused)
         }
     return tuple(conditional(d, spared[d], conditions) if d in spared else d for d in inference.diagnostics)
+
+
+def refused_unreached(inference: Inference) -> Iterator[Diagnostic]:
+    """What is wrong with nodes that no run comes to, and for which a loader refuses the file all the same."""
+    if not inference.unreached or inference.model.foreign or is_broken(inference.diagnostics):
+        return
+    doubtful = refused_nodes(inference, inference.unreached)
+    refused = refused_as_it_is(inference.model) if doubtful else {}
+    for finding in inference.unreached:
+        if finding in doubtful and _place(finding) in refused:
+            yield finding
 
 
 def _place(finding: Diagnostic) -> tuple[GraphPath, int] | None:
