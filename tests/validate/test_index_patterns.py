@@ -311,6 +311,17 @@ LOOPS = {
         "float[5] t, int64 ids, int64 m", loop("m", "ids", "int64", "e = Gather (t, a) b = Identity (a)"),
         "-5 <= ids < 5", numbers=IDS, given={"m": (0, 1, 3)},
     ),
+    "a state that another one follows": Pattern(
+        "float[9] t, int64 m, int64 first", loop("m", "first", "int64", "e = Gather (t, a) b = Add (first, five)"),
+        "-9 <= first < 9 and first < 4", tight=False, numbers=(-10, -9, -8, -1, 0, 3, 4, 8, 9, MOST), given={"m": (0, 1, 2, 12)},
+    ),
+    "the counter of the iteration before, in a loop that data end": Pattern(
+        "float[5] t, float[9] p, int64 m",
+        "z, y = Loop (m, , zero, f0) <body = g (int64 i, bool c, int64 v, float a) => (bool d, int64 w, float b) "
+        "{ k = Gather (p, i) e = Gather (t, v) h = Constant <value_float = 0.95> () d = Less (k, h) w = Identity (i) "
+        "b = Add (a, e) }>",
+        "m < 7", tight=False, numbers=(-2, 0, 1, 2, 5, 6, 7, 8),
+    ),
     "a loop that data end": Pattern(
         "float[5] t, float[9] p, int64 m",
         "y = Loop (m, , f0) <body = g (int64 i, bool c, float a) => (bool d, float b) "
