@@ -313,7 +313,8 @@ LOOPS = {
     ),
     "a state that another one follows": Pattern(
         "float[9] t, int64 m, int64 first", loop("m", "first", "int64", "e = Gather (t, a) b = Add (first, five)"),
-        "-9 <= first < 9 and first < 4", tight=False, numbers=(-10, -9, -8, -1, 0, 3, 4, 8, 9, MOST), given={"m": (0, 1, 2, 12)},
+        "-9 <= first < 9 and first < 4", tight=False,
+        numbers=(-10, -9, -8, -1, 0, 3, 4, 8, 9, MOST), given={"m": (0, 1, 2, 12)},
     ),
     "the counter of the iteration before, in a loop that data end": Pattern(
         "float[5] t, float[9] p, int64 m",
