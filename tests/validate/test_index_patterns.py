@@ -190,6 +190,13 @@ RANGES = {
         "-12 <= past < 13 - seq", sizes={"batch": (0, 1, 2), "seq": (1, 2, 12, 13)},
         numbers=(-13, -12, -11, -1, 0, 1, 10, 11, 12, 13),
     ),
+    "positions beside others": Pattern(
+        "float[12] t, int64 past, int64[S] i, float[seq] x",
+        "s = Shape (x) q = Squeeze (s) e = Add (past, q) r = Range (past, e, one) c = Concat <axis = 0> (r, i) "
+        "y = Gather (t, c)",
+        "-12 <= past < 13 - seq and -12 <= i < 12", tight=False, sizes={"S": (0, 1, 2), "seq": (0, 1, 2, 13)},
+        numbers=(0, 3), given={"past": (*ENDS, -13, -12, 0, 11, 12), "i": (-13, -12, -1, 0, 11, 12)},
+    ),
     "positions backwards": Pattern(
         "float[12] t, int64 past, float[seq] x",
         "s = Shape (x) q = Squeeze (s) p = Range (zero, q, one) r = Sub (past, p) y = Gather (t, r)",
