@@ -351,7 +351,7 @@ class _Judge:
         gaps = [self.written(gap) for gap in needed.gaps]
         is_low_exact = is_above or not gaps or not self.axis.indexing.negative_note
         is_exact = needed.is_exact and is_low_exact and self.is_needed(gaps) and not self.may_ignore()
-        is_exact &= part.is_sure and (part.end is None or part.end.is_there)
+        is_exact &= part.is_sure and (part.end is None or (part.end.is_there and part.is_certain))
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:

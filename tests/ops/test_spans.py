@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gather_infer import spans
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import Scope
+from gather_infer.symbolic import Dim, Scope, evaluate, symbol
 from gather_infer.tensor import DType, Span, SymbolicTensor
 from tests.ops.facts import BOOL, I8, I32, I64, U8, U64, A, B, N, known, within
 
@@ -133,3 +133,32 @@ def test_unary_against_brute_force(a: Span) -> None:
     numbers = numbers_in(a)
     assert spans.neg(a) == Span(min(-x for x in numbers), max(-x for x in numbers))
     assert spans.absolute(a) == Span(min(map(abs, numbers)), max(map(abs, numbers))) or (numbers[0] < 0 < numbers[-1])
+
+
+K, V = symbol("K"), symbol("V")
+DIVIDENDS: list[Dim | None] = [None, -7, -1, 0, 1, 5, K, K - 1, -K, K * V - 1, -K * V, N - 3, V]
+DIVISORS: list[tuple[Dim, Dim | None]] = [(1, 1), (3, 3), (2, 4), (V, V), (1, V), (V, V + 2), (V, None), (-V, -V)]
+
+
+def test_quotients_by_sizes() -> None:
+    """A quotient by a size that is at least 1 is held against every pair of numbers between the ends."""
+    scope = Scope()
+    scope.require(V - 1)
+    told = 0
+    for (lo, hi), (least, most) in itertools.product(itertools.product(DIVIDENDS, repeat=2), DIVISORS):
+        found = spans.trunc_div(Span(lo, hi), Span(least, most), scope)
+        if found == Span():
+            continue
+        for k, v, n in itertools.product((0, 1, 3), (1, 2, 3), (0, 2, 5)):
+            sizes = {"K": k, "V": v, "N": n}
+
+            def at(end: Dim | None, default: int, sizes: dict[str, int] = sizes) -> int:
+                return default if end is None else evaluate(end, sizes)
+
+            for a in range(at(lo, -9), at(hi, 9) + 1):
+                for b in range(at(least, -9), at(most, 9) + 1):
+                    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+                    assert at(found.lo, -99) <= quotient <= at(found.hi, 99), (lo, hi, least, most, sizes, a, b)
+                    told += 1
+    assert told > 10000
+    assert spans.trunc_div(Span(0, K * V - 1), Span(V, V), scope) == Span(0, K - 1)

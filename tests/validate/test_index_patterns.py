@@ -190,6 +190,13 @@ RANGES = {
         "-12 <= past < 13 - seq", sizes={"batch": (0, 1, 2), "seq": (1, 2, 12, 13)},
         numbers=(-13, -12, -11, -1, 0, 1, 10, 11, 12, 13),
     ),
+    "positions beside others": Pattern(
+        "float[12] t, int64 past, int64[S] i, float[seq] x",
+        "s = Shape (x) q = Squeeze (s) e = Add (past, q) r = Range (past, e, one) c = Concat <axis = 0> (r, i) "
+        "y = Gather (t, c)",
+        "-12 <= past < 13 - seq and -12 <= i < 12", tight=False, sizes={"S": (0, 1, 2), "seq": (0, 1, 2, 13)},
+        numbers=(0, 3), given={"past": (*ENDS, -13, -12, 0, 11, 12), "i": (-13, -12, -1, 0, 11, 12)},
+    ),
     "positions backwards": Pattern(
         "float[12] t, int64 past, float[seq] x",
         "s = Shape (x) q = Squeeze (s) p = Range (zero, q, one) r = Sub (past, p) y = Gather (t, r)",
@@ -310,6 +317,18 @@ LOOPS = {
     "a state that only passes by": Pattern(
         "float[5] t, int64 ids, int64 m", loop("m", "ids", "int64", "e = Gather (t, a) b = Identity (a)"),
         "-5 <= ids < 5", numbers=IDS, given={"m": (0, 1, 3)},
+    ),
+    "a state that another one follows": Pattern(
+        "float[9] t, int64 m, int64 first", loop("m", "first", "int64", "e = Gather (t, a) b = Add (first, five)"),
+        "-9 <= first < 9 and first < 4", tight=False,
+        numbers=(-10, -9, -8, -1, 0, 3, 4, 8, 9, MOST), given={"m": (0, 1, 2, 12)},
+    ),
+    "the counter of the iteration before, in a loop that data end": Pattern(
+        "float[5] t, float[9] p, int64 m",
+        "z, y = Loop (m, , zero, f0) <body = g (int64 i, bool c, int64 v, float a) => (bool d, int64 w, float b) "
+        "{ k = Gather (p, i) e = Gather (t, v) h = Constant <value_float = 0.95> () d = Less (k, h) w = Identity (i) "
+        "b = Add (a, e) }>",
+        "m < 7", tight=False, numbers=(-2, 0, 1, 2, 5, 6, 7, 8),
     ),
     "a loop that data end": Pattern(
         "float[5] t, float[9] p, int64 m",

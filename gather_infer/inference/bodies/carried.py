@@ -27,6 +27,7 @@ class Carried:
     names    what the body calls the states
     results  what the body calls the states that it makes
     first    the traces before the loop, None where nothing is known of a state
+    growing  the states that are tried as growing by the same amount each time; `other` ones do not
     """
 
     names: Sequence[str]
@@ -37,6 +38,8 @@ class Carried:
     now: list[Trace | None] = field(init=False)
     inner: Frame | None = None
     is_first: bool = True
+    growing: set[int] = field(default_factory=set)
+    other: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.now = list(self.first)
@@ -71,6 +74,7 @@ class Carried:
     def restart(self) -> None:
         """Begin anew: what the last walk has made rests on facts that do not hold."""
         self.now, self.is_first = list(self.first), True
+        self.growing, self.other = set(), set()
 
     def forget(self) -> None:
         """Nothing is said of any state any more."""
@@ -109,8 +113,13 @@ class Carried:
         for part in found.parts:
             if any(self._leads_to(now, part) for now in parts):
                 continue
-            grown = None if len(parts) > 1 else self._growing(parts[0], part)
+            if number in self.growing:
+                self.growing.discard(number)
+                self.other.add(number)
+                return first
+            grown = None if len(parts) > 1 or number in self.other else self._growing(parts[0], part)
             if grown is not None:
+                self.growing.add(number)
                 parts = [grown]
                 continue
             later = self._later(part)

@@ -21,7 +21,7 @@ from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTens
 MAX_TRIALS: Final = 6
 """Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
 
-MAX_BESIDE: Final = 3
+MAX_BESIDE: Final = 5
 """Walks more for what is said beside the facts; then nothing is."""
 
 MAX_RETRIES: Final = 500
