@@ -45,7 +45,8 @@ def test_all_of_them() -> None:
     cases = 0
     for _, family in families(330, 150, []):
         found = scored(family, 8)
-        assert not unfair(found)
+        assert not found.alarms + found.vacuous
+        assert len(found.refused) * 10 <= found.cases  # random graphs at whose sizes nobody guesses
         cases += found.cases
     assert cases >= 500
     found = scored(wrong_cases(), 8)
