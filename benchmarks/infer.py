@@ -7,15 +7,20 @@ installed. Three parts, each can be left out with an empty option (`--nodes`, `-
 
 Whole processes: a new process for each tool and model, from its start to its exit, imports included. Of this tool that
 is the command `gather-infer infer`, of the others a script that loads the file and infers (benchmarks/tools.py). Tools
-take turns; seconds are medians, ratios are medians over the turns. Memory is the peak resident size that the kernel
-reports, pages of the file that were mapped and read included.
+take turns; seconds are the processor's, medians, and ratios are medians over the turns. Memory is the peak resident
+size that the kernel reports, pages of the file that were mapped and read included.
     ranked   outputs of nodes of the main graph whose element type and rank became known
     exact    of all dims that some tool knows to be there: those that are a number or an expression in the names that
              dims of the inputs have. The `value_info` of the file does not count (benchmarks/tools.py)
 
 A large file: the same for a model of many MB of weights, with `inspect` and a mere `onnx.load` beside it.
 
-In process: the processor time of the inference alone, of a model in memory, and how it grows with the model.
+First inference: the processor time of the inference of a fixture in a process in which the tool has inferred nothing
+but another small model, so that imports are paid for and nothing else is; then that of the second inference of the same
+model.
+
+In process: the same of generated models, once warm, and how it grows with the model. `--json` keeps the figures of the
+fixtures for docs/make_figures.py.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,17 +57,16 @@ SOME_FIXTURES = ("bert-torchscript", "detector-dynamo", "gpt2-kv-dynamo", "lstm-
 
 @dataclass(frozen=True)
 class Turn:
-    """One child process: wall seconds and peak MiB; no seconds when it failed."""
+    """One child process: processor seconds and peak MiB; no seconds when it failed."""
 
     seconds: float | None
     peak: float
 
 
 def run(command: Sequence[str]) -> Turn:
-    start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE, env=ENVIRONMENT)
     _, status, usage = os.wait4(child.pid, 0)
-    elapsed = time.perf_counter() - start
+    elapsed = usage.ru_utime + usage.ru_stime
     child.returncode = os.waitstatus_to_exitcode(status)
     return Turn(elapsed if child.returncode == 0 else None, usage.ru_maxrss / 1024)
 
@@ -75,13 +80,11 @@ def command(tool: str, path: Path) -> list[str]:
 
 
 def turns(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, list[Turn]]:
-    """Each command `runs` times, in turns, after one that does not count."""
+    """Each command `runs` times, in turns."""
     found: dict[str, list[Turn]] = {name: [] for name in commands}
-    for number in range(runs + 1):
+    for _ in range(runs):
         for name, words in commands.items():
-            turn = run(words)
-            if number > 0:
-                found[name].append(turn)
+            found[name].append(run(words))
     return found
 
 
@@ -135,7 +138,10 @@ def make(path: Path, call: str) -> Path:
     return path
 
 
-def whole_processes(nodes: Sequence[int], fixtures: Sequence[Path], runs: int, limit: int, folder: Path) -> None:
+def whole_processes(
+    nodes: Sequence[int], fixtures: Sequence[Path], runs: int, limit: int, folder: Path
+) -> dict[str, dict[str, float | list[str]]]:
+    """Per tool what the fixtures come to."""
     paths = {path.stem: path for path in fixtures}
     sizes = dict.fromkeys(paths, 0)
     for size in nodes:
@@ -143,17 +149,64 @@ def whole_processes(nodes: Sequence[int], fixtures: Sequence[Path], runs: int, l
         paths[name] = make(folder / f"{size}.onnx", f"onnx.save(models.transformer({size}), path)")
         sizes[name] = size
     least: dict[str, tuple[float, str]] = {}
+    ratios: dict[str, list[float]] = {}
+    peaks: dict[str, list[float]] = {}
+    exact: dict[str, list[float]] = {}
+    fails: dict[str, list[str]] = {}
     for name, path in paths.items():
         tools = tools_for(sizes[name], limit)
         found = turns({tool: command(tool, path) for tool in tools}, runs)
         print(f"\n{name}, whole processes")
-        report(found, coverage(path, tools))
+        shares = coverage(path, tools)
+        report(found, shares)
         for tool in tools:
             ratio = paired(found[tool], found[OURS])
             if ratio is not None and tool != OURS:
                 least[tool] = min(least.get(tool, (ratio, name)), (ratio, name))
+            if sizes[name] == 0:
+                peaks.setdefault(tool, []).extend(turn.peak for turn in found[tool])
+                if ratio is None:
+                    fails.setdefault(tool, []).append(name)
+                else:
+                    ratios.setdefault(tool, []).append(ratio)
+                    exact.setdefault(tool, []).append(100 * shares[tool][1])
     for tool, (ratio, name) in least.items():
         print(f"{tool} takes at least {ratio:.2f} times as long as {OURS} ({name})")
+    return {
+        tool: {
+            "ratio_least": min(found_ratios),
+            "ratio_most": max(found_ratios),
+            "peak_least": min(peaks[tool]),
+            "peak_most": max(peaks[tool]),
+            "exact": statistics.mean(exact[tool]),
+            "exact_least": min(exact[tool]),
+            "fails": fails.get(tool, []),
+        }
+        for tool, found_ratios in ratios.items()
+    }
+
+
+def record(path: Path, figures: Mapping[str, object]) -> None:
+    """Keep figures, with what they were measured of, where docs/make_figures.py reads them."""
+    import onnx
+
+    versions = {name: version(name) for name in ("onnx", "onnxruntime", "onnx-shape-inference") if is_there(name)}
+    python = ".".join(map(str, sys.version_info[:2]))
+    stated = {
+        "python": python,
+        **versions,
+        "fixtures": len(list(FIXTURES.glob("*.onnx"))),
+        "nodes": {path.stem: len(onnx.load(path).graph.node) for path in sorted(FIXTURES.glob("*.onnx"))},
+    }
+    path.write_text(json.dumps({"measured": stated, **figures}, indent=1) + "\n")
+
+
+def is_there(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def large_file(megabytes: int, runs: int, folder: Path) -> None:
@@ -195,45 +248,39 @@ def in_process(nodes: Sequence[int], runs: int, limit: int) -> None:
         print(f"  {large} nodes take {alone[large] / alone[small]:.1f} times as long as {small}")
 
 
-def fixtures_in_process(fixtures: Sequence[Path], runs: int) -> None:
-    """Per fixture the least processor time of each tool, which take turns; nodes are those of the main graph."""
-    import onnx
+def first_inferences(fixtures: Sequence[Path], runs: int) -> dict[str, dict[str, list[float] | None]]:
+    """Per fixture and tool the processor seconds of the first inference in a fresh process, and of the second.
 
+    Tools take turns; of several turns it is the median. The tool has inferred another small model before.
+    """
     tools = tools_for(0, 0)
-    rows: list[tuple[str, int, dict[str, float | None]]] = []
+    turns: list[dict[str, dict[str, list[float] | None]]] = []
+    for _ in range(runs):
+        turns.append({})
+        for tool in tools:
+            words = [sys.executable, str(HERE / "tools.py"), tool, "--first", *map(str, fixtures)]
+            done = subprocess.run(words, capture_output=True, text=True, cwd=HERE, env=ENVIRONMENT, check=True)
+            turns[-1][tool] = json.loads(done.stdout)
+    found: dict[str, dict[str, list[float] | None]] = {}
     for path in fixtures:
-        model = onnx.load(path)
-        found: dict[str, float | None] = {tool: fastest(tool, model, runs) for tool in tools}
-        rows.append((path.stem, len(model.graph.node), found))
-    others = [tool for tool in tools if tool != OURS]
-    print(f"\nfixtures, in process\n  {'':32}{'nodes':>6}{'us/node':>9}" + "".join(f"{tool:>17}" for tool in others))
-    ratios: dict[str, list[float]] = {tool: [] for tool in others}
-    for name, nodes, found in rows:
-        ours = found[OURS]
-        assert ours is not None
-        texts = []
-        for tool in others:
-            theirs = found[tool]
-            texts.append("fails" if theirs is None else f"{theirs / ours:.2f}")
-            if theirs is not None:
-                ratios[tool].append(theirs / ours)
-        print(f"  {name:32}{nodes:6}{1e6 * ours / nodes:9.1f}" + "".join(f"{text:>17}" for text in texts))
-    for tool, all_of in ratios.items():
-        print(
-            f"{tool} takes {statistics.median(all_of):.2f} times as long in the median, {min(all_of):.2f} at least; "
-            f"longer on {sum(ratio > 1 for ratio in all_of)} of {len(all_of)}"
-        )
+        found[path.stem] = {}
+        for tool in tools:
+            times = [turn[tool][str(path)] for turn in turns]
+            known = [pair for pair in times if pair is not None]
+            found[path.stem][tool] = [statistics.median(pair[k] for pair in known) for k in (0, 1)] if known else None
+    return found
 
 
-def fastest(tool: str, model: ModelProto, runs: int) -> float | None:
-    """The least of `runs` times after one that does not count; None where the tool fails."""
-    try:
-        return min([seconds(tool, model) for _ in range(runs + 1)][1:])
-    except Exception as error:
-        if tool == OURS:
-            raise
-        print(f"{tool}: {type(error).__name__}", file=sys.stderr)
-        return None
+def report_first(found: Mapping[str, Mapping[str, list[float] | None]]) -> None:
+    """A line per fixture, of the first inference, as a multiple of ours."""
+    others = [tool for tool in tools_for(0, 0) if tool != OURS]
+    print(f"\nfirst inference in a fresh process\n  {'':32}{'seconds':>9}" + "".join(f"{t:>17}" for t in others))
+    for name, times in found.items():
+        ours = times[OURS]
+        assert ours is not None, "it fails on no fixture"
+        ratios = [None if (theirs := times[tool]) is None else theirs[0] / ours[0] for tool in others]
+        texts = ["fails" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+        print(f"  {name:32}{ours[0]:9.4f}" + "".join(f"{text:>17}" for text in texts))
 
 
 def seconds(tool: str, model: ModelProto) -> float:
@@ -254,6 +301,7 @@ def main() -> None:
     parser.add_argument("--fixtures", nargs="*", default=SOME_FIXTURES, help="names without the suffix")
     parser.add_argument("--all-fixtures", action="store_true")
     parser.add_argument("--megabytes", type=int, default=200, help="of the large file")
+    parser.add_argument("--json", type=Path, help="keep the figures of the fixtures in this file")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=int, default=10_000, help="nodes above which no tool in Python is run")
     options = parser.parse_args()
@@ -261,10 +309,13 @@ def main() -> None:
     if options.all_fixtures:
         fixtures = sorted(FIXTURES.glob("*.onnx"))
     with tempfile.TemporaryDirectory() as folder:
-        whole_processes(options.nodes, fixtures, options.runs, options.limit, Path(folder))
+        whole = whole_processes(options.nodes, fixtures, options.runs, options.limit, Path(folder))
         if options.megabytes:
             large_file(options.megabytes, options.runs, Path(folder))
-    fixtures_in_process(fixtures, options.runs)
+    first = first_inferences(fixtures, options.runs)
+    report_first(first)
+    if options.json:
+        record(options.json, {"first": first, "whole": whole})
     in_process(sorted(options.nodes), options.runs, options.limit)  # last: it fills this process
 
 

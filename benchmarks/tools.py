@@ -2,14 +2,21 @@
 
 python benchmarks/tools.py TOOL MODEL             load a file and infer
 python benchmarks/tools.py TOOL MODEL --types     the same, and print what became known, as JSON
+python benchmarks/tools.py TOOL --first MODEL ... of each model the processor seconds of the first inference and of the
+                                                  second, as JSON; each in a fresh process, a fork of one in which the
+                                                  tool has inferred another small model
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import re
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -151,9 +158,62 @@ def _uses_only(text: str, symbols: set[str]) -> bool:
     return set(_NAME.findall(text)) <= symbols
 
 
+WARM_UP = """<ir_version: 8, opset_import: ["": 17]>
+g (float[batch, 4] x) => (float[batch, 4] y) <float[4, 4] w = {0,0,0,0, 0,0,0,0, 0,0,0,0, 0,0,0,0}>
+{ s = Shape(x) a = MatMul(x, w) r = Relu(a) y = Reshape(r, s) }"""
+
+
+LIMIT = 30
+"""Seconds for two inferences of a fixture; what takes more counts as failed."""
+
+
+def first_inferences(name: str, paths: list[str]) -> dict[str, list[float] | None]:
+    """Per model the processor seconds of the first inference and of the second; None where the tool fails."""
+    import onnx
+
+    tool = TOOLS[name]
+    tool.infer(onnx.parser.parse_model(WARM_UP))
+    found: dict[str, list[float] | None] = {}
+    for path in paths:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.close(reader)
+                signal.alarm(LIMIT)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                os.write(writer, json.dumps(_twice(tool, path)).encode())
+            finally:
+                os._exit(0)  # also where the tool fails: nothing is written then
+        os.close(writer)
+        with os.fdopen(reader) as answer:
+            text = answer.read()
+        os.waitpid(child, 0)
+        found[path] = json.loads(text) if text else None
+    return found
+
+
+def _twice(tool: Tool, path: str) -> list[float]:
+    """The processor seconds of two inferences of a model."""
+    import onnx
+
+    model = onnx.load(path)
+    times = []
+    for _ in range(2):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        gc.collect()
+        start = time.process_time()
+        tool.infer(copy)
+        times.append(time.process_time() - start)
+    return times
+
+
 if __name__ == "__main__":
     tool, model, *rest = sys.argv[1:]
-    if rest:
+    if model == "--first":
+        json.dump(first_inferences(tool, rest), sys.stdout)
+    elif rest:
         json.dump(known_types(tool, model), sys.stdout)
     else:
         (FILE_COMMANDS.get(tool) or TOOLS[tool].run)(model)
