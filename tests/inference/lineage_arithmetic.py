@@ -140,7 +140,7 @@ TABLE: dict[str, Row] = {
     "in a row, the largest may be out": ("t, at = TopK(a, v1) q = Add(t, one) y = Concat<axis = 0>(a, q)", "0, 9", "undecided"),
     "uint8 to int64, plus": ("c = Cast<to = 7>(byte) y = Add(c, four)", "4, 259", "byte < 5"),
     "uint8 to int64, minus": ("c = Cast<to = 7>(byte) y = Sub(c, four)", "-4, 251", "byte < 13"),
-    "int32 plus a size": ("e = Shape(x) s = Squeeze(e) f = Cast<to = 6>(s) y = Add(w, f)", "", "undecided"),
+    "int32 plus a size": ("e = Shape(x) s = Squeeze(e) f = Cast<to = 6>(s) y = Add(w, f)", "", "enough: -N - 9 <= w < 9 - N"),
     "uint8 to int64, plus a size": ("e = Shape(x) s = Squeeze(e) c = Cast<to = 7>(byte) y = Add(c, s)", "N, N + 255", "byte < 9 - N"),
-    "int32, cast and plus a size": ("e = Shape(x) s = Squeeze(e) f = Add(x, s) y = Cast<to = 6>(f)", "", "undecided"),
+    "int32, cast and plus a size": ("e = Shape(x) s = Squeeze(e) f = Add(x, s) y = Cast<to = 6>(f)", "", "enough: -N - 9 <= x < 9 - N"),
 }  # fmt: skip

@@ -91,7 +91,7 @@ TABLE: dict[str, Row] = {
     "in a row, range that may be empty": ("e = Shape(x) s = Squeeze(e) d = Sub(s, eight) r = Range(zero, d, one) y = Concat<axis = 0>(r, a)", "0, max(8, N - 9)", "N <= 17"),
     "rows, two in one": ("n = NonZero(mask) f = Slice(n, v0, v1, v0) c = Concat<axis = 0>(n, f) y = Gather(c, two)", "0, 8", "proved"),
     "range down by data": ("j = ReduceMax<keepdims = 0>(k) m = Mod(j, nine) y = Range(eight, m, neg)", "1, 8", "proved"),
-    "range of int32": ("e = Shape(x) s = Squeeze(e) l = Min(s, nine) m = Cast<to = 6>(l) o = Cast<to = 6>(zero) i = Cast<to = 6>(one) y = Range(o, m, i)", "0, min(9, N) - 1", "undecided (proved)"),
+    "range of int32": ("e = Shape(x) s = Squeeze(e) l = Min(s, nine) m = Cast<to = 6>(l) o = Cast<to = 6>(zero) i = Cast<to = 6>(one) y = Range(o, m, i)", "0, min(9, N) - 1", "proved"),
     "range by a step of sizes": ("e = Shape(x) s = Squeeze(e) m = Max(s, one) y = Range(zero, nine, m)", "0, 8", "proved"),
     "nonzero sliced, no axes": ("n = NonZero(mask) y = Slice(n, v1, v2)", "0, 8", "proved"),
     "nonzero of a scalar, plus": ("h = ReduceMax<keepdims = 0>(mask) n = NonZero(h) y = Add(n, nine)", "9, 9", "violated"),

@@ -82,6 +82,8 @@ def chosen(visit: Visit) -> Trace | None:
     """Where: the parts of both branches; under a test of the same tensor each sees the half that it is used for."""
     node, frame, scope = visit.node, visit.frame, visit.scope
     tests = frame.tests.get(node.input[0], {})
+    always = visit.tensor(0).span
+    branches = {Span(0, 0): (2,), Span(1, 1): (1,)}.get(always or spans.ANY, (1, 2))
     used: dict[int, Span] = {}
     whole: set[int] = set()
     for base, test in tests.items():
@@ -89,6 +91,8 @@ def chosen(visit: Visit) -> Trace | None:
         assert isinstance(value, SymbolicTensor), "tests are of tensors"
         span = spans.span_of(value, scope)
         for branch, given in ((1, test.yes), (2, test.no)):
+            if branch not in branches:
+                continue
             half = spans.both(span, given, scope)
             narrow = _half(visit, branch, base, half)
             used[branch] = spans.both(used[branch], narrow, scope) if branch in used else narrow
@@ -99,7 +103,7 @@ def chosen(visit: Visit) -> Trace | None:
         if wrapped is not None:
             return wrapped
     parts: list[Part] = []
-    for branch in (1, 2):
+    for branch in branches:
         own = visit.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span)
