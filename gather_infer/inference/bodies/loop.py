@@ -79,9 +79,9 @@ def loop(
     limit = scalar(inputs[0]) if inputs else None
     most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
     is_limit_known = most is not None or not inputs or inputs[0] is None
-    if not is_limit_known:
-        most = note_extent(call.input[0], 0, context.fresh(BY_DATA, stem="trips"), frame)
     start = scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
+    if not is_limit_known:
+        most = note_extent(call.input[0], 0, context.fresh(BY_DATA, stem="trips" if start is True else "limit"), frame)
 
     scope, created = context.scope, len(context.causes)
     iteration = iteration_symbol(context)
