@@ -157,6 +157,15 @@ def test_unique_of_known_elements() -> None:
     assert [elements(t) for t in found] == [[2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]]
 
 
+def test_unique_of_known_floats() -> None:
+    """0.0 and -0.0 are one element, as onnxruntime and the reference evaluator have it; of NaN nothing is said."""
+    found = call(selection.rules, "Unique", [known([-1.5, -1.5, -0.0, 0.0], F32)], outputs=4)
+    assert found[0].shape == (2,) and found[0].values is None
+    assert [elements(t) for t in found[1:]] == [[0, 2], [0, 0, 1, 1], [2, 2]]
+    (one,) = call(selection.rules, "Unique", [known([1.0, float("nan")], F32)])
+    assert one.shape is not None and not isinstance(one.shape[0], int)
+
+
 def test_non_max_suppression() -> None:
     (result,) = call(selection.rules, "NonMaxSuppression", [(1, S, 4), (1, 3, S), known(2)])
     _count, three = result.shape

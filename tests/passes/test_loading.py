@@ -77,6 +77,15 @@ MODELS = {
             s = Shape(x) t = Reshape(x, s) r = Squeeze(t, last) e = Identity(d) q = Add(h, h) }>
         k = Unsqueeze(v, z) f = Expand(k, j) l = Shape(f) n = Gather(l, low) sizes = Concat<axis = 0>(z, n)
         g1 = CenterCropPad<axes = [-4, 2]>(f, sizes) y = Greater(g1, v) }""",
+    "a Gather of no element of what an Expand repeats": """g (float[N] x, bool c) => (float[A,B,C] y) <int64[1] o = {1}, float[1] w = {0}, int64 trips = {0}, bool never = {0}, int64[0] none = {}> {
+        w2 = Add(w, w) h = CenterCropPad<axes = [0]>(w2, o) s1 = Shape(h)
+        a = If(c) <then_branch = t1 () => (float[P] p) { p = Neg(h) }, else_branch = e1 () => (float[Q] q) { q = Relu(h) }>
+        e = Expand(a, s1) b = Gather<axis = -1>(e, none) d = Mul(a, b)
+        y = Loop(trips, never) <body = l (int64 i, bool k) => (bool k2, float[] s) { k2 = Identity(k) s = Unsqueeze(d, o) }> }""",
+    "the unique elements of floats that are known": """g (float[N] x, bool c) => (float[A] y, float[B,C] z) <float[3] f = {-1.5, -1.5, -0}, int64[1] three = {3}, int64 trips = {0}, int64[1] n = {0}> {
+        r = Slice(x, n, n) h = Concat<axis = 0>(f, r) u, i1, i2, i3 = Unique(h)
+        y, z = Loop(trips, "", x) <body = l (int64 i, bool k, float[D] s) => (bool k2, float[E] s2, float[] v) {
+            k2 = Identity(k) s2 = Add(s, s) v, at = TopK<axis = 0>(u, three) }> }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 

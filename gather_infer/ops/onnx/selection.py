@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -248,7 +249,7 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
         axis = normalize_axis(axis, len(x.shape))
         for dim in x.shape:
             op.refuse((1, "<=", dim))
-    if axis is None and x.values is not None and all(isinstance(e, int) for e in x.values.flat):
+    if axis is None and x.values is not None and all(_is_number(e) for e in x.values.flat):
         return _unique_numbers(op, x)
     count = op.fresh("the number of unique elements depends on the data")
     length: Dim | None = None
@@ -275,16 +276,22 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
     return outputs[: len(op.outputs)]
 
 
+def _is_number(element: object) -> bool:
+    """Whether an element is known, and equal to itself: of NaN evaluators say different things."""
+    return isinstance(element, (int, float)) and not math.isnan(element)
+
+
 def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
-    """The exact result for known integers, all axes flattened."""
+    """The exact result for known numbers, all axes flattened; 0.0 and -0.0 are one, and which of them is not said."""
     assert x.values is not None, "called for known elements only"
     flat = x.values.reshape(-1).tolist()
-    first: dict[int, int] = {}
+    first: dict[int | float, int] = {}
     for position, element in enumerate(flat):
         first.setdefault(element, position)
     chosen = sorted(first) if op.attr("sorted", 1) != 0 else list(first)
     place = {element: position for position, element in enumerate(chosen)}
-    outputs = [tensor_of(x.dtype, (len(chosen),), make_values(chosen), None)]
+    is_exact = all(isinstance(e, int) for e in chosen)
+    outputs = [tensor_of(x.dtype, (len(chosen),), make_values(chosen) if is_exact else None, None)]
     for numbers in ([first[e] for e in chosen], [place[e] for e in flat], [flat.count(e) for e in chosen]):
         outputs.append(tensor_of(DType.INT64, (len(numbers),), make_values(numbers), None))
     return outputs[: len(op.outputs)]

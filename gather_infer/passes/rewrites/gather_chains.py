@@ -244,7 +244,7 @@ def gather_of_expand(site: Site) -> Rewrite | None:
     """Gather(Expand(x, s), i, axis) == Expand(x, s'), the axis one along which x is repeated.
 
     Any index takes the same there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the result,
-    and known as numbers; there is no Expand when x has it already.
+    and known as numbers above 0; there is no Expand when x has it already.
     """
     pick, wide = pick_of(site), site.producer(0, "Expand")
     shape = None if wide is None else wide.shape(0)
@@ -268,8 +268,8 @@ def gather_of_expand(site: Site) -> Rewrite | None:
     if site.same_shape(shape, result):
         return site.keeps(law, name)
     numbers = [d for d in result if isinstance(d, int)]
-    if len(numbers) != len(result):
-        return None
+    if len(numbers) != len(result) or 0 in numbers:
+        return None  # of an Expand to nothing onnxruntime may infer two sizes, and then refuses the file
     return site.keeps(law, site.new("Expand", [name, site.vector(numbers)]))
 
 
