@@ -12,7 +12,7 @@ from typing import Final
 
 from onnx import ModelProto
 
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic, is_broken
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_broken
 from gather_infer.inference import Inference
 from gather_infer.inference.loading import Place, refused, unseen
 from gather_infer.inference.upstream import Upstream
@@ -81,6 +81,15 @@ class Keeping:
         """The nodes that onnx's shape inference refuses by itself in the model that was given: none of them is new."""
         return refused(self._source, self._source.proto, unseen)
 
+    @cached_property
+    def _failing(self) -> frozenset[Place]:
+        """The nodes at which every run fails: whether such a model loads is of no use to anybody."""
+        return frozenset(
+            (finding.location.node.graph, finding.location.node.position)
+            for finding in self._inference.diagnostics
+            if finding.severity is Severity.ERROR and finding.location.node is not None
+        )
+
     def _moved(self, draft: Draft) -> dict[str, list[Place]]:
         """Where the nodes stood that write values by now, as far as the draft is of the model itself."""
         if draft.subject.inference is not self._inference:
@@ -100,7 +109,7 @@ class Keeping:
         elif is_whole or place in refused(self._source, self._source.proto, self._fact):
             return  # nothing that it is told by has changed
         # one that onnx's inference refuses by itself in the model may load where a runtime sees less than it does
-        self._whole[place] = is_whole is not None or place in self._old
+        self._whole[place] = is_whole is not None or (place in self._old and place not in self._failing)
         told = upstream.of([place], whole=self._whole[place])
         self.names |= {name for _, name in upstream.outputs(told)}
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
-from gather_infer.passes import optimize
+from gather_infer.passes import engine, optimize
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
@@ -349,8 +349,10 @@ def test_a_branch_that_has_to_stay_one(made: ModelProto) -> None:
     assert run(made, {"x": np.ones(2, "f4")}) is not None
 
 
-def test_constants_of_a_branch_are_read_up_to_the_budget() -> None:
+def test_constants_of_a_branch_are_read_up_to_a_limit_or_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     made = model(BRANCH)
+    assert [node.op_type for node in optimize(made, max_growth=0).proto.graph.node] == ["Add"]
+    monkeypatch.setattr(engine, "MAX_MOVED", 7)
     assert optimize(made, max_growth=7).proto == made
     assert [node.op_type for node in optimize(made, max_growth=8).proto.graph.node] == ["Add"]
 
