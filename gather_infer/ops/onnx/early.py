@@ -11,7 +11,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.ops.vocabulary.indices import check_call, require_type
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, known_lt
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor
 
 rules = RuleSet("")
@@ -84,9 +84,7 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
 def _cut(op: OpCall, size: Dim, before: int, after: int, kept: int | None, name: str) -> Dim:
     """What is left of an axis; the node fails where it is too short."""
     least = before + (after if kept is None else kept)
-    if known_lt(size, least, op.scope) is True:
-        raise SpecViolation(f"{name} must be {least} or more, is {size}", "GI212")
-    op.imply(size - least)
+    op.require((least, "<=", size), otherwise=f"{name} must be {least} or more, is {size}", code="GI212")
     return size - least if kept is None else kept
 
 

@@ -143,8 +143,8 @@ def _integer_range(
 ) -> SymbolicTensor:
     first, end = known_value(start), known_value(limit)
     span = None
-    if step is not None and known_le(0, step, op.scope) is True:
-        op.imply(step - 1)  # the node fails when delta is 0
+    if step is not None:
+        op.require((1, "<=", step), (step, "<=", -1), otherwise="delta must not be 0")
     is_forward = step is not None and known_le(1, step, op.scope) is True
     is_backward = step is not None and known_le(step, -1, op.scope) is True
     if is_forward or is_backward:
