@@ -83,7 +83,6 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
         _fuse_targets(skeleton)
         _hand_down(skeleton.graph)
         inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
-        return frozenset(places[_number(node)] for node in _mistaken_slices(inferred))
     except _REFUSALS as error:
         found = {
             places[int(number)]
@@ -91,6 +90,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
             if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
+    return frozenset(places[_number(node)] for node in _mistaken_slices(inferred))
 
 
 def refused_as_it_is(source: ModelFile) -> frozenset[Place]:

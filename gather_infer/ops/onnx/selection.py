@@ -290,7 +290,7 @@ def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
         first.setdefault(element, position)
     chosen = sorted(first) if op.attr("sorted", 1) != 0 else list(first)
     place = {element: position for position, element in enumerate(chosen)}
-    is_exact = all(isinstance(e, int) for e in chosen)
+    is_exact = all(isinstance(e, int) for e in flat)
     outputs = [tensor_of(x.dtype, (len(chosen),), make_values(chosen) if is_exact else None, None)]
     for numbers in ([first[e] for e in chosen], [place[e] for e in flat], [flat.count(e) for e in chosen]):
         outputs.append(tensor_of(DType.INT64, (len(numbers),), make_values(numbers), None))
