@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
+from typing import Any, Final
 
-import numpy as np
-from onnx import TensorProto
+import numpy.typing as npt
+from onnx import TensorProto, numpy_helper
 
+from gather_infer.inference.proto.tensors import constant_fact
 from gather_infer.passes.draft import Draft, Graph
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Unavailable
-from gather_infer.tensor import DType, SymbolicTensor, from_values
+from gather_infer.tensor import DType, SymbolicTensor
 
 SMALL: Final = 64
 """Elements of a constant that costs nothing to read in a run."""
-
-_TOLD: Final = 1024
-"""Elements of an integer constant up to which they are told one by one."""
 
 
 class Constants:
@@ -87,14 +85,12 @@ class Constants:
 
 def fact_of(constant: Constant) -> SymbolicTensor:
     """What is known of a constant."""
-    dtype = DType(constant.data_type)
-    fact = SymbolicTensor(dtype, tuple(constant.bits.shape))
-    numbers = constant.to_indices()
-    if numbers is None or numbers.size > _TOLD:
-        return fact
-    values = np.empty(numbers.shape, dtype=object)
-    values[...] = numbers.astype(object)
-    return from_values(dtype, values)
+
+    def read() -> npt.NDArray[Any]:
+        numbers = constant.to_indices()
+        return numpy_helper.to_array(constant.to_tensor("")) if numbers is None else numbers
+
+    return constant_fact(DType(constant.data_type), constant.shape, read)
 
 
 def _elements(held: object) -> int:

@@ -273,6 +273,8 @@ class Engine:
             if again is None:
                 self._is_undecided |= bool(self._grounds.lost)
             return again is not None and self._make(node, listed, again, lost | without)
+        # what a node implied that is gone a new one may imply again
+        self._is_undecided |= bool(lost and rewrite.nodes)
         nbytes = sum(constant.nbytes for constant in rewrite.constants.values())
         self._note_done(node, rule, rewrite.law, next(iter(rewrite.values)), cost, nbytes)
         self._changes.replace(node, rewrite, facts)

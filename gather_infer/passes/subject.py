@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -22,6 +22,9 @@ from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
 Held: TypeAlias = "Constant | TensorProto | AttributeProto"
+
+_FunctionKey: TypeAlias = tuple[str, str, str]
+"""Domain, name and overload of a function."""
 
 
 MAX_HELD: Final = 512 << 20
@@ -58,7 +61,8 @@ class Subject:
             plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)
         }
         self._pure: dict[tuple[str, str, int], bool] = {}
-        self._functions = {(plain_domain(f.domain), f.name, f.overload) for f in proto.functions}
+        self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in proto.functions}
+        self._pure_functions: dict[_FunctionKey, bool] = {}
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
     def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
@@ -105,11 +109,15 @@ class Subject:
 
     def is_ours(self, node: NodeProto) -> bool:
         """Whether the node is the operator that its name says, and no function of the model."""
-        functions = self._functions
-        return not functions or (plain_domain(node.domain), node.op_type, node.overload) not in functions
+        return not self._functions or _function_key(node) not in self._functions
 
     def is_pure(self, node: NodeProto, version: int) -> bool:
-        """Whether a node is an operator that is known to do nothing but compute its outputs."""
+        """Whether a node is known to do nothing but compute its outputs, its subgraphs not looked at.
+
+        A call of a function is pure where all nodes of the function are.
+        """
+        if not self.is_ours(node):
+            return self._is_pure_function(_function_key(node))
         domain = plain_domain(node.domain)
         key = domain, node.op_type, version
         found = self._pure.get(key)
@@ -117,7 +125,19 @@ class Subject:
             rules = standard_rules().get(domain)
             is_known = rules is not None and rules.lookup(node.op_type, version) is not None
             found = self._pure[key] = is_known or defs.has(node.op_type, domain)
-        return found and self.is_ours(node)
+        return found
+
+    def _is_pure_function(self, key: _FunctionKey) -> bool:
+        """Whether all nodes of a function of the model are pure, those of subgraphs and called functions included."""
+        found = self._pure_functions.get(key)
+        if found is None:
+            self._pure_functions[key] = False  # one that calls itself has no meaning
+            function = self._functions[key]
+            versions = {plain_domain(entry.domain): entry.version for entry in function.opset_import}
+            found = self._pure_functions[key] = all(
+                self.is_pure(node, versions.get(plain_domain(node.domain), 0)) for node in _all_nodes(function.node)
+            )
+        return found
 
     @cached_property
     def is_heavy(self) -> bool:
@@ -179,7 +199,7 @@ class Subject:
     def traits(self, node: NodeProto) -> Traits:
         """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""
         domain = plain_domain(node.domain)
-        rules = None if (domain, node.op_type, node.overload) in self._functions else standard_rules().get(domain)
+        rules = standard_rules().get(domain) if self.is_ours(node) else None
         found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
         return NO_TRAITS if found is None else found.traits
 
@@ -217,6 +237,19 @@ def _bound_by_training(model: ModelFile) -> set[str]:
         if path.root in (Root.INITIALIZATION, Root.ALGORITHM):
             names.update(name for node in body.node for name in node.input)
     return names
+
+
+def _function_key(call: NodeProto) -> _FunctionKey:
+    return plain_domain(call.domain), call.op_type, call.overload
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes and those in their subgraphs, at any depth."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _all_nodes(graph.node)
 
 
 def is_constant(node: NodeProto) -> bool:

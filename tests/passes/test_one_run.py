@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from gather_infer.passes import optimize
 from tests.oracle.optimized_graphs import ordered
-from tests.passes.folding_models import assert_same_outputs, ops
+from tests.passes.folding_models import assert_same_outputs, ops, run
 
 
 def parsed(text: str) -> ModelProto:
@@ -119,3 +119,54 @@ def test_a_dim_of_unknown_sizes_in_fewer_words() -> None:
     assert not optimize(found.proto, max_growth=64).done
     for n in (3, 5, 7):
         assert_same_outputs(ordered(made), found.proto, {"x": np.arange(n * n, dtype="f4").reshape(n, n)})
+
+
+def test_floats_that_are_known_once_a_node_is_folded() -> None:
+    """Unique tells how many numbers there are of those that Pad has made."""
+    made = parsed(
+        """g (float[N] x) => (float[A] u, int64[B] y) <float[3] c = {0, 4, 4}, int64[2] p = {0, 5}, int64[1] o = {1}, int64[1] m = {-1}> {
+            e = Pad<mode = "edge">(c, p) u, i, v, k = Unique(e) y = Slice(k, o, m, m) }"""
+    )
+    found = optimize(made)
+    assert not optimize(found.proto).done
+    assert_same_outputs(made, found.proto, {"x": np.zeros(1, "f4")})
+
+
+def test_a_view_that_implies_what_a_node_implied_that_is_gone() -> None:
+    """The Concat tells that x has 26 rows; it goes, and the new Reshape tells it again, which shows that it copies."""
+    made = parsed(
+        """g (float["N + M", 2] x, float[N] p, int64[M] q) => (seq(float[A, B]) y, float[26, B] z) <int64[1] m = {-1}> {
+            c = Constant<value = float[26, 0] {}>() v = Reshape(x, m) s = Shape(x) r = Reshape(v, s)
+            y = SequenceConstruct(r, r) z = Concat<axis = 1>(c, r) }"""
+    )
+    found = optimize(made)
+    assert ops(found.proto.graph) == ["Identity", "SequenceConstruct"]
+    assert not optimize(found.proto).done
+    feeds = {"x": np.arange(52, dtype="f4").reshape(26, 2), "p": np.zeros(20, "f4"), "q": np.zeros(6, "i8")}
+    for before, after in zip(run(made, feeds), run(found.proto, feeds), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+FUNCTIONS = {
+    "pure": ("h = Neg(a) k = Shape(h) r = Cast<to = 1>(k)", False),
+    "one that calls another": ("r = local.G(a)", False),
+    "an operator of somebody": ("r = other.Beep(a)", True),
+    "one in a branch": (
+        "c = Constant<value_int = 1>() b = Cast<to = 9>(c) r = If(b)<then_branch = t () => (float[A] p) { p = other.Beep(a) },"
+        " else_branch = e () => (float[A] q) { q = Neg(a) }>",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_call_that_nobody_reads(name: str) -> None:
+    """It goes with what it reads, where every node of the function does nothing but compute."""
+    body, stays = FUNCTIONS[name]
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21, "local": 1, "other": 1]>
+        g (float[N] x) => (float[N] y) {{ d = Exp(x) u = local.F(d) y = Relu(x) }}
+        <domain: "local", opset_import: ["": 21, "local": 1, "other": 1]> F (a) => (r) {{ {body} }}
+        <domain: "local", opset_import: ["": 21]> G (a) => (r) {{ r = Neg(a) }}"""
+    )
+    assert ops(optimize(made).proto.graph) == (["Exp", "F", "Relu"] if stays else ["Relu"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ MAX_SPAN_BYTES: Final = 1 << 20
 """Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
+_READ_FLOATS: Final = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 _PER_ENTRY: Final[dict[DType, int]] = {
     **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 2),
     **dict.fromkeys((DType.INT2, DType.UINT2), 4),
@@ -74,24 +76,30 @@ def _elements(needed: int, found: int) -> str:
 
 
 def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
-    """The facts of a constant without a `payload_fault`: its elements and span when it is small enough to be read.
+    """The facts of a constant without a `payload_fault`, as `constant_fact` tells them.
 
     Raises ModelReadError when its external data is missing.
     """
     dtype = _DTYPES.get(tensor.data_type)
     shape = tuple(tensor.dims)
-    if dtype is None or dtype is DType.STRING or model.is_out_of_reach(tensor) or len(shape) > MAX_VALUES_RANK:
+    if dtype is None or model.is_out_of_reach(tensor):
+        return SymbolicTensor(dtype, shape)
+    return constant_fact(dtype, shape, lambda: _read(tensor, model))
+
+
+def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.NDArray[Any]]) -> SymbolicTensor:
+    """The facts of a constant: its elements, or their span, where there are few enough to be read."""
+    if dtype is DType.STRING or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
         if holds_values(shape):
-            return _from_array(dtype, _read(tensor, model))
-        if dtype in (DType.INT32, DType.INT64) and 0 not in shape and model.nbytes(tensor) <= MAX_SPAN_BYTES:
-            array = model.tensor(tensor)
+            return _from_array(dtype, read())
+        width = {DType.INT32: 4, DType.INT64: 8}.get(dtype)
+        if width is not None and 0 < width * prod(shape) <= MAX_SPAN_BYTES:
+            array = read()
             return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
-    elif dtype in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16) and holds_values(shape):
-        if prod(shape) > MAX_FLOAT_VALUES:
-            return SymbolicTensor(dtype, shape)
-        return _from_array(dtype, _read(tensor, model))
+    elif dtype in _READ_FLOATS and holds_values(shape) and prod(shape) <= MAX_FLOAT_VALUES:
+        return _from_array(dtype, read())
     return SymbolicTensor(dtype, shape)
 
 
