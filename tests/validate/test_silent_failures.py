@@ -106,8 +106,8 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["1 <= unique_0 depends on data, or on what is not known"],
     ),
     "a Range whose step is a size": (
-        "(float[A] x) => (int64[P] y) { zero = Constant <value_int = 0> () two = Constant <value_int = 2> () a = Shape (x) "
-        "q = Squeeze (a) d = Sub (q, two) y = Range (zero, q, d) }",
+        "(float[A] x) => (int64[P] y) { zero = Constant <value_int = 0> () two = Constant <value_int = 2> () "
+        "a = Shape (x) q = Squeeze (a) d = Sub (q, two) y = Range (zero, q, d) }",
         ["3 <= A or A <= 1 tight"],
         [],
     ),
