@@ -51,42 +51,50 @@ class Pattern(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much memory and time a run may take, as far as that is known.
+    """How much memory and time a run may take. A size that only a run tells counts as the largest that is drawn.
 
+    names    the symbols of the inputs
+    unknown  those of the other sizes
     shapes   of the values, each with how many have it
-    macs     multiply-adds; None where they are not known
-    ranks    all shapes, also those of which not every size is known
+    macs     multiply-adds
     """
 
+    names: frozenset[str]
+    unknown: frozenset[str]
     shapes: tuple[tuple[Sequence[Dim], int], ...]
-    macs: Dim | None
-    ranks: tuple[Sequence[Dim], ...] = ()
+    macs: Dim
 
     @staticmethod
     def of(inference: Inference, names: frozenset[str]) -> Budget:
         """Of an inferred model whose inputs have the symbols."""
         facts = [value for scope in inference.scopes.values() for value in scope.values()]
         shapes = Counter(fact.shape for fact in facts if isinstance(fact, SymbolicTensor) and fact.shape)
-        told = [(shape, n) for shape, n in shapes.items() if all(free_symbols(dim) <= names for dim in shape)]
         macs = inference.cost().macs
-        return Budget(tuple(told), macs if free_symbols(macs) <= names else None, tuple(shapes))
+        symbols = {name for shape in (*shapes, (macs,)) for dim in shape for name in free_symbols(dim)}
+        return Budget(names, frozenset(symbols - names), tuple(shapes.items()), macs)
 
     def allows(self, binding: Mapping[str, int]) -> bool:
         """Whether a run with these sizes keeps to it; what cannot be told at these sizes counts nothing."""
+        sizes = {**dict.fromkeys(self.unknown, max(binding.values(), default=1)), **binding}
         try:
-            sizes = [(prod(evaluate(dim, binding) for dim in shape), number) for shape, number in self.shapes]
-            if max((size for size, _ in sizes), default=0) > MAX_ELEMENTS:
+            counts = [(prod(evaluate(dim, sizes) for dim in shape), number) for shape, number in self.shapes]
+            if max((count for count, _ in counts), default=0) > MAX_ELEMENTS:
                 return False
-            elements = sum(size * number for size, number in sizes)
-            return elements <= MAX_TOTAL and (self.macs is None or evaluate(self.macs, binding) <= MAX_MACS)
+            elements = sum(count * number for count, number in counts)
+            return elements <= MAX_TOTAL and evaluate(self.macs, sizes) <= MAX_MACS
         except ZeroDivisionError:
             return True
 
     def meets_empty(self, binding: Mapping[str, int]) -> bool:
-        """Whether a value has no elements with these sizes."""
+        """Whether a value has no elements with these sizes that has some with others."""
         try:
-            return any(evaluate(dim, binding) <= 0 for shape, _ in self.shapes for dim in shape)
-        except (KeyError, ZeroDivisionError):
+            return any(
+                evaluate(dim, binding) <= 0
+                for shape, _ in self.shapes
+                for dim in shape
+                if not isinstance(dim, int) and free_symbols(dim) <= self.names
+            )
+        except ZeroDivisionError:
             return False
 
 
@@ -202,7 +210,7 @@ def sizes_of(
     implied = tuple(c for c in stated if free_symbols(c[0]) | free_symbols(c[2]) <= set(names))
     large = sorted({number for number in own if MIN_OWN <= number <= MAX_TOTAL}, reverse=True)
     budget = Budget.of(inference, frozenset(names))
-    fixed = {dim for shape in budget.ranks for dim in shape if isinstance(dim, int)} | set(own)
+    fixed = {dim for shape, _ in budget.shapes for dim in shape if isinstance(dim, int)} | set(own)
     few = tuple(sorted(size for size in fixed if 1 < size <= MIN_OWN))
     return Sizes(names, inference.declared, tuple(given), implied, budget, tuple(large[:MAX_OWN]), few)
 

@@ -274,7 +274,7 @@ def judge(subject: Subject, worker: Worker, *, runs: int = 256, seed: int = 1) -
         if any(text in error for text in UNTOLD):
             break
         verdict.runs += 1
-        broken = contract.check(each)
+        broken = contract.check(each, strict=True)  # a line that is sufficient only tells of the failure too
         if not error:
             is_empty = any(0 in a.shape for a in each.values())
             tight = [v for v in broken if v.line is not None and v.line.tight]
