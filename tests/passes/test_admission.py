@@ -80,7 +80,7 @@ REFUSED = {
     ),
     "what it reads may do something else": Asked(
         "g (float[2] x, float[1] k) => (float[2] y) { f = own.F(x) b = Neg(f) y = Abs(b) }"
-        '<domain: "own", opset_import: ["": 21]> F (p) => (q) { q = Relu(p) }', "Neg", two_nodes("k")
+        '<domain: "own", opset_import: ["": 21, "other": 1]> F (p) => (q) { q = other.F(p) }', "Neg", two_nodes("k")
     ),
     "what it reads is read by the new ones": Asked(
         "g (float[2] x) => (float[2] y) { a = Relu(x) b = Neg(a) y = Abs(b) }", "Neg", two_nodes("a")
