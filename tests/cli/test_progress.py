@@ -32,7 +32,7 @@ COMMANDS = {
     "optimize": ([NETWORK, "-o", "out.onnx"], [r"inferring, \d+ %", r"rewriting, \d+ rewrites"]),
     "freeze": ([NETWORK, "--dim", "batch=2", "-o", "out.onnx"], [r"inferring, \d+ %"]),
     "contract": ([NETWORK, "--embed", "-o", "out.onnx"], [r"inferring, \d+ %"]),
-    "convert": ([str(REPO / "fixtures" / "openvino-gather.onnx"), "-o", "out.onnx"], ["converting"]),
+    "convert": ([str(REPO / "fixtures" / "openvino" / "unet.xml"), "-o", "out.onnx"], ["converting"]),
 }
 
 
