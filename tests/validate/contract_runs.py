@@ -44,6 +44,10 @@ class NoElement(Exception):
     """No element of an input is inside at the sizes."""
 
 
+class NoSizes(Exception):
+    """No sizes that are drawn are inside the contract."""
+
+
 class Drawer:
     """Feeds for the inputs of a contract, by what that says alone."""
 
@@ -153,13 +157,19 @@ class Drawer:
                 yield {**feeds, line.input: array}
 
 
-def judge(contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0) -> tuple[int, int]:
-    """Runs inside and just outside, judged by onnxruntime; how many there were of each."""
-    drawer = Drawer(contract, seed)
+def judge(
+    contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0, pool: tuple[int, ...] = SIZES
+) -> tuple[int, int]:
+    """Runs inside and just outside, judged by onnxruntime; how many there were of each.
+
+    pool   sizes that are drawn
+    """
+    drawer = Drawer(contract, seed, pool)
     inside = outside = 0
     for _ in range(draws):
         sizes = drawer.inside()
-        assert sizes is not None, "no sizes are inside the contract"
+        if sizes is None:
+            raise NoSizes
         try:
             feeds = drawer.feeds(sizes)
         except NoElement:
