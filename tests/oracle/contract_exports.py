@@ -83,7 +83,7 @@ def main() -> int:
     print(f"onnxruntime {onnxruntime.__version__}, {len(small)} models")
     for kind, number in sorted(totals.items()):
         print(f"{number:7} {kind}")
-    return 1 if totals["finding"] or totals["ended"] else 0
+    return 1 if totals["finding"] else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
 Arrays = Sequence[Any]
 Fault = Callable[[NodeProto, Arrays, Arrays], bool]
@@ -176,13 +176,9 @@ HIDDEN = frozenset({"Concat", "ConcatFromSequence", "GatherND", "MatMul"})
 
 def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
     """Whether a subgraph or function has such an operator, in a run with empty tensors or large numbers."""
-    inner = [n for f in model.functions for n in f.node]
-    outer = list(model.graph.node)
-    while outer:
-        below = [n for node in outer for a in node.attribute if a.HasField("g") for n in a.g.node]
-        inner += below
-        outer = below
-    tensors = [t for g in _graphs(model) for t in g.initializer]
+    graphs = list(_subgraphs(model))
+    inner = [n for f in (*model.functions, *graphs) for n in f.node]
+    tensors = [t for g in (model.graph, *graphs) for t in g.initializer]
     tensors += [a.t for n in (*inner, *model.graph.node) for a in n.attribute if a.HasField("t")]
     arrays = [*map(numpy_helper.to_array, tensors), *values.values()]
     is_empty = any(isinstance(v, np.ndarray) and v.size == 0 for v in arrays)
@@ -192,10 +188,10 @@ def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
     return is_large and any(n.op_type.startswith("Reduce") for n in inner)
 
 
-def _graphs(model: ModelProto) -> Iterator[GraphProto]:
-    """The main graph and the graphs in nodes of it, however deep."""
-    pending = [model.graph]
+def _subgraphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The graphs in nodes of the main graph and of functions, however deep."""
+    pending: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     while pending:
-        graph = pending.pop()
-        yield graph
-        pending += [a.g for n in graph.node for a in n.attribute if a.HasField("g")]
+        found = [a.g for n in pending.pop().node for a in n.attribute if a.HasField("g")]
+        yield from found
+        pending += found
