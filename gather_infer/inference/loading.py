@@ -319,10 +319,15 @@ def _mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
         numbers = _numbers(body)
         sized = {v.name for v in (*body.value_info, *body.output) if any(_is_empty(d) for d in dims_of(v.type))}
         for node in body.node:
-            if _is_standard(node, "Slice") and len(node.input) == 5 and node.output[0] in sized:
+            if is_stepped_slice(node) and node.output[0] in sized:
                 ends, steps = (_integers(numbers.get(node.input[at])) for at in (2, 4))
                 if any(step < 0 and end in _LARGEST for end, step in zip(ends, steps, strict=False)):
                     yield node
+
+
+def is_stepped_slice(node: NodeProto) -> bool:
+    """Whether a node is a Slice that may go backwards."""
+    return _is_standard(node, "Slice") and len(node.input) == 5
 
 
 def _is_empty(dim: TensorShapeProto.Dimension) -> bool:
@@ -353,7 +358,7 @@ def _fuse_targets(proto: ModelProto) -> None:
         numbers = _numbers(body)
         single = {
             v.name
-            for v in (*body.input, *body.value_info)
+            for v in (*body.input, *body.value_info, *body.output)
             if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]
         }
         joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
@@ -392,10 +397,25 @@ def _complete(proto: ModelProto, places: Sequence[Place], facts: Facts) -> None:
     for path, body in _bodies(proto, places):
         if not isinstance(body, GraphProto):
             continue
+        for output in body.output:
+            known = _stated(facts(path, output.name))
+            if known is not None and _is_silent(output.type, known.tensor_type.elem_type):
+                output.type.CopyFrom(known)
         said = {v.name for v in (*body.input, *body.output, *body.value_info)} | {t.name for t in body.initializer}
         for name in [name for node in body.node for name in node.output if name and name not in said]:
-            fact = facts(path, name)
-            if isinstance(fact, SymbolicTensor) and fact.shape is not None:
-                stated = to_type(fact, lambda _: "")
-                if stated is not None:
-                    body.value_info.add(name=name, type=stated)
+            known = _stated(facts(path, name))
+            if known is not None:
+                body.value_info.add(name=name, type=known)
+
+
+def _is_silent(declared: TypeProto, data_type: int) -> bool:
+    """Whether a declaration leaves the dims of a tensor of this element type open."""
+    tensor = declared.tensor_type
+    if declared.WhichOneof("value") not in (None, "tensor_type"):
+        return False
+    return tensor.elem_type in (TensorProto.UNDEFINED, data_type) and not tensor.HasField("shape")
+
+
+def _stated(fact: Value | None) -> TypeProto | None:
+    """The type of a tensor whose rank is known, with the dims that are numbers."""
+    return to_type(fact, lambda _: "") if isinstance(fact, SymbolicTensor) and fact.shape is not None else None

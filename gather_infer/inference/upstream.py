@@ -8,7 +8,7 @@ from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.domains import plain_domain
-from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
+from gather_infer.inference.loading import Facts, Place, is_stepped_slice, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
 from gather_infer.model.paths import Body, bodies
@@ -80,7 +80,8 @@ class Upstream:
         if home is None or name in home.initializers or name in home.sparse:
             return []
         if name in home.producers:
-            return [(home.path, home.producers[name])] if whole or self._is_hidden(home.path, name) else []
+            place = home.path, home.producers[name]
+            return [place] if whole or self._is_mistakable(place, name) or self._is_hidden(home.path, name) else []
         return self._givers(home)
 
     def _givers(self, home: GraphScope) -> list[Place]:
@@ -93,6 +94,13 @@ class Upstream:
             for at, node in enumerate(body.node)
             if self._functions.get((plain_domain(node.domain), node.op_type, node.overload)) == home.path
         ]
+
+    def _is_mistakable(self, place: Place, name: str) -> bool:
+        """Whether onnx's shape inference may see another size than the runtimes have, which is no fact."""
+        path, position = place
+        fact = self.facts(path, name)
+        is_static = isinstance(fact, SymbolicTensor) and all(isinstance(dim, int) for dim in fact.shape or (None,))
+        return is_stepped_slice(self.bodies[path].node[position]) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:
         """Whether more may be known of a value than every runtime sees."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from onnx import NodeProto
 
+from gather_infer.inference.proto.tensors import MAX_FLOAT_VALUES
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.worklist import Worklist
 from gather_infer.symbolic import Dim, Expr
@@ -111,15 +112,14 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
         return True
     if any(is_generated(dim) or (isinstance(dim, Expr) and dim.depth > 1) for dim in fact.shape):
         return True  # a min, a max or a quotient may turn out to be none
-    if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
-        return False
     if fact.values is not None:
         elements = fact.values.ravel().tolist()
         return any(_is_vague(e, is_generated) or (isinstance(e, Expr) and e.depth > 1) for e in elements)
+    limit = MAX_VALUES if fact.dtype.is_integer or fact.dtype is DType.BOOL else MAX_FLOAT_VALUES
     count = 1
     for dim in fact.shape:
-        count *= dim if isinstance(dim, int) else MAX_VALUES + 1
-    return count <= MAX_VALUES
+        count *= dim if isinstance(dim, int) else limit + 1
+    return count <= limit
 
 
 def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -398,4 +399,6 @@ def _bits(value: Any) -> object:
     if isinstance(value, list):
         return [_bits(member) for member in value]
     array = np.asarray(value)
-    return array.dtype.str, array.shape, array.tolist() if array.dtype.hasobject else array.tobytes()
+    if array.dtype.hasobject:
+        return array.dtype.str, array.shape, array.tolist()
+    return array.dtype.str, array.shape, blake2b(np.ascontiguousarray(array).data).digest()  # no copy: it may be large

@@ -86,6 +86,12 @@ MODELS = {
         r = Slice(x, n, n) h = Concat<axis = 0>(f, r) u, i1, i2, i3 = Unique(h)
         y, z = Loop(trips, "", x) <body = l (int64 i, bool k, float[D] s) => (bool k2, float[E] s2, float[] v) {
             k2 = Identity(k) s2 = Add(s, s) v, at = TopK<axis = 0>(u, three) }> }""",
+    "what a Slice backwards to the largest number is of": """g (float[1] x, float[2] p) => (float[] y) <int64[1] z = {0}, int64[1] last = {9223372036854775807}, int64[1] back = {-2}, int64[1] two = {2}, int64[1] m = {-1}, int64 k = {-1}> {
+        s = Shape(z) g = Gather<axis = 0>(s, k) e = Reshape(g, m) v = Slice(x, z, e, z, two) t = Concat<axis = 0>(m) r = Reshape(v, t)
+        w = Slice(r, z, last, z, back) a = ArgMin<axis = -1>(p) q = GatherElements<axis = -1>(p, a) y = MatMul(q, w) }""",
+    "a size that is an output, in a target that onnxruntime's optimiser rewrites": """g (float[1,M,"2*M"] x, float[4,4] w) => (float[A,B] y, b) <int64[1] z = {0}, int64[1] o = {1}, int64[1] two = {2}> {
+        u = Size(w) n = Unsqueeze(u, z) t = Concat<axis = 0>(z, n, o) v = Tile(x, t) s = Shape(v)
+        h = Gather(s, z) d = Gather(s, o) e = Gather(s, two) b = Mul(d, e) c = Concat<axis = 0>(h, b) y = Reshape(v, c) }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 

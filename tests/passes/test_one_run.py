@@ -132,6 +132,18 @@ def test_floats_that_are_known_once_a_node_is_folded() -> None:
     assert_same_outputs(made, found.proto, {"x": np.zeros(1, "f4")})
 
 
+def test_floats_that_are_known_once_integers_are() -> None:
+    """A Gather of a tensor of one element is that element; through floats it becomes an integer again."""
+    made = parsed(
+        """g (int64 i) => (int64 y, int64 z, int64[1] u) <int64[1] n = {0}, int64[1] c = {-2}, double h = {0.5}, int64 o = {0}> {
+            v = Gather(c, i) d = Cast<to = 11>(v) a = Add(d, h) f = Floor(a) y = Cast<to = 7>(f) z = Gather(c, o) u = Unsqueeze(i, n) }"""
+    )
+    found = optimize(made, max_growth=0)
+    assert ops(found.proto.graph) == ["Unsqueeze"]
+    assert not optimize(found.proto, max_growth=0).done
+    assert_same_outputs(made, found.proto, {"i": np.array(0)})
+
+
 def test_a_view_that_implies_what_a_node_implied_that_is_gone() -> None:
     """The Concat tells that x has 26 rows; it goes, and the new Reshape tells it again, which shows that it copies."""
     made = parsed(
