@@ -69,11 +69,11 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
     if ceil:
         reach = slide.reach(kernel)
         is_cut = any(e + s > r for e, s, r in zip(slide.end, slide.strides, reach, strict=True))
-        if is_whole or (rounding == "ceil" and is_cut):
-            end = _whole_end(spatial_of(op, len(kernel)), slide, reach, rounding)
-            if end is None:
-                return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
+        end = _whole_end(spatial_of(op, len(kernel)), slide, reach, rounding) if is_whole or is_cut else None
+        if end is not None:  # of ceil_mode, too, onnx infers one window too many below opset 22
             slide, ceil = replace(slide, end=end), False
+        elif is_whole or (rounding == "ceil" and is_cut):
+            return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
         return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # more pads than onnxruntime takes
     return _Framed(x, slide, ceil)
