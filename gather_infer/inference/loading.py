@@ -9,22 +9,21 @@ They are also asked with nothing beside, for what they find by themselves is not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
 
-import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, make_tensor_value_info
 from onnx.inliner import inline_local_functions
-from onnx.numpy_helper import from_array, to_array
+from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_shapes
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
-from gather_infer.inference.naming import dims_of
+from gather_infer.inference.habits import fuse_targets, is_constant, mistaken_slices
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
@@ -54,9 +53,6 @@ _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
 """What onnx raises of a model; the last two of one that is broken otherwise, of which it then says nothing."""
 
-_LARGEST: Final = (2**31 - 1, 2**63 - 1)
-"""Ends of a Slice that onnxruntime takes for "all the rest", whichever way it steps."""
-
 _OF_INNER: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
 """Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
@@ -80,7 +76,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
     try:
         if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
             skeleton = inline_local_functions(skeleton)
-        _fuse_targets(skeleton)
+        fuse_targets(skeleton)
         _hand_down(skeleton.graph)
         inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
@@ -90,7 +86,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
             if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
-    return frozenset(places[_number(node)] for node in _mistaken_slices(inferred))
+    return frozenset(places[_number(node)] for node in mistaken_slices(inferred))
 
 
 def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
@@ -252,7 +248,7 @@ def _lean(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
 
 
 def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
-    lean = _lean(source, node.attribute[0].t) if _is_constant(node) else None
+    lean = _lean(source, node.attribute[0].t) if is_constant(node) else None
     if lean is None:
         copy.CopyFrom(node)
     else:
@@ -271,16 +267,6 @@ def _as_tensor(attribute: AttributeProto) -> None:
     attribute.CopyFrom(make_attribute("value", tensor))
 
 
-def _is_constant(node: NodeProto) -> bool:
-    """Whether a node is a Constant that holds a tensor."""
-    return (
-        node.op_type == "Constant"
-        and not plain_domain(node.domain)
-        and len(node.attribute) == len(node.output) == 1
-        and node.attribute[0].HasField("t")
-    )
-
-
 def _hand_down(graph: GraphProto) -> None:
     """Let graphs in nodes have the small constants of outer graphs that they read: runtimes see them there."""
     pending: list[tuple[GraphProto, Mapping[str, TensorProto]]] = [(graph, {})]
@@ -294,7 +280,7 @@ def _hand_down(graph: GraphProto) -> None:
         if below:
             known = {name: tensor for name, tensor in outer.items() if name not in own}
             known |= {name: tensor for name, tensor in held.items() if name not in given}
-            known |= {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
+            known |= {node.output[0]: node.attribute[0].t for node in body.node if is_constant(node)}
             small = {name: tensor for name, tensor in known.items() if prod(tensor.dims) <= READ}
             pending += [(inner, small) for inner in below]
         for name in sorted(wanted - own - held.keys()):
@@ -305,91 +291,6 @@ def _hand_down(graph: GraphProto) -> None:
 def _number(node: NodeProto) -> int:
     """Where the place of a node is, which has a second number once its function has been put in the place of a call."""
     return int(node.name[1:].partition("__")[0])
-
-
-def _mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
-    """The nodes of which onnxruntime infers another size than it computes: it loads none that it computes by then.
-
-    Backwards to the largest number its kernel takes everything to the beginning, onnx's inference no element.
-    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
-    """
-    for _, body in bodies(proto):
-        if not isinstance(body, GraphProto):
-            continue
-        numbers = _numbers(body)
-        sized = {v.name for v in (*body.value_info, *body.output) if any(_is_empty(d) for d in dims_of(v.type))}
-        for node in body.node:
-            if is_stepped_slice(node) and node.output[0] in sized:
-                ends, steps = (_integers(numbers.get(node.input[at])) for at in (2, 4))
-                if any(step < 0 and end in _LARGEST for end, step in zip(ends, steps, strict=False)):
-                    yield node
-
-
-def is_stepped_slice(node: NodeProto) -> bool:
-    """Whether a node is a Slice that may go backwards."""
-    return _is_standard(node, "Slice") and len(node.input) == 5
-
-
-def _is_empty(dim: TensorShapeProto.Dimension) -> bool:
-    return dim.HasField("dim_value") and dim.dim_value == 0
-
-
-def _integers(tensor: TensorProto | None) -> list[int]:
-    is_read = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
-    return [int(n) for n in to_array(tensor).ravel()] if tensor is not None and is_read else []
-
-
-def _numbers(body: GraphProto) -> dict[str, TensorProto]:
-    """The constants of a graph by name."""
-    given = {v.name for v in body.input}
-    numbers = {t.name: t for t in body.initializer if t.name not in given}
-    return numbers | {node.output[0]: node.attribute[0].t for node in body.node if _is_constant(node)}
-
-
-def _fuse_targets(proto: ModelProto) -> None:
-    """Let a Reshape read the target that onnxruntime's optimiser gives it: -1 for the one size that is computed.
-
-    Where a dim is 0 onnx refuses that one, though it takes the target that the model has.
-    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
-    """
-    for _, body in bodies(proto):
-        if not isinstance(body, GraphProto):
-            continue
-        numbers = _numbers(body)
-        single = {
-            v.name
-            for v in (*body.input, *body.value_info, *body.output)
-            if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]
-        }
-        joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
-        for node in body.node:
-            if not _is_standard(node, "Reshape") or any(a.name == "allowzero" and a.i for a in node.attribute):
-                continue
-            target = joined.get(node.input[1]) if len(node.input) > 1 else None
-            sizes = None if target is None else _fused(target, numbers, single)
-            if sizes is not None:
-                body.initializer.append(from_array(np.array(sizes, np.int64), f"{node.input[1]} of {node.name}"))
-                node.input[1] = body.initializer[-1].name
-
-
-def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
-    """The numbers that are joined, -1 in the place of the one that is not known; None when that is not all."""
-    found: list[int] = []
-    unknown = 0
-    for name in target.input:
-        part = numbers.get(name)
-        if part is not None and part.data_type == TensorProto.INT64 and part.data_location != TensorProto.EXTERNAL:
-            found += to_array(part).ravel().tolist()
-        elif name in single:
-            found.append(-1)
-            unknown += 1
-        else:
-            return None
-    return found if unknown == found.count(-1) == 1 else None
-
-
-def _is_standard(node: NodeProto, op_type: str) -> bool:
-    return node.op_type == op_type and not plain_domain(node.domain)
 
 
 def _complete(proto: ModelProto, places: Sequence[Place], facts: Facts) -> None:

@@ -8,7 +8,8 @@ from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.domains import plain_domain
-from gather_infer.inference.loading import Facts, Place, is_stepped_slice, refused, refused_as_it_is, visible
+from gather_infer.inference.habits import is_stepped_slice
+from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
 from gather_infer.model.paths import Body, bodies

@@ -1,0 +1,115 @@
+"""What onnxruntime makes of a model by itself, where onnx's shape inference finds something else.
+
+A written file has to load with both: it must not let the runtime see a size about which they do not agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Final
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto
+from onnx.numpy_helper import from_array, to_array
+
+from gather_infer.domains import plain_domain
+from gather_infer.inference.naming import dims_of
+from gather_infer.model.paths import bodies
+
+_LARGEST: Final = (2**31 - 1, 2**63 - 1)
+"""Ends of a Slice that onnxruntime takes for "all the rest", whichever way it steps."""
+
+
+def mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
+    """The nodes of which onnxruntime infers another size than it computes: it loads none that it computes by then.
+
+    Backwards to the largest number its kernel takes everything to the beginning, onnx's inference no element.
+    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+    """
+    for _, body in bodies(proto):
+        if not isinstance(body, GraphProto):
+            continue
+        numbers = _numbers(body)
+        sized = {v.name for v in (*body.value_info, *body.output) if any(_is_empty(d) for d in dims_of(v.type))}
+        for node in body.node:
+            if is_stepped_slice(node) and node.output[0] in sized:
+                ends, steps = (_integers(numbers.get(node.input[at])) for at in (2, 4))
+                if any(step < 0 and end in _LARGEST for end, step in zip(ends, steps, strict=False)):
+                    yield node
+
+
+def is_stepped_slice(node: NodeProto) -> bool:
+    """Whether a node is a Slice that may go backwards."""
+    return _is_standard(node, "Slice") and len(node.input) == 5
+
+
+def fuse_targets(proto: ModelProto) -> None:
+    """Let a Reshape read the target that onnxruntime's optimiser gives it: -1 for the one size that is computed.
+
+    Where a dim is 0 onnx refuses that one, though it takes the target that the model has.
+    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
+    """
+    for _, body in bodies(proto):
+        if not isinstance(body, GraphProto):
+            continue
+        numbers = _numbers(body)
+        single = {
+            v.name
+            for v in (*body.input, *body.value_info, *body.output)
+            if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]
+        }
+        joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
+        for node in body.node:
+            if not _is_standard(node, "Reshape") or any(a.name == "allowzero" and a.i for a in node.attribute):
+                continue
+            target = joined.get(node.input[1]) if len(node.input) > 1 else None
+            sizes = None if target is None else _fused(target, numbers, single)
+            if sizes is not None:
+                body.initializer.append(from_array(np.array(sizes, np.int64), f"{node.input[1]} of {node.name}"))
+                node.input[1] = body.initializer[-1].name
+
+
+def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
+    """The numbers that are joined, -1 in the place of the one that is not known; None when that is not all."""
+    found: list[int] = []
+    unknown = 0
+    for name in target.input:
+        part = numbers.get(name)
+        if part is not None and part.data_type == TensorProto.INT64 and part.data_location != TensorProto.EXTERNAL:
+            found += to_array(part).ravel().tolist()
+        elif name in single:
+            found.append(-1)
+            unknown += 1
+        else:
+            return None
+    return found if unknown == found.count(-1) == 1 else None
+
+
+def _is_empty(dim: TensorShapeProto.Dimension) -> bool:
+    return dim.HasField("dim_value") and dim.dim_value == 0
+
+
+def _integers(tensor: TensorProto | None) -> list[int]:
+    is_read = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
+    return [int(n) for n in to_array(tensor).ravel()] if tensor is not None and is_read else []
+
+
+def _numbers(body: GraphProto) -> dict[str, TensorProto]:
+    """The constants of a graph by name."""
+    given = {v.name for v in body.input}
+    numbers = {t.name: t for t in body.initializer if t.name not in given}
+    return numbers | {node.output[0]: node.attribute[0].t for node in body.node if is_constant(node)}
+
+
+def is_constant(node: NodeProto) -> bool:
+    """Whether a node is a Constant that holds a tensor."""
+    return (
+        node.op_type == "Constant"
+        and not plain_domain(node.domain)
+        and len(node.attribute) == len(node.output) == 1
+        and node.attribute[0].HasField("t")
+    )
+
+
+def _is_standard(node: NodeProto, op_type: str) -> bool:
+    return node.op_type == op_type and not plain_domain(node.domain)
