@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.checks.checker import checker_findings
 from gather_infer.checks.declared import declared_findings
+from gather_infer.checks.dim_names import shared_name_findings
 from gather_infer.checks.divisors import divisor_findings
 from gather_infer.checks.element_types import element_type_findings
 from gather_infer.checks.names import name_findings
@@ -76,6 +77,7 @@ def check(
         *version_findings(file.proto),
         *operator_findings(file.proto, inference.diagnostics, places),
         *declared_findings(inference, places),
+        *shared_name_findings(inference, places),
         *wrapping_findings(inference, places),
         *size_findings(inference, places),
     ]

@@ -176,3 +176,34 @@ def test_a_computed_0_divides_nothing_where_there_is_nothing() -> None:
     assert [d.code for d in some.errors] == ["GI210"]
     assert [[d.code for d in r.warnings] for r in (none, open_)] == [["GI210"], ["GI210"]]
     assert none.errors == open_.errors == ()
+
+
+SHARED = """g (float[N] x) => (float[M] y) <{}> {{
+    a = Exp(x) b = Concat<axis = 0>(a, a) c = Concat<axis = 0>(b, b) d = Concat<axis = 0>(c, c) y = Concat<axis = 0>(d, d) }}"""
+
+
+def test_a_name_of_two_sizes() -> None:
+    """onnxruntime puts a value into the buffer of another one that is called alike, and the run fails."""
+    named = parser.parse_model(HEAD + SHARED.format("float[K] a, float[L] b, float[K] c, float[L] d"))
+    right = parser.parse_model(HEAD + SHARED.format("float[N] a, float[K] b, float[L] c, float[P] d"))
+    found = [(d.code, d.location.value) for d in check(named).warnings]
+    assert found == [("GI201", "output c"), ("GI201", "output d")]
+    assert "which differ at N = 1" in check(named).warnings[0].message
+    assert check(right).warnings == ()
+    for model, runs in ((named, False), (right, True)):
+        session = ort.InferenceSession(model.SerializeToString())
+        if runs:
+            session.run(None, X)
+        else:
+            with pytest.raises(REFUSALS, match="re-use buffer"):
+                session.run(None, X)
+
+
+def test_a_name_of_two_sizes_that_are_one_in_each_run() -> None:
+    """With more rows than the table has no run comes to its end."""
+    model = parser.parse_model(
+        HEAD
+        + """g (int64[N] x) => (int64[N] y) <int64[8] t = {1, 2, 3, 4, 5, 6, 7, 8}, int64[1] z = {0}, int64[N] r> {
+            s = Shape(x) r = Slice(t, z, s) y = Add(x, r) }"""
+    )
+    assert check(model).warnings == ()

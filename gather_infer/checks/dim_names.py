@@ -1,0 +1,84 @@
+"""Names of dims that a file gives to two sizes: onnxruntime takes them for one, and hands on buffers accordingly.
+
+https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/framework/allocation_planner.cc
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gather_infer.checks.places import Places
+from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.inference import Inference
+from gather_infer.inference.said import shaped_dims
+from gather_infer.places import MAIN
+from gather_infer.symbolic import Dim, evaluate, free_symbols, known_eq
+from gather_infer.tensor import SymbolicTensor
+
+_TRIED: Final = (1, 2, 3, 5, 16, 31, 64, 100, 224)
+"""Sizes at which two dims are compared, the same one for all symbols."""
+
+_HOLDS: Final = {"==": operator.eq, "<=": operator.le}
+
+
+def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
+    """Each name of the main graph that stands for sizes which differ in a run, once."""
+    graph = inference.model.proto.graph
+    makers = {name: position for position, node in enumerate(graph.node) for name in node.output}
+    first: dict[str, tuple[str, Dim]] = {}
+    found: set[str] = set()
+    for value in (*graph.input, *graph.value_info):
+        fact = inference.get(value.name)
+        dims = shaped_dims(value)
+        if not isinstance(fact, SymbolicTensor) or fact.shape is None or len(dims) != len(fact.shape):
+            continue
+        for proto, dim in zip(dims, fact.shape, strict=True):
+            name = proto.dim_param
+            if not name or name in found or inference.is_generated(dim):
+                continue
+            other, before = first.setdefault(name, (value.name, dim))
+            sizes = _sizes_apart(before, dim, inference)
+            if sizes is not None:
+                found.add(name)
+                at = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
+                message = (
+                    f"value_info calls two sizes {name}: {before} (of {other}) and {dim} (of {value.name}), "
+                    f"which differ at {at}; onnxruntime may put one into the buffer of the other, and fails"
+                )
+                maker = makers.get(value.name)
+                where = (
+                    Location(value=value.name) if maker is None else places.node(MAIN, maker, f"output {value.name}")
+                )
+                yield diagnostic("GI201", message, where)
+
+
+def _sizes_apart(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:
+    """Sizes at which two dims differ and the model may run, as far as these decide it; None where none are found."""
+    if known_eq(a, b, inference.known) is True:
+        return None
+    symbols = sorted(free_symbols(a) | free_symbols(b))
+    for size in _TRIED:
+        sizes = dict.fromkeys(symbols, size)
+        try:
+            if evaluate(a, sizes) != evaluate(b, sizes) and _is_legal(sizes, inference):
+                return sizes
+        except ZeroDivisionError:
+            continue
+    return None
+
+
+def _is_legal(sizes: Mapping[str, int], inference: Inference) -> bool:
+    """Whether nothing that is known excludes these sizes. Raises ZeroDivisionError."""
+    known = inference.known
+    if any(size not in known.symbol_bounds(name) for name, size in sizes.items()):
+        return False
+    if any(fact.symbols <= sizes.keys() and evaluate(fact, sizes) < 0 for fact in known.facts):
+        return False
+    needs = [*(((c.left, c.relation, c.right),) for c in inference.constraints), *(d.any_of for d in inference.demands)]
+    return all(
+        any(_HOLDS[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of)
+        for any_of in needs
+        if all(free_symbols(a) | free_symbols(b) <= sizes.keys() for a, _, b in any_of)
+    )
