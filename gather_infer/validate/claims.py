@@ -75,8 +75,8 @@ def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[s
     known   the symbols of the inputs
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
-    split = (part for _, claim in claims for part in _split(claim, inference.declared))
-    stated = [claim for claim in split if claim.symbols and claim.symbols <= known]
+    split = ((node, part) for node, claim in claims for part in _split(claim, inference.declared))
+    stated = [_or_empty(claim, node, inference) for node, claim in split if claim.symbols and claim.symbols <= known]
     defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
     defined = [claim for claim in defined if claim.symbols <= known]
     return merged(_without_assumed(claim, inference) for claim in (*stated, *defined))
@@ -97,6 +97,24 @@ def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
         if known_le(1, size, scope) is not True:
             reason = f"nothing can be divided by {size} where it is 0"
             yield Claim((Relation(size, ">=", 1),), False, claim.nodes, reason)
+
+
+def _or_empty(claim: Claim, node: NodePath, inference: Inference) -> Claim:
+    """The claim; of a tight one nothing is known where a size is 0 that nodes up to its own assume is not."""
+    for assumption in inference.assumptions if claim.tight else ():
+        dim, is_reached = assumption.dim, _order(assumption.node) <= _order(node)
+        if assumption.least != 1 or not is_reached or claim.symbols.isdisjoint(free_symbols(dim)):
+            continue
+        where = inference.declared.child()
+        where.require(-dim)
+        if where.is_contradictory or _is_true(claim, where):
+            continue
+        elsewhere = inference.declared.child()
+        elsewhere.require(dim - 1)
+        if _is_true(claim, elsewhere):
+            return replace(claim, tight=False)
+        claim = replace(claim, relations=(*claim.relations, Relation(dim, "==", 0)))
+    return claim
 
 
 def _without_assumed(claim: Claim, inference: Inference) -> Claim:
