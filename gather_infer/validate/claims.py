@@ -31,6 +31,9 @@ from gather_infer.validate.wording import worded
 MAX_OPERANDS: Final = 2
 """Inputs of a node that are named as the reason of what it demands."""
 
+UNENFORCED: Final = "the specification demands it, onnxruntime may run all the same"
+"""Why a clause of a specification makes no line that is tight."""
+
 MAX_PROOFS: Final = 4000
 """Questions whether one claim follows from others; past it claims stay as they are."""
 
@@ -147,13 +150,18 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
     for constraint in inference.constraints:
         relation = _plain(constraint.left, constraint.relation, constraint.right)
         reason = operands(inference, constraint.node)
-        yield constraint.node, Claim((relation,), True, (str(constraint.node),), reason)
+        if not constraint.is_enforced:
+            reason = f"{UNENFORCED}: {reason}"
+        yield constraint.node, Claim((relation,), constraint.is_enforced, (str(constraint.node),), reason)
     for demand in inference.demands:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
         reason = operands(inference, demand.node)
         if demand.refusal:
             reason = f"{demand.refusal} refuses other sizes: {reason}"
-        yield demand.node, Claim(relations, not demand.refusal, (str(demand.node),), reason)
+        elif not demand.is_enforced:
+            reason = f"{UNENFORCED}: {reason}"
+        tight = demand.is_enforced and not demand.refusal
+        yield demand.node, Claim(relations, tight, (str(demand.node),), reason)
     yield from _spared(inference, found)
     for assumption in inference.assumptions:
         for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):
