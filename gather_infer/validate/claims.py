@@ -60,6 +60,18 @@ class Claim:
         """The relation, when there is just one."""
         return self.relations[0] if len(self.relations) == 1 else None
 
+    @property
+    def unless(self) -> tuple[Relation, ...]:
+        """See DimsLine."""
+        empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
+        return empty if len(empty) < len(self.relations) else ()
+
+    @property
+    def stated(self) -> Claim:
+        """The claim where something is computed: without the relations of `unless`."""
+        unless = self.unless
+        return replace(self, relations=tuple(r for r in self.relations if r not in unless)) if unless else self
+
     def __str__(self) -> str:
         return " or ".join(map(str, self.relations))
 
