@@ -6,6 +6,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import (
     normalize_axis,
     refuse_empty,
+    refuse_ranks_but,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -212,4 +213,5 @@ def lrn(op: OpCall) -> list[SymbolicTensor]:
     """
     x = op.tensor(0)
     require_min_rank(x.shape, 2, "X")
+    refuse_ranks_but(op, x.shape, (4,), "X")
     return [SymbolicTensor(x.dtype, x.shape)]
