@@ -56,6 +56,12 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["T >= 3 tight"],
         [],
     ),
+    "more elements than addresses": (
+        "(float[N] x) => (int64[2] z) { s = Constant <value_ints = [1099511627776, 1099511627776]> () "
+        "c = ConstantOfShape (s) z = Shape (c) }",
+        [],
+        ["a tensor has fewer than 2^62 elements, [1099511627776, 1099511627776] has 1208925819614629174706176"],
+    ),
     "edge Pad": (
         '(float[T] x) => (float[P] z) { p = Constant <value_ints = [2, 2]> () z = Pad <mode = "edge"> (x, p) }',
         ["T >= 1 tight"],
