@@ -91,10 +91,11 @@ def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[s
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
     split = ((node, part) for node, claim in claims for part in _split(claim, inference.declared))
-    stated = [_or_empty(claim, node, inference) for node, claim in split if claim.symbols and claim.symbols <= known]
+    of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= known)
+    stated = [_unless_assumed(claim, node, inference, known) for node, claim in of_inputs]
     defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
     defined = [claim for claim in defined if claim.symbols <= known]
-    return merged(_without_assumed(claim, inference) for claim in (*stated, *defined))
+    return merged((*stated, *defined))
 
 
 def _of_ends(found: Iterable[Verdict]) -> Iterator[Claim]:
@@ -114,28 +115,29 @@ def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
             yield Claim((Relation(size, ">=", 1),), False, claim.nodes, reason)
 
 
-def _or_empty(claim: Claim, node: NodePath, inference: Inference) -> Claim:
-    """The claim; of a tight one nothing is known where a size is 0 that nodes up to its own assume is not."""
+def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: frozenset[str]) -> Claim:
+    """The claim; a tight one holds also where an assumption does not, of which nothing is known: the model may run.
+
+    That a size is not 0 counts where nodes up to its own assume it: what is computed from nothing demands nothing.
+
+    names   the symbols of the inputs
+    """
+    outside: list[Relation] = []
     for assumption in inference.assumptions if claim.tight else ():
-        dim, is_reached = assumption.dim, _order(assumption.node) <= _order(node)
-        if assumption.least != 1 or not is_reached or claim.symbols.isdisjoint(free_symbols(dim)):
+        dim, least = assumption.dim, assumption.least or 0
+        is_behind = least == 1 and _order(assumption.node) > _order(node)
+        if least < 1 or is_behind or claim.symbols.isdisjoint(free_symbols(dim)):
             continue
-        where = inference.declared.child()
-        where.require(-dim)
-        if where.is_contradictory or _is_true(claim, where):
+        broken, kept = inference.declared.child(), inference.declared.child()
+        broken.require(least - 1 - dim)
+        kept.require(dim - least)
+        if broken.is_contradictory or _is_true(claim, broken):
             continue
-        elsewhere = inference.declared.child()
-        elsewhere.require(dim - 1)
-        if _is_true(claim, elsewhere):
+        if _is_true(claim, kept) or not free_symbols(dim) <= names:
             return replace(claim, tight=False)
-        claim = replace(claim, relations=(*claim.relations, Relation(dim, "==", 0)))
-    return claim
-
-
-def _without_assumed(claim: Claim, inference: Inference) -> Claim:
-    """The claim, which is not tight where it may be broken together with an assumption: the model may run there."""
-    outside = unassumed(inference, claim.symbols) if claim.tight else ()
-    return claim if all(_is_true(claim, scope) for scope in outside) else replace(claim, tight=False)
+        outside = [relation for relation in outside if known(relation, kept) is not False]
+        outside.append(Relation(dim, "==", 0) if least == 1 else Relation(dim, "<=", least - 1))
+    return replace(claim, relations=(*claim.relations, *outside)) if outside else claim
 
 
 def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
