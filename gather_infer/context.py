@@ -68,6 +68,7 @@ class Context:
         self.unassumed: Standing | None = None  # where the first assumption was made; until then nothing rests on one
         self.implied: dict[Expr, dict[Source | None, None]] = {}
         self.equated: dict[tuple[Dim, Dim], dict[Source | None, None]] = {}
+        self.is_enforced = True  # see `unenforced`
         self.is_ambiguous = False  # a name that the model declares stands for a generated symbol too
         self.op_type = ""
         self.graph = MAIN
@@ -97,6 +98,18 @@ class Context:
             yield
         finally:
             self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position = kept
+
+    @contextmanager
+    def unenforced(self) -> Iterator[None]:
+        """For clauses of a specification that onnxruntime does not check: it may run where they do not hold.
+
+        They are demanded and learnt like others; no line of a contract that they make is tight.
+        """
+        before, self.is_enforced = self.is_enforced, False
+        try:
+            yield
+        finally:
+            self.is_enforced = before
 
     def rest_on_assumption(self) -> None:
         """Note where the walk stands before the first of its facts that may not hold in every run."""
@@ -191,7 +204,7 @@ class Context:
         left, right = reduced(left, relation, right)
         if relation == "==" and self.scope is self._outermost:
             self.equated.setdefault((left, right), {})[self._source] = None
-        self.record.constrain(Constraint(left, relation, right, self.node))
+        self.record.constrain(Constraint(left, relation, right, self.node, self.is_enforced))
 
     def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
         """One clause of a specification: one of `any_of` holds, else the node fails.
@@ -251,7 +264,7 @@ class Context:
             assert relation in ("==", "<="), "the other relations are these with the sides exchanged"
             left, right = reduced(left, relation, right)
             stated.append((left, relation, right))
-        self.record.demand(Demand(tuple(stated), self.node, refusal))
+        self.record.demand(Demand(tuple(stated), self.node, refusal, self.is_enforced))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """The one dim that two dims which have to agree stand for; `what` names them in the message.

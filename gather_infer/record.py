@@ -19,12 +19,15 @@ class Constraint:
     """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it.
 
     Constraints that say the same are equal, whichever nodes demand them.
+
+    is_enforced   False where the specification demands it, and onnxruntime may run all the same
     """
 
     left: Dim
     relation: str
     right: Dim
     node: NodePath = field(compare=False)
+    is_enforced: bool = field(default=True, compare=False)
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
@@ -37,11 +40,13 @@ class Demand:
     It may be implied, and known from then on, or more than one constraint can say: `a == b or a == 1 or b == 1`.
 
     refusal   the specification allows other sizes, but this runtime fails there; else empty. Nothing follows from it
+    is_enforced   see Constraint
     """
 
     any_of: tuple[tuple[Dim, str, Dim], ...]
     node: NodePath = field(compare=False)
     refusal: str = ""
+    is_enforced: bool = field(default=True, compare=False)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -210,18 +215,19 @@ class Record:
         self.added += 1
 
     def constrain(self, constraint: Constraint) -> None:
-        self._add_once(constraint, constraint)
+        self._add_once(constraint)
 
     def demand(self, demand: Demand) -> None:
-        self._add_once(demand, demand)
+        self._add_once(demand)
 
     def leave_open(self, unchecked: Unchecked) -> None:
-        self._add_once(unchecked, unchecked)
+        self._add_once(unchecked)
 
     def assume(self, assumption: Assumption) -> None:
-        self._add_once(assumption.claim, assumption)
+        self._add_once(assumption)
 
-    def _add_once(self, key: object, entry: object) -> None:
+    def _add_once(self, entry: Constraint | Demand | Unchecked | Assumption) -> None:
+        key = _key(entry)
         if key not in self._once:
             self._once[key] = entry
             self.add(entry)
@@ -257,6 +263,12 @@ class Record:
         self._entries[mark:] = kept
         stays = {id(entry) for entry in kept}
         for entry in new:
-            key = entry.claim if isinstance(entry, Assumption) else entry
             if isinstance(entry, (Assumption, Constraint, Demand, Unchecked)) and id(entry) not in stays:
-                self._once.pop(key, None)
+                self._once.pop(_key(entry), None)
+
+
+def _key(entry: Constraint | Demand | Unchecked | Assumption) -> object:
+    """The same for entries that say the same."""
+    if isinstance(entry, Assumption):
+        return entry.claim
+    return entry if isinstance(entry, Unchecked) else (entry, entry.is_enforced)

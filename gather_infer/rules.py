@@ -7,6 +7,7 @@ operator's specification; the walk adds where. Rule sets are values: users pass 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
@@ -108,6 +109,10 @@ class OpCall:
     def refuse(self, *any_of: Stated) -> None:
         """See Context.refuse."""
         self.context.refuse(*any_of)
+
+    def unenforced(self) -> AbstractContextManager[None]:
+        """See Context.unenforced."""
+        return self.context.unenforced()
 
     def leave_open(self, reason: str) -> None:
         """See Context.leave_open."""

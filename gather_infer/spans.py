@@ -27,6 +27,7 @@ from gather_infer.symbolic import (
     maximum,
     minimum,
 )
+from gather_infer.symbolic.dim import FloorDiv, Max, Min, constant_term
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 if TYPE_CHECKING:
@@ -44,6 +45,32 @@ ORDINARY_SIZE = 16
 
 HUGE = 1 << 53
 """A number past it stands for "no limit": together with a size it may well wrap."""
+
+MAX_FACTOR = 1 << 36
+"""A size taken this often, and the sizes of one tensor, do not pass the ends of int64; what is taken more often may."""
+
+MAX_SIZES = 8
+"""Sizes of which the product is a number of elements; one of more may pass the ends of int64."""
+
+
+def is_near(dim: Dim) -> bool:
+    """False for what may take elements of int64 from one end to the other: a huge number, a size taken that often."""
+    if isinstance(dim, int):
+        return -HUGE <= dim <= HUGE
+    terms = [(monomial, abs(factor)) for monomial, factor in dim.terms if monomial]
+    is_small = -HUGE <= constant_term(dim) <= HUGE and sum(factor for _, factor in terms) <= MAX_FACTOR
+    return is_small and all(len(monomial) <= MAX_SIZES and all(map(_is_atom_near, monomial)) for monomial, _ in terms)
+
+
+def _is_atom_near(atom: Expr) -> bool:
+    match atom:
+        case FloorDiv(num=num):
+            return is_near(num)
+        case Min(args=args):  # "no limit" limits nothing
+            return all(is_near(arg) for arg in args if not (isinstance(arg, int) and arg > 0))
+        case Max(args=args):
+            return all(is_near(arg) for arg in args if not (isinstance(arg, int) and arg < 0))
+    return True
 
 
 def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
@@ -400,9 +427,9 @@ def _at_most(end: Dim | None, number: int, scope: Scope | None) -> bool:
 
 
 def _closed(lo: Dim | None, hi: Dim | None) -> Span:
-    """Both ends, None where one is too long to be of use; ANY when a number passes 64 bits."""
+    """Both ends, None where one is too long to be of use; ANY when one may pass 64 bits."""
     for end in (lo, hi):
-        if isinstance(end, int) and not -(2**63) <= end < 2**64:
+        if end is not None and not (-(2**63) <= end < 2**64 if isinstance(end, int) else is_near(end)):
             return ANY
     return Span(_short(lo), _short(hi))
 

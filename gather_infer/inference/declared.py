@@ -80,10 +80,11 @@ LOADED: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
 def _is_compared_by_loaders(state: State, name: str, node: NodeProto, frame: Frame) -> bool:
     """Whether a loader holds the value_info of an output of a node against the type that it infers.
 
-    It does so of calls too, but not inside functions. A Constant is an initializer by then, and of an output of the
-    graph the type counts that is declared there.
+    It does so of calls too, and in branches inside functions, but not in the body of a function. A Constant is an
+    initializer by then, and of an output of the graph the type counts that is declared there.
     """
-    if frame.parameters is not None or is_constant(node) or name in frame.outputs:
+    is_function = bool(frame.path.steps) and frame.path.steps[-1].attribute is None
+    if is_function or is_constant(node) or name in frame.outputs:
         return False
     domain = plain_domain(node.domain)
     return domain in LOADED or (domain, node.op_type, node.overload) in state.functions

@@ -16,7 +16,7 @@ from gather_infer.access import Addressing, Indexing
 from gather_infer.inference import Access
 from gather_infer.inference.lineage.trace import End, Part
 from gather_infer.inference.result import Evidence, Sweep
-from gather_infer.spans import span_of
+from gather_infer.spans import is_near, span_of
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -212,7 +212,7 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
     # one offset moves: so what becomes of it does so all the way, where no divisor or limit is what moves
     at_first = part.substituted({sweep.symbol: 0})
     at_last = part.substituted({sweep.symbol: sweep.end - 1})
-    if not part.moves_by_offset(moving[0]):
+    if not part.moves_by_offset(moving[0]) or not all(map(is_near, (*at_first.dims, *at_last.dims))):
         return None
     is_rising = known_le(substitute(moving[0], {sweep.symbol: 0}), substitute(moving[0], {sweep.symbol: 1}), scope)
     if is_rising is None:

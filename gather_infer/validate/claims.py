@@ -31,6 +31,9 @@ from gather_infer.validate.wording import worded
 MAX_OPERANDS: Final = 2
 """Inputs of a node that are named as the reason of what it demands."""
 
+UNENFORCED: Final = "the specification demands it, onnxruntime may run all the same"
+"""Why a clause of a specification makes no line that is tight."""
+
 MAX_PROOFS: Final = 4000
 """Questions whether one claim follows from others; past it claims stay as they are."""
 
@@ -57,6 +60,18 @@ class Claim:
         """The relation, when there is just one."""
         return self.relations[0] if len(self.relations) == 1 else None
 
+    @property
+    def unless(self) -> tuple[Relation, ...]:
+        """See DimsLine."""
+        empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
+        return empty if len(empty) < len(self.relations) else ()
+
+    @property
+    def stated(self) -> Claim:
+        """The claim where something is computed: without the relations of `unless`."""
+        unless = self.unless
+        return replace(self, relations=tuple(r for r in self.relations if r not in unless)) if unless else self
+
     def __str__(self) -> str:
         return " or ".join(map(str, self.relations))
 
@@ -75,11 +90,12 @@ def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[s
     known   the symbols of the inputs
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
-    split = (part for _, claim in claims for part in _split(claim, inference.declared))
-    stated = [claim for claim in split if claim.symbols and claim.symbols <= known]
+    split = ((node, part) for node, claim in claims for part in _split(claim, inference.declared))
+    of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= known)
+    stated = [_unless_assumed(claim, node, inference, known) for node, claim in of_inputs]
     defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
     defined = [claim for claim in defined if claim.symbols <= known]
-    return merged(_without_assumed(claim, inference) for claim in (*stated, *defined))
+    return merged((*stated, *defined))
 
 
 def _of_ends(found: Iterable[Verdict]) -> Iterator[Claim]:
@@ -99,10 +115,29 @@ def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
             yield Claim((Relation(size, ">=", 1),), False, claim.nodes, reason)
 
 
-def _without_assumed(claim: Claim, inference: Inference) -> Claim:
-    """The claim, which is not tight where it may be broken together with an assumption: the model may run there."""
-    outside = unassumed(inference, claim.symbols) if claim.tight else ()
-    return claim if all(_is_true(claim, scope) for scope in outside) else replace(claim, tight=False)
+def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: frozenset[str]) -> Claim:
+    """The claim; a tight one holds also where an assumption does not, of which nothing is known: the model may run.
+
+    That a size is not 0 counts where nodes up to its own assume it: what is computed from nothing demands nothing.
+
+    names   the symbols of the inputs
+    """
+    outside: list[Relation] = []
+    for assumption in inference.assumptions if claim.tight else ():
+        dim, least = assumption.dim, assumption.least or 0
+        is_behind = least == 1 and _order(assumption.node) > _order(node)
+        if least < 1 or is_behind or claim.symbols.isdisjoint(free_symbols(dim)):
+            continue
+        broken, kept = inference.declared.child(), inference.declared.child()
+        broken.require(least - 1 - dim)
+        kept.require(dim - least)
+        if broken.is_contradictory or _is_true(claim, broken):
+            continue
+        if _is_true(claim, kept) or not free_symbols(dim) <= names:
+            return replace(claim, tight=False)
+        outside = [relation for relation in outside if known(relation, kept) is not False]
+        outside.append(Relation(dim, "==", 0) if least == 1 else Relation(dim, "<=", least - 1))
+    return replace(claim, relations=(*claim.relations, *outside)) if outside else claim
 
 
 def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
@@ -129,13 +164,18 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
     for constraint in inference.constraints:
         relation = _plain(constraint.left, constraint.relation, constraint.right)
         reason = operands(inference, constraint.node)
-        yield constraint.node, Claim((relation,), True, (str(constraint.node),), reason)
+        if not constraint.is_enforced:
+            reason = f"{UNENFORCED}: {reason}"
+        yield constraint.node, Claim((relation,), constraint.is_enforced, (str(constraint.node),), reason)
     for demand in inference.demands:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
         reason = operands(inference, demand.node)
         if demand.refusal:
             reason = f"{demand.refusal} refuses other sizes: {reason}"
-        yield demand.node, Claim(relations, not demand.refusal, (str(demand.node),), reason)
+        elif not demand.is_enforced:
+            reason = f"{UNENFORCED}: {reason}"
+        tight = demand.is_enforced and not demand.refusal
+        yield demand.node, Claim(relations, tight, (str(demand.node),), reason)
     yield from _spared(inference, found)
     for assumption in inference.assumptions:
         for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):

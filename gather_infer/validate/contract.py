@@ -235,7 +235,7 @@ class _Making:
         freed = infer_again(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
         names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
         demands = claims_of(freed, verdicts(freed, rules=self.rules), self.symbols | names)
-        where = scope_with(freed.declared, [claim for claim in demands if claim.tight])
+        where = scope_with(freed.declared, [claim.stated for claim in demands if claim.tight])
         equal = [_equal(spec, axis, dim, demands, where) for spec, axis, dim in stated]
         unsure = frozenset(
             spec.axis(axis) for (spec, axis, _), claim in zip(stated, equal, strict=True) if not claim.tight
@@ -383,8 +383,9 @@ def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], wher
     nodes = tuple(dict.fromkeys(node for c in makers for node in c.nodes))
     tight = known(relation, where) is True
     if tight:
-        return Claim((relation,), True, nodes, "the file declares it, and the nodes demand it")
-    least = "; ".join(dict.fromkeys(map(str, makers)))
+        unless = dict.fromkeys(empty for claim in makers for empty in claim.unless)
+        return Claim((relation, *unless), True, nodes, "the file declares it, and the nodes demand it")
+    least = "; ".join(dict.fromkeys(str(claim.stated) for claim in makers))
     return Claim((relation,), False, nodes, f"the file declares it; the nodes demand {least or 'nothing of it'}")
 
 

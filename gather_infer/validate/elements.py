@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gather_infer.inference.lineage.trace import Limit, Part, Quotient, Scaled, Step
+from gather_infer.spans import is_near
 from gather_infer.symbolic import Dim, Scope, ceildiv, floordiv, known_le, known_lt
 from gather_infer.tensor import INTEGER_RANGE, DType
 
@@ -161,20 +162,39 @@ def _inside(wanted: _Wanted, step: Scaled, wraps: DType, scope: Scope) -> _Wante
 
     It is enough that it is within the type; so it has to be where none that has become another one is wanted.
     """
-    least, most = INTEGER_RANGE[wraps]
-    first, last = wanted.first, wanted.last
     if wraps is DType.INT64 and step.given != INTEGER_RANGE[DType.UINT64]:
-        is_near = abs(step.factor) == 1  # as in `_without_strays`: what passes an end comes back far out of bounds
-        return replace(
-            wanted,
-            first=least if first is None else first,
-            last=most if last is None else last,
-            is_exact=wanted.is_exact and is_near,
-        )
+        return _inside_widest(wanted, step, scope)
     if step.given is None or not isinstance(step.offset, int):
         return _inside_type(wanted, wraps, scope)
     below, above = sorted(step.factor * end + step.offset for end in step.given)
     return _within(wanted, below, above, wraps, scope)
+
+
+def _inside_widest(wanted: _Wanted, step: Scaled, scope: Scope) -> _Wanted | None:
+    """Where `factor * x + offset` has to be, of an int64 x, when what passes an end of int64 comes back at the other.
+
+    Sizes do not reach 2^62: with a factor of 1 or -1 what comes back is far from them, and wanted only where any number
+    at that end is.
+    """
+    least, most = INTEGER_RANGE[DType.INT64]
+    below, above = _reached(step, scope)
+    is_exact = abs(step.factor) == 1
+    is_exact &= not above or (wanted.first is not None and is_near(wanted.first))
+    is_exact &= not below or (wanted.last is not None and is_near(wanted.last))
+    first, last = wanted.first, wanted.last
+    first = least if first is None else first if is_near(first) else _ordered(first, least, scope)[1]
+    last = most if last is None else last if is_near(last) else _ordered(last, most, scope)[0]
+    if first is None or last is None:
+        return None
+    return replace(wanted, first=first, last=last, is_exact=wanted.is_exact and is_exact)
+
+
+def _reached(step: Scaled, scope: Scope) -> tuple[bool, bool]:
+    """Whether `factor * x + offset` may pass the lower end of int64, and the upper one."""
+    least, most = given = step.given or INTEGER_RANGE[DType.INT64]
+    low, high = (step.factor * end + step.offset for end in (given if step.factor > 0 else (most, least)))
+    least, most = INTEGER_RANGE[DType.INT64]
+    return known_le(least, low, scope) is not True, known_le(high, most, scope) is not True
 
 
 def _inside_type(wanted: _Wanted, wraps: DType, scope: Scope) -> _Wanted | None:
@@ -229,7 +249,7 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
             first = least
         if is_below and known_le(part.offset, 0, scope) is not True:
             last = most
-        return _Wanted(first, last)
+        return _Wanted(first, last, is_exact=all(map(is_near, (low, high, part.offset))))
     numbers = part.numbers
     if numbers is None or not isinstance(part.offset, int):
         return _inside_type(_Wanted(first, last), part.wraps, scope)

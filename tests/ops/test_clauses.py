@@ -21,7 +21,6 @@ BESIDE = {
     # functions that ask the scope and raise, and where they demand the same
     "broadcast_dim": "below, in as few words as the dims allow",
     "reshaped": "below, unless the answer rests on an assumption: then nothing is broken",
-    "_require_same_count": "below; the same",
     "_require_position": "the verdict on the access",
 }
 

@@ -32,21 +32,6 @@ from tests.oracle.sweep_worker import CRASH, LATE, LOADED, Feeds, Worker
 Array = np.ndarray[Any, Any]
 
 SIZES: Final = (0, 1, 2, 3)
-LENIENT: Final[Mapping[str, str]] = {
-    # operators of which onnxruntime runs what their pages forbid, and what
-    "Attention": "sizes that broadcast, where the function of version 25 is run",
-    "DFT": "a onesided transform of complex input",
-    "GatherND": "batch dims of data that are more than those of indices",
-    "Inverse": "what is not square, where only the first matrix is",
-    "GroupNormalization": "a scale or bias of one element, and of num_groups",
-    "LinearAttention": "a decay or beta that broadcasts",
-    "MultiHeadAttention": "a past of another head size than the value",
-    "NegativeLogLikelihoodLoss": "fewer targets than scores",
-    "PRelu": "a slope that X broadcasts to",
-    "RotaryEmbedding": "an odd head size",
-    "SoftmaxCrossEntropyLoss": "fewer labels than scores",
-}
-
 ENDING: Final[Mapping[str, str]] = {
     # operators that end the process of onnxruntime for sizes of which nothing is wrong
     "QLinearAveragePool": "with channels_last and unequal strides it reads past the end",
@@ -278,7 +263,7 @@ def judge(subject: Subject, worker: Worker, *, runs: int = 256, seed: int = 1) -
         if not error:
             is_empty = any(0 in a.shape for a in each.values())
             tight = [v for v in broken if v.line is not None and v.line.tight]
-            is_strict = loaded == LOADED + "onnxruntime" and subject.node.op_type not in LENIENT
+            is_strict = loaded == LOADED + "onnxruntime"
             if tight and not is_empty and is_strict:
                 verdict.strict.append((str(tight[0]), each))
             continue

@@ -138,7 +138,7 @@ CASES: dict[str, tuple[str, str, str, list[str], list[str]]] = {
     "as many as are pooled, to a number": (
         "float[N, 1, H] x",
         "p = MaxPool <kernel_shape = [2], strides = [2]> (x) y = Concat <axis = 2> (p, p) z = Reshape (y, s)",
-        "int64[2] s = {4, 4}", ["N*(H//2) == 8 (not tight)"], [],
+        "int64[2] s = {4, 4}", ["H >= 2 (not tight)", "N*(H//2) == 8 or H <= 1"], [],
     ),
     "ScatterElements": (
         "float[A, B] d, int64[C, D] i, float[E, F] u", "y = ScatterElements <axis = 1> (d, i, u)", "",
@@ -195,10 +195,12 @@ TARGETS = ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 @pytest.mark.parametrize("op", TARGETS)
 def test_the_shape_of_targets_is_demanded(op: str) -> None:
-    """A target that is too small fails in onnx's evaluator alone: onnxruntime reads a part of the scores."""
+    """A target that is too small fails in onnx's evaluator alone: onnxruntime reads a part of the scores, so that the
+    line is not tight.
+    """
     model = parsed("float[N, 4, D] x, int64[M, E] i", f'y = {op} <reduction = "none"> (x, i)')
     contract = gather_infer.contract_of(model).contract
-    assert said(contract) == ["i >= 0 (not tight)", "i < 4", "N == M", "D == E"]
+    assert said(contract) == ["i >= 0 (not tight)", "i < 4", "N == M (not tight)", "D == E (not tight)"]
     runtime, evaluator = Runtime(model), ReferenceEvaluator(model)
     for n, d, m, e in itertools.product((1, 2, 3), repeat=4):
         feeds: Feeds = {"x": np.ones((n, 4, d), np.float32), "i": np.ones((m, e), np.int64)}
@@ -206,7 +208,7 @@ def test_the_shape_of_targets_is_demanded(op: str) -> None:
             assert not contract.check(feeds) and not runtime.error(feeds)
             evaluator.run(None, feeds)
             continue
-        assert contract.check(feeds)
+        assert contract.check(feeds, strict=True) and not contract.check(feeds)
         if not runtime.error(feeds):
             with pytest.raises(IndexError):
                 evaluator.run(None, feeds)

@@ -56,6 +56,12 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["T >= 3 tight"],
         [],
     ),
+    "more elements than addresses": (
+        "(float[N] x) => (int64[2] z) { s = Constant <value_ints = [1099511627776, 1099511627776]> () "
+        "c = ConstantOfShape (s) z = Shape (c) }",
+        [],
+        ["a tensor has fewer than 2^62 elements, [1099511627776, 1099511627776] has 1208925819614629174706176"],
+    ),
     "edge Pad": (
         '(float[T] x) => (float[P] z) { p = Constant <value_ints = [2, 2]> () z = Pad <mode = "edge"> (x, p) }',
         ["T >= 1 tight"],
@@ -68,7 +74,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     "PRelu": (
         "(float[A, B] x, float[C] y) => (float[A, B] z) { z = PRelu (x, y) }",
-        ["C == 1 or C == B tight"],
+        ["C == 1 or C == B enough", "C == 1 or C == B or B == 1 tight"],
         [],
     ),
     "Einsum": (
@@ -143,9 +149,8 @@ def test_no_failing_run_is_silent(name: str) -> None:
         error, broken = runtime.error(feeds), contract.check(feeds, strict=True)
         failing += bool(error)
         assert broken or contract.open or not error, (drawn, error)
-        is_lenient = name == "PRelu" and "but is" not in error  # onnxruntime broadcasts x to the slope
         is_broken = any(v.line is not None and v.line.tight for v in broken) and 0 not in drawn
-        assert error or not is_broken or is_lenient, (drawn, broken)
+        assert error or not is_broken, (drawn, broken)
     assert failing, "something has to fail"
 
 

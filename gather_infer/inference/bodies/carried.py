@@ -96,7 +96,7 @@ class Carried:
         at = {self.iteration.name: trips}
         found: list[Trace | None] = []
         for trace in self.now:
-            parts = () if trace is None else tuple(part.dropped.substituted(at) for part in trace.parts)
+            parts = () if trace is None else tuple(map(_without_far, (p.dropped.substituted(at) for p in trace.parts)))
             if len(parts) > 1:
                 parts = tuple(replace(part, is_sure=False) for part in parts)
             found.append(Trace(parts) if parts else None)
@@ -146,6 +146,8 @@ class Carried:
         if not all(is_invariant(dim, self.context, self.iteration) for dim in steady):
             return None
         offset = now.offset + self.iteration * growth
+        if not spans.is_near(offset):
+            return None
         return replace(after, offset=offset, span=spans.ANY, exact=False)
 
     def _later(self, part: Part) -> Part | None:
@@ -166,6 +168,12 @@ class Carried:
     def _is_steady(self, part: Part) -> bool:
         dims = (*part.dims, *(end for end in (part.span.lo, part.span.hi) if end is not None))
         return all(is_invariant(dim, self.context, self.iteration) for dim in dims)
+
+
+def _without_far(part: Part) -> Part:
+    """The part; of one to which so much has been added that it may have passed the ends of int64 nothing but that."""
+    ends = [end for end in (part.span.lo, part.span.hi) if end is not None]
+    return part if all(map(spans.is_near, (*part.dims, *ends))) else Part(spans.ANY, needs=part.needs)
 
 
 def _alike(part: Part) -> Part:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from typing import Final
 
 from gather_infer import spans
 from gather_infer.inference.lineage.trace import End, Limit, Part, Quotient, Scaled, Trace
@@ -10,6 +12,9 @@ from gather_infer.inference.lineage.visit import Visit, by_column, fitting, rank
 from gather_infer.ops.vocabulary.bits import width_of
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span
+
+MAX_STEPS: Final = 64
+"""What happens to an element on its way from the input; of one to which more happens only the bounds are known."""
 
 
 def cast(visit: Visit) -> Trace | None:
@@ -40,7 +45,7 @@ def added(visit: Visit) -> Trace | None:
     negative = visit.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         number = visit.number(d)
-        if number is None or not _is_near(number):
+        if number is None or not spans.is_near(number):
             continue
         offset = -number if negative else number
         visit.frame.shifts[visit.node.output[0]] = (visit.node.input[x], offset)
@@ -50,14 +55,9 @@ def added(visit: Visit) -> Trace | None:
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
         return ranked(visit, Trace(parts, trace.axis), visit.tensor(x))
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
-    if negative and (number := visit.number(0)) is not None and _is_near(number):
+    if negative and (number := visit.number(0)) is not None and spans.is_near(number):
         return _taken(visit, 1, Scaled(-1, number))
     return _beside(visit) or _of_ends(visit)
-
-
-def _is_near(number: Dim) -> bool:
-    """False for a number that is no size: it may take elements of int64 from one end to the other."""
-    return not isinstance(number, int) or -spans.HUGE <= number <= spans.HUGE
 
 
 def _beside(visit: Visit) -> Trace | None:
@@ -111,7 +111,7 @@ def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: 
     ends = []
     for number in (other.span.lo, other.span.hi):
         assert number is not None, "asked before"
-        if not _is_near(number):
+        if not spans.is_near(number):
             return None
         if negative and not is_first:
             ends.append(_stepped(visit, part, Scaled(-1, number)))
@@ -188,7 +188,7 @@ def _stepped(visit: Visit, part: Part, step: Scaled | Quotient) -> Part:
         moved = spans.add(moved, Span(step.offset, step.offset), visit.scope)
     span = fitting(visit, moved)
     is_closed = span == moved and _is_closed(span)
-    if part.is_bounded_only or (part.input and part.source is DType.UINT64):
+    if part.is_bounded_only or (part.input and part.source is DType.UINT64) or len(part.steps) >= MAX_STEPS:
         return _bounded(part, span)
     if isinstance(step, Scaled):
         step = replace(step, wraps=None if is_closed else visit.result.dtype, given=_numbers(part, visit.scope))
@@ -221,14 +221,14 @@ def _held(span: Span, visit: Visit) -> tuple[int, int]:
 def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
     dtype = visit.result.dtype
     moved = spans.add(part.span, Span(offset, offset), visit.scope)
-    span = fitting(visit, moved)
-    if part.wrap is not None or part.wraps not in (None, dtype):
+    span, whole = fitting(visit, moved), part.offset + offset
+    if part.wrap is not None or part.wraps not in (None, dtype) or not spans.is_near(whole):
         return _bounded(part, span)
     is_closed = span == moved and span.lo is not None and span.hi is not None
     return replace(
         part,
         span=span,
-        offset=part.offset + offset,
+        offset=whole,
         limits=tuple(replace(limit, end=limit.end + offset) for limit in part.limits),
         exact=part.exact and is_closed,
         wraps=part.wraps if is_closed else dtype,
@@ -263,13 +263,16 @@ def limited(visit: Visit) -> Trace | None:
         for limit in limits:
             nearer = spans.least if limit.is_upper else spans.most
             span = nearer(span, Span(limit.end, limit.end), visit.scope)
-        if part.wrap is not None or part.wraps is not None:  # what x was is lost: a limit takes its signs away
+        is_long = len(part.limits) + len(limits) > MAX_STEPS
+        if (
+            part.wrap is not None or part.wraps is not None or is_long
+        ):  # what x was is lost: a limit takes its signs away
             parts.append(_bounded(part, span))
             continue
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
         span = span if is_cut else part.span
-        more = tuple(limit for limit in limits if limit not in part.limits[-1:])
-        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=(*part.limits, *more)))
+        kept = tuple(limit for limit, _ in itertools.groupby((*part.limits, *limits)))
+        parts.append(replace(part, span=span, exact=part.exact and not is_cut, limits=kept))
     return ranked(visit, Trace(tuple(parts), trace.axis), source)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
+from gather_infer import spans
 from gather_infer.context import Context
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, SymbolicTensor, Value
@@ -36,8 +37,8 @@ def note_extent(name: str, start: Dim, size: Dim, frame: Frame) -> Dim:
         return size if known is None or isinstance(size, int) else known
     frame.extents[name, start] = size
     trace = frame.trace(name)
-    if trace is not None and len(trace.parts) == 1 and trace.parts[0].input and trace.parts[0].wrap is None:
-        part = trace.parts[0]
+    part = trace.parts[0] if trace is not None and len(trace.parts) == 1 else None
+    if part is not None and part.input and part.wrap is None and spans.is_near(part.offset - start):
         limits = tuple(replace(limit, end=limit.end - start) for limit in part.limits)
         frame.meanings[size.name] = replace(part, offset=part.offset - start, limits=limits)
     return size

@@ -26,7 +26,10 @@ def progression(visit: Visit) -> Trace | None:
         return None
     rows = np.moveaxis(numbers, axis, -1).reshape(-1, numbers.shape[axis])
     first, step = int(rows[0, 0]), int(rows[0, 1]) - int(rows[0, 0]) if rows.shape[1] > 1 else 0
-    if max(abs(first), abs(step)) > spans.HUGE or not (rows == first + step * np.arange(rows.shape[1])).all():
+    if (
+        abs(first) + abs(step) * rows.shape[1] > spans.HUGE
+        or not (rows == first + step * np.arange(rows.shape[1])).all()
+    ):
         return None
     ends = (first + step * start, first + step * (start + shape[axis] - 1))
     return Trace((Part(Span(*(ends if step >= 0 else ends[::-1])), exact=True),))

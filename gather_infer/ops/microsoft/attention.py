@@ -243,8 +243,10 @@ def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packe
     if has_past:
         key_state = merge_shape(op, op.tensor(past).shape, key_state, "past_key")
         value_state = merge_shape(
-            op, op.tensor(past + 1).shape, (key_state[0], *value_state[1:2], key_state[2], ev), "past_value"
+            op, op.tensor(past + 1).shape, (key_state[0], *value_state[1:2], key_state[2], None), "past_value"
         )
+        with op.unenforced():
+            value_state = merge_shape(op, value_state, (None, None, None, ev), "past_value")
         key_state = (*key_state[:2], value_state[2], key_state[3])
     vector = require_rank(shape_of(op.optional_tensor(bias)), 1, "bias")
     if vector is not None and key_state[3] is not None and value_state[3] is not None:

@@ -6,6 +6,7 @@ value, P the length of the past, E and Ev the head sizes of query and key, and o
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Final
 
 from gather_infer.access import Indexing
@@ -85,24 +86,26 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"Q, K and V must have the same rank, have ranks {sorted(ranks)}", "GI305")
     if op.version >= 25 and 4 in ranks and (op.attr("q_num_heads", 0) or op.attr("kv_num_heads", 0)):
         raise SpecViolation("q_num_heads and kv_num_heads must not be given with Q, K and V of rank 4")
-    b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "Q")
-    b, hk, t, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "K"), (b, None, None, e), "K")
-    b, hk, t, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "V"), (b, hk, t, None), "V")
-    p: Dim | None = 0
-    if past_key is not None and past_value is not None:
-        b, hk, p, e = merge_shape(op, past_key.shape, (b, hk, None, e), "past_key")
-        b, hk, p, ev = merge_shape(op, past_value.shape, (b, hk, p, ev), "past_value")
-    if hk is not None and hq is not None and hk != 0:
-        _require_multiple(op, hq, hk)
-    if lengths is not None:
-        (b,) = merge_shape(op, lengths.shape, (b,), "nonpad_kv_seqlen")
+    with op.unenforced() if op.version >= 25 else nullcontext():  # the function of version 25 broadcasts
+        b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "Q")
+        b, hk, t, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "K"), (b, None, None, e), "K")
+        b, hk, t, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "V"), (b, hk, t, None), "V")
+        p: Dim | None = 0
+        if past_key is not None and past_value is not None:
+            b, hk, p, e = merge_shape(op, past_key.shape, (b, hk, None, e), "past_key")
+            b, hk, p, ev = merge_shape(op, past_value.shape, (b, hk, p, ev), "past_value")
+        if hk is not None and hq is not None and hk != 0:
+            _require_multiple(op, hq, hk)
+        if lengths is not None:
+            (b,) = merge_shape(op, lengths.shape, (b,), "nonpad_kv_seqlen")
     refuse_empty(op, *(dim for dim in (b, hq, hk, s, t, e, ev) if dim is not None))
     total = None if t is None or p is None else p + t
     complete = None not in (b, hq, s, total)
     b, hq, hk, s, total, e, ev = fill(op, (b, hq, hk, s, total, e, ev), "the shape of an input is not known")
     scores = (b, hq, s, total)
     if complete and mask is not None and mask.shape is not None:
-        _check_mask(op, mask.shape, scores)
+        with op.unenforced() if op.version >= 25 else nullcontext():
+            _check_mask(op, mask.shape, scores)
     y: Shape | None = None
     if ranks:
         y = (b, s, hq * ev) if 3 in ranks else (b, hq, s, ev)
@@ -164,16 +167,19 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     for name, tensor in zip(names, (q, k, v, decay, beta), strict=True):
         require_rank(None if tensor is None else tensor.shape, 3, name)
     _check_update_rule(op.attr("update_rule", "gated_delta"), decay is not None, beta is not None)
-    b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "query")
-    require_divisible(op, op.attr("q_num_heads"), op.attr("kv_num_heads"), "q_num_heads")
-    b, hk, s, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "key"), (b, None, s, e), "key")
-    b, hk, s, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "value"), (b, hk, s, None), "value")
-    if past is not None:
-        b, hk, e, ev = merge_shape(op, past.shape, (b, hk, e, ev), "past_state")
+    with op.unenforced():  # onnxruntime runs the function, which broadcasts
+        b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "query")
+        require_divisible(op, op.attr("q_num_heads"), op.attr("kv_num_heads"), "q_num_heads")
+        b, hk, s, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "key"), (b, None, s, e), "key")
+        b, hk, s, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "value"), (b, hk, s, None), "value")
+        if past is not None:
+            b, hk, e, ev = merge_shape(op, past.shape, (b, hk, e, ev), "past_state")
     b, hq, hk, s, e, ev = fill(op, (b, hq, hk, s, e, ev), "the shape of an input is not known")
     refuse_empty(op, b, hq, hk, s, e, ev)
     for name, tensor, lengths in (("decay", decay, (hk * e, hk)), ("beta", beta, (hk, 1))):
-        if tensor is not None and tensor.shape is not None:
+        if tensor is None or tensor.shape is None:
+            continue
+        with op.unenforced():
             op.require_equal(tensor.shape[0], b, f"the batch dims of query and {name}")
             op.require_equal(tensor.shape[1], s, f"the lengths of query and {name}")
             last = tensor.shape[2]
@@ -223,7 +229,8 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
     b, _, s, e = fill(op, split_heads(op, x.shape, "num_heads", "X"), "the shape of X is not known")
     rotated: Dim = op.attr("rotary_embedding_dim", 0) or e
     op.require((rotated, "<=", e), otherwise=f"rotary_embedding_dim must be the head size {e} or less, is {rotated}")
-    require_divisible(op, rotated, 2, "the head size, or rotary_embedding_dim,")
+    with op.unenforced():
+        require_divisible(op, rotated, 2, "the head size, or rotary_embedding_dim,")
     half = floordiv(rotated, 2, op.scope)
     for name, cache in (("cos_cache", cos), ("sin_cache", sin)):
         shape = require_rank(cache.shape, 3 if positions is None else 2, name)

@@ -179,7 +179,8 @@ def gather_nd(
     k = _tuple_length(op, indices.shape[-1], data.shape, b)
     if data.shape is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
-    batch = agreed_batch(op, data.shape, indices.shape, b)
+    with op.unenforced():  # onnxruntime takes any multiple of the batch of data
+        batch = agreed_batch(op, data.shape, indices.shape, b)
     if k is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
     shape = (*batch, *indices.shape[b:-1], *data.shape[b + k :])

@@ -6,6 +6,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import (
     normalize_axis,
     refuse_empty,
+    refuse_ranks_but,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -112,7 +113,8 @@ def group_normalization_18(op: OpCall) -> list[SymbolicTensor]:
     for name, vector in (("scale", scale), ("bias", bias)):
         shape = require_rank(vector.shape, 1, name)
         if shape is not None:
-            op.require_equal(shape[0], groups, f"the length of {name} and num_groups")
+            with op.unenforced():  # onnxruntime runs the function, which broadcasts
+                op.require_equal(shape[0], groups, f"the length of {name} and num_groups")
     return [SymbolicTensor(require_same_dtype("X, scale and bias", x, scale, bias), x.shape)]
 
 
@@ -121,7 +123,8 @@ def group_normalization(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (21: scale and bias are [C])"""
     x, scale, bias = op.tensor(0), op.tensor(1), op.tensor(2)
     _check_groups(op, x)
-    c = channel_dim(op, x.shape, {"scale": scale, "bias": bias})
+    with op.unenforced():  # as for version 18
+        c = channel_dim(op, x.shape, {"scale": scale, "bias": bias})
     return [SymbolicTensor(require_same_dtype("X, scale and bias", x, scale, bias), with_channels(x.shape, c))]
 
 
@@ -210,4 +213,5 @@ def lrn(op: OpCall) -> list[SymbolicTensor]:
     """
     x = op.tensor(0)
     require_min_rank(x.shape, 2, "X")
+    refuse_ranks_but(op, x.shape, (4,), "X")
     return [SymbolicTensor(x.dtype, x.shape)]

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import refuse_empty, require_divisible, require_min_rank, require_rank
+from gather_infer.ops.vocabulary.guards import (
+    refuse_empty,
+    refuse_ranks_but,
+    require_divisible,
+    require_min_rank,
+    require_rank,
+)
 from gather_infer.ops.vocabulary.operands import (
     Values,
     all_ints,
@@ -91,6 +97,8 @@ def pad(
         rank = len(pads) // 2 if pads is not None and axes is None else None
         shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
         return SymbolicTensor(data.dtype, shape, None, span)
+    if not data.shape:
+        op.leave_open("onnxruntime pads no scalar")
     padded = list(range(len(data.shape))) if axes is None else unique_axes(axes, len(data.shape))
     if pads is None:
         pads = [None] * (2 * len(padded))
@@ -260,6 +268,10 @@ def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
     if data.shape is None:
         return [SymbolicTensor(data.dtype, (grid.shape[0], op.fresh("the input has no known rank"), *grid.shape[1:-1]))]
     require_rank(grid.shape, len(data.shape), "grid")
+    if op.attr("mode", "linear") in ("cubic", "bicubic"):
+        refuse_ranks_but(op, data.shape, (4,), "the input", " with cubic interpolation")
+    else:
+        refuse_ranks_but(op, data.shape, (4, 5), "the input")
     refuse_empty(op, *data.shape[2:])
     op.require_equal(grid.shape[-1], len(data.shape) - 2, "the last dim of grid and the number of spatial axes")
     batch = op.require_equal(data.shape[0], grid.shape[0], "the batch dims of the input and grid")

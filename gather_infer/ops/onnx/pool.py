@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank, require_shape, unknown_dims
+from gather_infer.ops.vocabulary.guards import (
+    refuse_ranks_but,
+    require_min_rank,
+    require_rank,
+    require_shape,
+    unknown_dims,
+)
 from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.ops.vocabulary.windows import (
     auto_pad,
@@ -19,6 +27,9 @@ from gather_infer.symbolic import Dim, DimTooLarge, product
 from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
 
 rules = RuleSet("")
+
+RANKS: Final = (3, 4, 5)
+"""Of images that onnxruntime pools."""
 
 
 def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
@@ -42,6 +53,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     slides = windows(op, kernel, mode)
     if x is None:
         return unknown_dims(op, len(kernel) + 2, "the shape of X is not known")
+    refuse_ranks_but(op, x, RANKS, "X")
     _refuse_empty_images(op, x)
     count = count_same if mode == "SAME" else count_pool_ceil if op.attr("ceil_mode", 0) else count_pool_floor
     return x[:2] + tuple(count(op, size, window) for size, window in zip(x[2:], slides, strict=True))
@@ -107,6 +119,7 @@ def global_pool(op: OpCall) -> list[SymbolicTensor]:
     x = op.tensor(0)
     shape = require_min_rank(x.shape, 2, "X")
     if shape is not None:
+        refuse_ranks_but(op, shape, RANKS, "X")
         _refuse_empty_images(op, shape)
     return [SymbolicTensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))]
 
@@ -136,6 +149,7 @@ def _unpooled(op: OpCall) -> Shape:
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
     require_rank(x.shape, len(kernel) + 2, "X, as kernel_shape says,")
+    refuse_ranks_but(op, x.shape, RANKS, "X")
     slides = windows(op, kernel, "NOTSET")
     shape = x.shape
     if shape is not None:

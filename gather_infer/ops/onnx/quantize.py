@@ -76,6 +76,7 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
         raise SpecViolation(f"{name} must be a scalar or {what}, is {format_shape(scale.shape)}", "GI305")
     if not -rank <= axis < rank:
         if rank == 1 and not blocked:
+            op.leave_open(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
             return  # the default axis does not fit a vector, and is not needed
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
     if not blocked:

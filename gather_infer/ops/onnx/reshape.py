@@ -271,11 +271,9 @@ def _require_same_count(
     total, count = product(shape), product(result)
     if total == count:
         return
-    if known_eq(total, count, op.scope) is False and not assumed:
-        raise SpecViolation(
-            f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
-        )
-    op.constrain(total, "==", count)
+    message = f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
+    copied = ((entry, "==", 0) for entry in assumed)  # the result has other dims then
+    op.require((total, "==", count), *copied, otherwise=message)
 
 
 def _text(target: Sequence[Dim | None]) -> str:

@@ -10,10 +10,10 @@ from functools import cache
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank
+from gather_infer.ops.vocabulary.guards import refuse_ranks_but, require_rank
 from gather_infer.ops.vocabulary.operands import element_dim, elements_of, unique_axes
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.symbolic import Dim, Expr, floordiv
+from gather_infer.symbolic import Dim, Expr, floordiv, known_eq
 from gather_infer.tensor import MAX_VALUES, Ratio, SymbolicTensor, format_shape
 
 rules = RuleSet("")
@@ -105,7 +105,22 @@ def scaled(
     shape = list(data.shape)
     for axis, scale in zip(where, scales, strict=True):
         shape[axis] = _scaled_dim(op, shape[axis], scale)
+    _leave_ranks_open(op, data, shape)
     return SymbolicTensor(data.dtype, tuple(shape))
+
+
+def _leave_ranks_open(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
+    """onnxruntime interpolates images alone."""
+    mode, rank = op.attr("mode", "nearest"), len(result)
+    assert data.shape is not None, "the result has its rank"
+    if mode == "cubic":
+        refuse_ranks_but(op, data.shape, (2, 4), "the input", " with cubic interpolation")
+        if rank == 4 and data.dtype is not None and not data.dtype.is_float:
+            op.leave_open(f"onnxruntime interpolates no {data.dtype} by cubes")
+    elif mode == "linear":
+        refuse_ranks_but(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
+        if rank == 5 and any(known_eq(data.shape[axis], result[axis], op.scope) is not True for axis in (0, 1)):
+            op.leave_open("onnxruntime interpolates volumes along their last three axes alone")
 
 
 def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
@@ -196,6 +211,7 @@ def sized(
         if len(shape) == 4 and axis < 2 and op.attr("mode", "nearest") != "nearest":
             op.refuse((shape[axis], "==", size))
         shape[axis] = size
+    _leave_ranks_open(op, data, shape)
     return SymbolicTensor(data.dtype, tuple(shape))
 
 

@@ -103,6 +103,8 @@ def slice_axes(
             op.require((1, "<=", step), (step, "<=", -1), otherwise="a step must not be 0")
     if data.shape is None:
         return moved(op, data, None)
+    if not data.shape:
+        op.leave_open("onnxruntime slices no scalar")
     shape = list(data.shape)
     values = data.values
     for axis, start, end, step in zip(unique_axes(axes, len(shape)), starts, ends, steps, strict=True):

@@ -148,7 +148,11 @@ def prelu(op: OpCall) -> list[SymbolicTensor]:
     x, slope = op.tensor(0), op.tensor(1)
     dtype = same_dtype(x, slope, ("X", "slope"))
     if op.version >= 7:
-        return [SymbolicTensor(dtype, unidirectional(op, x.shape, slope.shape, "slope", "X"))]
+        with op.unenforced():  # onnxruntime broadcasts X to the slope as well
+            shape = unidirectional(op, x.shape, slope.shape, "slope", "X")
+        for dim, other in zip(reversed(slope.shape or ()), reversed(shape or ()), strict=False):
+            op.require((dim, "==", 1), (dim, "==", other), (other, "==", 1), otherwise="X and slope do not broadcast")
+        return [SymbolicTensor(dtype, shape)]
     if x.shape is not None and len(x.shape) >= 2 and slope.shape is not None and len(slope.shape) == 1:
         length, channels = slope.shape[0], x.shape[1]
         op.require(

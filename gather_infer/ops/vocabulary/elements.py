@@ -29,7 +29,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from gather_infer.rules import OpCall
-from gather_infer.spans import holds
+from gather_infer.spans import holds, is_near
 from gather_infer.symbolic import Dim, Expr, ceildiv, floordiv, known_eq, known_le, known_lt, maximum, minimum, truncdiv
 from gather_infer.symbolic import mod as floor_mod
 from gather_infer.tensor import INTEGER_RANGE, DType, Ratio
@@ -88,9 +88,9 @@ def settle(op: OpCall, value: Dim, dtype: DType) -> Element:
 def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
     """True when `dtype` holds the integer `value` exactly: in every run, or under a listed assumption."""
     if dtype is DType.INT64 or dtype is DType.FLOAT64:
-        return True  # sizes, and what is made of them, do not reach 2^53 (see _is_huge)
+        return is_near(value)  # sizes, and what is made of them, do not reach 2^53
     if dtype is DType.UINT64:
-        return known_le(0, value, op.scope) is True
+        return is_near(value) and known_le(0, value, op.scope) is True
     if dtype in INTEGER_RANGE:
         least, most = INTEGER_RANGE[dtype]
         return holds(op, value, least, most, may_assume=most >= 2**31 - 1)
@@ -159,7 +159,7 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 def _is_huge(x: Element) -> bool:
     """True for a constant that stands for "no limit": what is made of it and a size may well wrap."""
-    return isinstance(x, int) and not -(2**53) <= x <= 2**53
+    return isinstance(x, int) and not is_near(x)
 
 
 def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from gather_infer.errors import SpecViolation
@@ -158,6 +158,18 @@ def refuse_empty(op: OpCall, *dims: Dim) -> None:
     """Record that onnxruntime refuses an empty axis, of which the specification says nothing."""
     for dim in dims:
         op.refuse((1, "<=", dim))
+
+
+def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
+    """Leave open whether a node runs where onnxruntime takes inputs of `ranks` alone; the specification allows more.
+
+    what   of what kind the node is, after the operator
+    """
+    if shape is not None and len(shape) not in ranks:
+        taken = alternatives(ranks)
+        op.leave_open(
+            f"onnxruntime runs {op.op_type}{what} for {name} of rank {taken} alone, this one has {len(shape)}"
+        )
 
 
 def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
