@@ -14,6 +14,7 @@ from gather_infer.explanation.tries import Tries, is_ranked, is_without
 from gather_infer.inference.result import Inference
 from gather_infer.inference.rows import is_typed
 from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.model.tensors import initializers_of
 from gather_infer.record import Assumption, Cause
 from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
@@ -23,6 +24,7 @@ DEEPEST: Final = 60
 
 ONLY_A_RUN: Final = "only a run tells"
 ASSUMPTION: Final = "the assumption: without --no-assume"
+CONSTANTS: Final = "--initializers-as-constants"
 
 _LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
 
@@ -33,6 +35,7 @@ class Remedies:
     asked          the tensor that is explained
     tries          infers again under bounds
     relaxed        the run that may assume; None when the one that is explained may
+    fixed          gives the run in which no caller overrides an initializer
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Remedies:
         asked: tuple[Body, str],
         tries: Tries,
         relaxed: Inference | None,
+        fixed: Callable[[], Inference],
         assume: bool,
     ) -> None:
         self.inference = inference
@@ -49,6 +53,8 @@ class Remedies:
         self.body, self.name = asked
         self.tries = tries
         self.relaxed = relaxed
+        self.fixed = fixed
+        self.defaults = initializers_of(inference.model.proto.graph).intersection(inference.inputs)
         self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
         self.assume = assume
         self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
@@ -67,6 +73,8 @@ class Remedies:
         """False for a bound or an assumption with which a run does not know more."""
         if remedy == ASSUMPTION:
             return self.relaxed is None or is_known(self.relaxed)
+        if remedy == CONSTANTS:
+            return is_known(self.fixed())
         bound = _LOWER.fullmatch(remedy)
         return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
 
@@ -163,6 +171,8 @@ class Remedies:
                 if value.shape is None or value.dtype is None:
                     shape = "[...]" if value.shape is None else format_shape(value.shape)
                     yield as_option("--input", f"{leaf.name}={value.dtype or 'float32'}{shape}")
+                elif leaf.facet is Facet.VALUES and leaf.name in self.defaults:
+                    yield CONSTANTS
                 elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
                     yield f"a constant in place of the input {leaf.name}, {value}"
             elif leaf.node is not None and leaf.node in self.without_rule:
