@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from gather_infer.inference.options import read_inputs
 from gather_infer.inference.said import symbols_of_inputs
 from gather_infer.model import ModelFile
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.rules import RuleSet
 
 Texts: TypeAlias = "tuple[str, ...]"
@@ -45,7 +46,7 @@ NOTHING: Final = Said()
 
 def applicable(file: ModelFile, said: Said) -> tuple[Said, tuple[str, ...]]:
     """What of it is about this model, and the names that the model lacks. Raises UsageError for what is malformed."""
-    values = file.proto.graph.input
+    values = fed_inputs(file.proto)
     names = {v.name for v in values}
     inputs = tuple(text for text in said.inputs if _name(text) in names or "=" not in text)
     ranges = tuple(text for text in said.ranges if _name(text) in names or "=" not in text)

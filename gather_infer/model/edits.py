@@ -62,7 +62,11 @@ class RemoveNode(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveInitializer(_Edit):
-    """An initializer, dense or sparse, goes. One that is an input as well stays: the input would become required."""
+    """An initializer, dense or sparse, goes.
+
+    Before IR version 4 each is an input of the main graph as well, which nobody feeds and which goes with it. From then
+    on, and in subgraphs, one that is an input stays: the input would become required.
+    """
 
     name: str
 

@@ -258,8 +258,8 @@ class Draft:
         )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
-        """Whether a constant that is no node may go when nobody reads it."""
-        return name in graph.constants and name not in graph.given and not graph.is_fixed(name)
+        """Whether a constant that is no node may go when nobody reads it. What a caller may override is none."""
+        return name in graph.constants and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
         """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""
@@ -400,6 +400,7 @@ class Draft:
             del graph.added[name]
         else:
             graph.dropped[name] = why
+            graph.given -= {name}  # before IR version 4 each initializer is an input, too
         graph.constants.pop(name, None)
 
     # what has changed

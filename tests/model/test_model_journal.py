@@ -211,11 +211,20 @@ def test_remove_initializer() -> None:
     assert sorted(t.name for t in replaced.graph.initializer) == ["k", "unused"]
 
 
-def test_initializer_that_is_an_input_is_not_removed() -> None:
+def test_initializer_that_callers_may_override_is_not_removed() -> None:
     model = model_of([N("Neg", ["x"], ["y"])])
     model.graph.initializer.append(constant("x", 1.0))
-    with pytest.raises(AssertionError, match="an input stays"):
+    with pytest.raises(AssertionError, match="a caller may override stays"):
         apply(Journal([RemoveInitializer(name="x", **WHY)]), model)
+
+
+def test_initializer_goes_with_its_input_before_ir_4() -> None:
+    model = model_of([N("Neg", ["x"], ["y"])])
+    model.graph.initializer.append(constant("w", 1.0))
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, []))
+    model.ir_version = 3
+    after = apply(Journal([RemoveInitializer(name="w", **WHY)]), model).graph
+    assert ([value.name for value in after.input], list(after.initializer)) == (["x"], [])
 
 
 def test_names_that_clash_are_our_fault() -> None:
