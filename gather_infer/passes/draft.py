@@ -451,15 +451,18 @@ class Draft:
                 if within is not None:
                     within.update(node.bodies)
             elif group:
-                yield self._insert(path, group, names, node.origin, by)
+                yield from self._inserted(path, group, names, node.origin, by)
                 group = []
         if group:
-            yield self._insert(path, group, names, len(body.node), by)
+            yield from self._inserted(path, group, names, len(body.node), by)
 
-    def _insert(self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str) -> Edit:
-        whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
-        messages = tuple(self._message(node, names[node], by) for node in group)
-        return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
+    def _inserted(
+        self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str
+    ) -> Iterator[Edit]:
+        for node in group:
+            message = self._message(node, names[node], by)
+            why = node.why or "it moves"
+            yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
 
     def _message(self, node: Node, name: str, by: str) -> NodeProto:
         """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""
