@@ -78,10 +78,13 @@ class Diagnostic:
 
     def text(self, file: str = "") -> str:
         """The finding as it is printed: code and message, then the place, then the facts."""
+        return "\n".join(self.parts(file))
+
+    def parts(self, file: str = "") -> list[str]:
+        """The lines of `text`, unless a name in them has line breaks of its own."""
         where = f"{file}: {self.location}" if file else str(self.location)
-        lines = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
-        lines += [f"   |  {line}" for line in self.detail]
-        return "\n".join(lines)
+        head = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
+        return [*head, *(f"   |  {line}" for line in self.detail)]
 
 
 def tally(diagnostics: Iterable[Diagnostic]) -> str:

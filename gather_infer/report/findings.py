@@ -50,7 +50,7 @@ def gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, in
 
 def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | None = None) -> list[str]:
     """The lines of a finding, which `more` others are like; what does not fit goes on below itself."""
-    lines = finding.text(file).split("\n")
+    lines = finding.parts(file)
     if more:
         lines.append(f"   |  and {more} more like it: -v")
     return [
