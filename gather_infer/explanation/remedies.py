@@ -10,7 +10,7 @@ from typing import Final
 from gather_infer.errors import as_option
 from gather_infer.explanation.chain import Facet, Link, Origin
 from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.tries import Tries, is_ranked, is_without
+from gather_infer.explanation.tries import SIZES, Tries, is_ranked, is_without
 from gather_infer.inference.result import Inference
 from gather_infer.inference.rows import is_typed
 from gather_infer.inference.walked import Bodies, Body, Place
@@ -27,6 +27,7 @@ ASSUMPTION: Final = "the assumption: without --no-assume"
 CONSTANTS: Final = "--initializers-as-constants"
 
 _LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
+_SIZE = re.compile(r"--dim (.+)=SIZE", re.DOTALL)
 
 
 class Remedies:
@@ -62,24 +63,30 @@ class Remedies:
 
     def of(self, name: str) -> tuple[str, ...]:
         is_known = is_without(self.body.path, self.name, self.inference, name)
-        found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
+        named = list(dict.fromkeys(self._of(name, set())))
+        found = [text for text in named if self._is_true(text, is_known)]
         if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
             remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
             if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
                 found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
+        if named and not found:
+            found = [f"{ONLY_A_RUN}, as far as was tried"]
         return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
 
     def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
-        """False for a bound or an assumption with which a run does not know more."""
+        """False for a size, a bound or an assumption with which a run does not know more."""
         if remedy == ASSUMPTION:
             return self.relaxed is None or is_known(self.relaxed)
         if remedy == CONSTANTS:
             return is_known(self.fixed())
+        size = _SIZE.fullmatch(remedy)
+        if size is not None:
+            return any(self.tries.holds({size[1]: point}, is_known) for point in SIZES)
         bound = _LOWER.fullmatch(remedy)
         return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
 
     def _as_far_as_tried(self, remedy: str) -> str:
-        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN):
+        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN) or "as far as was tried" in remedy:
             return remedy
         return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
 
