@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.cli.cli_models import MODELS
 from tests.cli.conftest import Run
 
-GOOD = MODELS["in-bounds.onnx"] if "in-bounds.onnx" in MODELS else next(iter(MODELS.values()))
+GOOD = MODELS["embedding.onnx"]
 
 
 def place(path: str) -> None:
