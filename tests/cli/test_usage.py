@@ -21,6 +21,7 @@ from gather_infer_cli.options import Bytes
 from gather_infer.report.rewriting import SHOWN_EDITS
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
+from tests.documents import REPO
 
 VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__version__}, numpy {numpy.__version__}\n"
 
@@ -236,6 +237,14 @@ def test_help_imports_nothing_heavy() -> None:
     )
     for page in (["--help"], *([command, "--help"] for command in COMMANDS)):
         subprocess.run([sys.executable, "-c", code, *page], check=True, capture_output=True)
+
+
+def test_each_option_is_in_the_documents() -> None:
+    pages = [REPO / "README.md", *(REPO / "docs").glob("*.md")]
+    words = set(re.findall(r"--[a-z][a-z-]*", " ".join(page.read_text() for page in pages)))
+    commands = [import_module(f"gather_infer_cli.{name}").command for name in COMMANDS]
+    options = {text for command in commands for parameter in command.params for text in parameter.opts}
+    assert {text for text in options if text.startswith("--")} <= words
 
 
 def test_each_example_of_the_help_works(run: Run) -> None:
