@@ -215,7 +215,8 @@ def _results(
         () if facts.inputs else project.texts("input"),
         () if ranges else project.texts("range"),
     )
-    task = partial(_checked, said=said, usual=usual, rule_files=rule_files)
+    constants = facts.constants or project.is_set("initializers-as-constants")
+    task = partial(_checked, said=said, usual=usual, rule_files=rule_files, constants=constants)
     _rules(rule_files)  # what is wrong with them is told once, and here
     if len(models) == 1:
         yield task(models[0], is_alone=True)
@@ -235,12 +236,13 @@ def _checked(
     said: Stated,
     usual: Stated,
     rule_files: tuple[str, ...],
+    constants: bool,
     is_alone: bool = False,
 ) -> CheckResult:
     from gather_infer.checks.run import check_file
     from gather_infer.checks.said import Said
 
-    return check_file(path, Said(*said, _rules(rule_files)), Said(*usual), is_alone=is_alone)
+    return check_file(path, Said(*said, _rules(rule_files), constants), Said(*usual), is_alone=is_alone)
 
 
 @cache

@@ -73,6 +73,7 @@ KEYS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
     "fail-on": (_severity, "error, warning or note"),
     "baseline": (_text, "a path"),
     "exit-zero": (_flag, "true or false"),
+    "initializers-as-constants": (_flag, "true or false"),
     "dim": (_texts, "a list of texts"),
     "input": (_texts, "a list of texts"),
     "range": (_texts, "a list of texts"),

@@ -101,7 +101,8 @@ def announce(text: str, *, colour: bool) -> None:
 def _echo(text: str, colour: bool, *, err: bool) -> None:
     from gather_infer.report.layout import printable
 
-    line = "\n".join(map(printable, text.split("\n")))  # names from a file cannot steer the terminal
+    # names from a file cannot steer the terminal, nor begin a line; a list of an error is indented
+    line = "\n".join(map(printable, re.split(r"\n(?=  )", text)))
     wanted = _wants_colours(colour)
     # click removes colours again where it is told nothing and the stream is no terminal
     click.echo(line if wanted is False else _painted(line), err=err, color=wanted)

@@ -90,7 +90,13 @@ def command(
 
     with console.progress() as progress:
         result = contract_of(
-            model, dims=facts.dims, inputs=facts.inputs, ranges=ranges, rules=facts.rules(), progress=progress
+            model,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            ranges=ranges,
+            rules=facts.rules(),
+            initializers_as_constants=facts.constants,
+            progress=progress,
         )
         findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
         lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings, result.source.name))

@@ -89,6 +89,7 @@ def command(
             dims=facts.dims,
             inputs=facts.inputs,
             rules=facts.rules(),
+            initializers_as_constants=facts.constants,
         )
         verification = None
         if verifying is not None:

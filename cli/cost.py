@@ -55,7 +55,14 @@ def command(
     with console.progress() as progress:
         rules = facts.rules()
         progress(lambda: "inferring")
-        inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        inference = infer(
+            model,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=rules,
+            assume=not no_assume,
+            initializers_as_constants=facts.constants,
+        )
         progress(lambda: "counting")
         cost = cost_of(inference)
         if sizes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gather_infer.diagnostic import CODES
+from gather_infer.diagnostic import CODES, codes_near, nearest_code
 from gather_infer.errors import UsageError
 from gather_infer.report.forms import CODE, EXPLANATIONS, ExplanationsReport
 
@@ -68,7 +67,14 @@ def command(
     with console.progress() as progress:
         rules = facts.rules()
         progress(lambda: "inferring")
-        explainer = Explainer(subject, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        explainer = Explainer(
+            subject,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=rules,
+            assume=not no_assume,
+            initializers_as_constants=facts.constants,
+        )
         progress(lambda: "explaining")
         found: tuple[Explanation | SymbolExplanation, ...]
         more = 0
@@ -93,10 +99,7 @@ def _code(text: str) -> str:
         return code
     if not _CODE.fullmatch(text) and (os.path.exists(text) or text == "-" or "." in text):
         raise click.UsageError(f"missing argument 'TENSOR': which tensor of {'<stdin>' if text == '-' else text}?")
-    near = difflib.get_close_matches(code, CODES, 1)
-    if not near and not _CODE.fullmatch(text):
+    if nearest_code(text) is None and not _CODE.fullmatch(text):
         command = shlex.join(["gather-infer", "explain", "MODEL", text])
         raise click.UsageError(f"missing argument 'MODEL': {text!r} is no code; of a tensor or a symbol: {command}")
-    raise UsageError(
-        f"no code {text!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CODES)}")
-    )
+    raise UsageError(f"no code {text!r}{codes_near(text)}")

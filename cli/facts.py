@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .options import Function, option, with_options
 from .rule_files import load_sets
@@ -13,26 +13,32 @@ from .rule_files import load_sets
 if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
 
+CONSTANTS: Final = "--initializers-as-constants"
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the user knows of dims, of inputs and of operators, as it was written."""
+    """What the user knows of dims, of inputs and of operators, as it was written.
+
+    constants   whether initializers that are inputs too are taken for constants
+    """
 
     dims: tuple[str, ...]
     inputs: tuple[str, ...]
     rule_files: tuple[str, ...]
+    constants: bool = False
 
     @property
     def options(self) -> list[str]:
         """The options that were given."""
-        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
+        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
         return [option for option, values in said.items() if values]
 
     def infer_command(self, model: str) -> str:
         """`gather-infer infer MODEL`, told the same."""
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         options = [part for option, values in said.items() for value in values for part in (option, value)]
-        return shlex.join(["gather-infer", "infer", model, *options])
+        return shlex.join(["gather-infer", "infer", model, *options, *([CONSTANTS] if self.constants else ())])
 
     def rules(self) -> list[RuleSet]:
         """Runs the files. Raises as `load_sets`."""
@@ -42,11 +48,18 @@ class Facts:
 
 
 def facts_options(function: Function) -> Function:
-    """--dim, --input and --rules, as `facts`."""
+    """--dim, --input, --rules and --initializers-as-constants, as `facts`."""
 
     @functools.wraps(function)
-    def run(*args: Any, dims: tuple[str, ...], inputs: tuple[str, ...], rules: tuple[str, ...], **rest: Any) -> int:
-        return function(*args, facts=Facts(dims, inputs, rules), **rest)
+    def run(
+        *args: Any,
+        dims: tuple[str, ...],
+        inputs: tuple[str, ...],
+        rules: tuple[str, ...],
+        initializers_as_constants: bool,
+        **rest: Any,
+    ) -> int:
+        return function(*args, facts=Facts(dims, inputs, rules, initializers_as_constants), **rest)
 
     return with_options(
         run,
@@ -56,6 +69,7 @@ def facts_options(function: Function) -> Function:
                help="Type of an input: 'ids=int64[batch, seq]'."),
         option("--rules", section="Facts", multiple=True, metavar="FILE.py",
                help="Run FILE.py and use the RuleSets in it."),
+        option(CONSTANTS, section="Facts", is_flag=True, help="Take initializers that are inputs too for constants."),
     )  # fmt: skip
 
 
@@ -64,14 +78,6 @@ def ranges_option(function: Function) -> Function:
     return option(
         "--range", "ranges", section="Facts", multiple=True, metavar="NAME=LOW..HIGH",
         help="Elements of an integer input: ids=0..30521, last=0..seq-1.",
-    )(function)  # fmt: skip
-
-
-def constants_option(function: Function) -> Function:
-    """--initializers-as-constants, as `initializers_as_constants`."""
-    return option(
-        "--initializers-as-constants", section="Facts", is_flag=True,
-        help="Take initializers that are inputs too for constants.",
     )(function)  # fmt: skip
 
 

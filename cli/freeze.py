@@ -10,7 +10,7 @@ from gather_infer.diagnostic import has_faults
 from gather_infer.report.forms import FREEZE, FreezeReport
 
 from .console import Console
-from .facts import Facts, constants_option, facts_options
+from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
 from .verification import Verifying, verify_options
@@ -21,7 +21,6 @@ from .verification import Verifying, verify_options
 )
 @model_argument()
 @facts_options
-@constants_option
 @output_options("Where to write the frozen model.")
 @dry_run_option("Write nothing.")
 @verify_options
@@ -30,7 +29,6 @@ from .verification import Verifying, verify_options
 def command(
     model: str,
     facts: Facts,
-    initializers_as_constants: bool,
     target: Target | None,
     dry_run: bool,
     verifying: Verifying | None,
@@ -44,7 +42,7 @@ def command(
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
-    if not (facts.dims or facts.inputs or initializers_as_constants):
+    if not (facts.dims or facts.inputs or facts.constants):
         raise click.UsageError("nothing to freeze: --dim batch=1 or --input 'ids=[1, 128]' is missing")
 
     from gather_infer.inference import infer
@@ -56,7 +54,7 @@ def command(
             "dims": facts.dims,
             "inputs": facts.inputs,
             "rules": rules,
-            "initializers_as_constants": initializers_as_constants,
+            "initializers_as_constants": facts.constants,
         }
         result = freeze(model, **told, progress=progress)
         verification = None

@@ -10,7 +10,7 @@ import click
 from gather_infer.report.forms import INFERENCE, INFERENCES
 
 from .console import Console
-from .facts import Facts, assume_option, constants_option, facts_options
+from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, strict_option, write_and_print
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 @model_argument("models", nargs=-1, required=True)
 @facts_options
 @assume_option
-@constants_option
 @output_options("Write the model with value_info for every tensor.")
 @option(
     "--outputs",
@@ -42,7 +41,6 @@ def command(
     models: tuple[str, ...],
     facts: Facts,
     no_assume: bool,
-    initializers_as_constants: bool,
     target: Target | None,
     outputs: bool,
     everything: bool,
@@ -59,9 +57,7 @@ def command(
     """
     from .inferring import Wanted, infer_all
 
-    wanted = Wanted(
-        not no_assume, initializers_as_constants, everything, constraints, floats, strict, exit_zero, console
-    )
+    wanted = Wanted(not no_assume, everything, constraints, floats, strict, exit_zero, console)
     if outputs and target is None:
         raise click.UsageError("--outputs needs -o or --in-place")
     if len(models) > 1:
@@ -80,7 +76,7 @@ def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outp
     with console.progress() as progress:
         rules = facts.rules()
         file = to_model_file(model) if target is None else to_onnx_file(model)
-        if wanted.initializers_as_constants:
+        if facts.constants:
             file = with_constants(file)
         if target is not None:
             file.require_data()

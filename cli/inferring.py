@@ -30,7 +30,6 @@ class Wanted:
     """What is asked of each model."""
 
     assume: bool
-    initializers_as_constants: bool
     everything: bool
     constraints: bool
     floats: bool
@@ -93,7 +92,7 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
     from gather_infer.report.totals import InferencesReport
 
     console = wanted.console
-    said = Said(facts.dims, facts.inputs, (), tuple(facts.rules()))
+    said = Said(facts.dims, facts.inputs, (), tuple(facts.rules()), facts.constants)
     code = errors = warnings = read = 0
     objects: list[dict[str, Any]] = []
     unused: list[set[str]] = []
@@ -127,7 +126,7 @@ def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> 
 
     progress(lambda: "reading")
     file = to_model_file(model)
-    if wanted.initializers_as_constants:
+    if said.constants:
         file = with_constants(file)
     told, unused = applicable(file, said)
     report, _ = inferred(file, told, told.rules, wanted, progress)

@@ -13,7 +13,7 @@ from gather_infer.diagnostic import has_faults
 from gather_infer.report.forms import REWRITING, RewriteReport
 
 from .console import Console
-from .facts import Facts, constants_option, facts_options
+from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
 from .verification import Verifying, verify_options
@@ -31,7 +31,6 @@ class Rewriting:
 
     model: str
     facts: Facts
-    initializers_as_constants: bool
     target: Target | None
     dry_run: bool
     passes: tuple[str, ...]
@@ -56,7 +55,7 @@ class Rewriting:
                 dims=self.facts.dims,
                 inputs=self.facts.inputs,
                 rules=self.facts.rules(),
-                initializers_as_constants=self.initializers_as_constants,
+                initializers_as_constants=self.facts.constants,
                 progress=progress,
             )
             verification = None
@@ -92,7 +91,6 @@ def rewriting_options(
         def run(
             model: str,
             facts: Facts,
-            initializers_as_constants: bool,
             target: Target | None,
             dry_run: bool,
             passes: tuple[str, ...],
@@ -107,7 +105,6 @@ def rewriting_options(
             told = Rewriting(
                 model,
                 facts,
-                initializers_as_constants,
                 target,
                 dry_run,
                 passes,
@@ -124,7 +121,6 @@ def rewriting_options(
             run,
             model_argument(),
             facts_options,
-            constants_option,
             output_options(f"Where to write the {becomes} model."),
             dry_run_option(DRY_RUN_OF_EDITS),
             verify_options,

@@ -34,7 +34,14 @@ def command(
     with console.progress() as progress:
         rules = facts.rules()
         progress(lambda: "inferring")
-        inference = infer(model, dims=facts.dims, inputs=facts.inputs, rules=rules, assume=not no_assume)
+        inference = infer(
+            model,
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=rules,
+            assume=not no_assume,
+            initializers_as_constants=facts.constants,
+        )
         found = inference.tensors(pattern, op=op, unknown=unknown)
         lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
     console.print(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ class Verifying:
     """What --verify, --feeds, --rtol and --atol ask for."""
 
     runs: int
-    feeds: tuple[str, ...]
+    feeds: tuple[Mapping[str, Any], ...]
     rtol: float | None
     atol: float | None
 
@@ -34,13 +35,21 @@ class Verifying:
 
         default   of rtol and of atol where neither is given; None compares bits
         """
-        from gather_infer.verification import read_feeds, verify
+        from gather_infer.verification import verify
 
         rtol, atol = self.rtol, self.atol
         if rtol is None and atol is None:
             rtol = atol = default
-        feeds = [read_feeds(file) for file in self.feeds]
-        return verify(source, proto, self.runs, inference=inference, feeds=feeds, rtol=rtol, atol=atol)
+        return verify(source, proto, self.runs, inference=inference, feeds=self.feeds, rtol=rtol, atol=atol)
+
+
+def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+    """What is in the files, before anything is rewritten. Raises UsageError for one that cannot be read."""
+    if not files:
+        return ()
+    from gather_infer.verification import read_feeds
+
+    return tuple(map(read_feeds, files))
 
 
 def verify_options(function: Function) -> Function:
@@ -58,7 +67,8 @@ def verify_options(function: Function) -> Function:
         is_wanted = verify is not None or bool(feeds)
         if not is_wanted and (rtol is not None or atol is not None):
             raise click.UsageError("--rtol and --atol are for --verify N or --feeds FILE.npz")
-        return function(*args, verifying=Verifying(verify or 0, feeds, rtol, atol) if is_wanted else None, **rest)
+        verifying = Verifying(verify or 0, _read(feeds), rtol, atol) if is_wanted else None
+        return function(*args, verifying=verifying, **rest)
 
     return with_options(
         run,

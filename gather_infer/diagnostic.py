@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -77,10 +78,13 @@ class Diagnostic:
 
     def text(self, file: str = "") -> str:
         """The finding as it is printed: code and message, then the place, then the facts."""
+        return "\n".join(self.parts(file))
+
+    def parts(self, file: str = "") -> list[str]:
+        """The lines of `text`, unless a name in them has line breaks of its own."""
         where = f"{file}: {self.location}" if file else str(self.location)
-        lines = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
-        lines += [f"   |  {line}" for line in self.detail]
-        return "\n".join(lines)
+        head = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
+        return [*head, *(f"   |  {line}" for line in self.detail)]
 
 
 def tally(diagnostics: Iterable[Diagnostic]) -> str:
@@ -213,6 +217,10 @@ ADVICE: dict[str, str] = {
 }  # fmt: skip
 
 
+_NEARLY = re.compile(r"[GI]{0,2}[-_ ]*0?([0-9OIL]{3})")
+_DIGITS = str.maketrans("OIL", "011")
+
+
 def diagnostic(code: str, message: str, location: Location = Location(), *, detail: tuple[str, ...] = (),
                severity: Severity | None = None) -> Diagnostic:  # fmt: skip
     """A Diagnostic whose severity comes from the table unless given."""
@@ -239,3 +247,34 @@ def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
 def group_of(code: str) -> str:
     """What the codes of its kind are about: `Axes, ranks and indices`."""
     return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))
+
+
+def nearest_code(text: str) -> str | None:
+    """The code that a text without its letters, or with letters for digits, is meant for: `301`, `gi-301`, `GI3O1`."""
+    found = _NEARLY.fullmatch(text.strip().upper())
+    code = "" if found is None else "GI" + found[1].translate(_DIGITS)
+    return code if code in CODES else None
+
+
+def codes_near(text: str) -> str:
+    """`; did you mean 'GI301'?` for what is nearly a code; else the codes that begin so, of the same group, or all."""
+    near = nearest_code(text)
+    if near is not None:
+        return f"; did you mean {near!r}?"
+    start = text.strip().upper()
+    beginning = [code for code in CODES if code.startswith(start)] if start else []
+    if beginning and start != "GI":
+        return f"; those that begin so: {ranges_of(beginning)}"
+    group = [code for code in CODES if start[:2] == "GI" and code[:3] == start[:3]]
+    return f"; there are {ranges_of(group or CODES)}"
+
+
+def ranges_of(codes: Iterable[str]) -> str:
+    """Codes in their order, `GI301 to GI310, GI401`."""
+    runs: list[list[str]] = []
+    for code in codes:
+        if runs and int(code[2:]) == int(runs[-1][-1][2:]) + 1:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)

@@ -25,6 +25,7 @@ def assert_model_ok(
     inputs: Mapping[str, str] | Iterable[str] = (),
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     fail_on: Severity | str = Severity.ERROR,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -40,7 +41,15 @@ def assert_model_ok(
     from gather_infer.checks.selection import Selection, read_codes
 
     selection = Selection(read_codes(select, "select"), read_codes(ignore, "ignore"))
-    result = selection.of(check(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules))
+    found_all = check(
+        model,
+        dims=dims,
+        inputs=inputs,
+        ranges=ranges,
+        rules=rules,
+        initializers_as_constants=initializers_as_constants,
+    )
+    result = selection.of(found_all)
     if baseline is not None:
         result = Baseline.read(baseline).without_accepted(result)
     found = result.at_least(Severity(fail_on))

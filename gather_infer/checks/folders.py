@@ -9,14 +9,14 @@ def models_below(folder: str | os.PathLike[str]) -> list[str]:
     """Paths of the ONNX files and OpenVINO IRs below a folder, sorted.
 
     An `.xml` counts where a `.bin` of its name is beside it. Folders whose name begins with a dot are left out, and
-    links to folders.
+    links to folders. A folder that cannot be listed stands among the models, so that it is not passed over in silence.
     """
     found: list[str] = []
-    for path, folders, files in os.walk(folder):
+    for path, folders, files in os.walk(folder, onerror=lambda error: found.append(os.fspath(error.filename))):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         there = set(files)
         for name in sorted(files):
             stem, suffix = os.path.splitext(name)
-            if suffix == ".onnx" or (suffix == ".xml" and f"{stem}.bin" in there):
+            if suffix.lower() == ".onnx" or (suffix.lower() == ".xml" and f"{stem}.bin" in there):
                 found.append(os.path.join(path, name))
     return found

@@ -20,6 +20,7 @@ def check_many(
     inputs: Iterable[str] = (),
     ranges: Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[CheckResult]:
@@ -27,6 +28,7 @@ def check_many(
 
     dims, inputs, ranges   as for `check`, as texts; they hold of each model that has such names
     rules      rule sets that other processes can import: those of a module
+    initializers_as_constants   as for `infer`
     jobs       processes of our own, None for one per core; a file that ends its process twice has the finding GI002
     executor   does the work instead: a process pool, Dask's `client.get_executor()`. What it leaves undone because it
                breaks is done in processes of our own
@@ -42,7 +44,14 @@ def check_many(
             raise UsageError(f"{name} must be a list of texts, is the text {texts!r}")
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be 1 or more, is {jobs}")
-    task = partial(_checked, dims=tuple(dims), inputs=tuple(inputs), ranges=tuple(ranges), rules=tuple(rules))
+    task = partial(
+        _checked,
+        dims=tuple(dims),
+        inputs=tuple(inputs),
+        ranges=tuple(ranges),
+        rules=tuple(rules),
+        constants=initializers_as_constants,
+    )
     return worked_through(task, [os.fspath(path) for path in paths], jobs=jobs, executor=executor)
 
 
@@ -87,12 +96,18 @@ def _by_executor(task: Task, paths: Sequence[str], executor: Executor, jobs: int
 
 
 def _checked(
-    path: str, *, dims: tuple[str, ...], inputs: tuple[str, ...], ranges: tuple[str, ...], rules: tuple[RuleSet, ...]
+    path: str,
+    *,
+    dims: tuple[str, ...],
+    inputs: tuple[str, ...],
+    ranges: tuple[str, ...],
+    rules: tuple[RuleSet, ...],
+    constants: bool,
 ) -> CheckResult:
     from gather_infer.checks.run import check_file
     from gather_infer.checks.said import Said
 
-    return check_file(path, Said(dims, inputs, ranges, rules))
+    return check_file(path, Said(dims, inputs, ranges, rules, constants))
 
 
 def _cores() -> int:

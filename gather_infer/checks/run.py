@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gather_infer.checks.checker import checker_findings
@@ -30,7 +31,7 @@ from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.failures import refused_unreached
 from gather_infer.model.file import STDIN
-from gather_infer.model.given import to_model_file
+from gather_infer.model.given import to_model_file, with_constants
 from gather_infer.rules import RuleSet
 from gather_infer.validate import judged_findings, verdicts
 from gather_infer.validate.contract import contract
@@ -46,6 +47,7 @@ def check(
     inputs: Mapping[str, str] | Iterable[str] = (),
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
 ) -> CheckResult:
     """What hurts when a model is deployed, as far as it is known without a run; `gather_infer.check`.
 
@@ -54,6 +56,7 @@ def check(
     inputs   shapes of inputs that the model leaves open, as for `infer`
     ranges   bounds of the elements of integer inputs, as for `infer`: `["input_ids=0..30521"]`
     rules    rule sets of the caller
+    initializers_as_constants   as for `infer`
 
     Raises ModelReadError when it cannot be read as a model, and UsageError as `infer` does.
 
@@ -63,6 +66,8 @@ def check(
     """
     started = time.monotonic()
     file = to_model_file(model)
+    if initializers_as_constants:
+        file = with_constants(file)
     weights = [*weight_findings(file), *number_findings(file)]
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
     judged = verdicts(inference, rules=rules)
@@ -113,12 +118,14 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
     name = "<stdin>" if path == STDIN else path
     try:
         file = to_model_file(path)
+        if said.constants:
+            file = with_constants(file)
         if not is_alone:
             said, unused = applicable(file, said)
         said += applicable(file, usual)[0]
         result = check(file, dims=said.dims, inputs=said.inputs, ranges=said.ranges, rules=said.rules)
     except ModelReadError as error:
-        text = str(error).removeprefix(f"{name}: ")
+        text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # `folder/` is read as `folder`
         return CheckResult(name, (diagnostic(UNREADABLE, text),), seconds=time.monotonic() - started)
     except UsageError as error:
         if is_alone:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from gather_infer.inference.options import read_inputs
 from gather_infer.inference.said import symbols_of_inputs
 from gather_infer.model import ModelFile
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.rules import RuleSet
 
 Texts: TypeAlias = "tuple[str, ...]"
@@ -15,16 +16,24 @@ Texts: TypeAlias = "tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is said of dims, inputs, elements and operators, as texts of `NAME=...`."""
+    """What is said of dims, inputs, elements and operators, as texts of `NAME=...`.
+
+    constants   whether initializers that are inputs too are taken for constants
+    """
 
     dims: Texts = ()
     inputs: Texts = ()
     ranges: Texts = ()
     rules: tuple[RuleSet, ...] = ()
+    constants: bool = False
 
     def __add__(self, other: Said) -> Said:
         return Said(
-            self.dims + other.dims, self.inputs + other.inputs, self.ranges + other.ranges, self.rules + other.rules
+            self.dims + other.dims,
+            self.inputs + other.inputs,
+            self.ranges + other.ranges,
+            self.rules + other.rules,
+            self.constants or other.constants,
         )
 
     @property
@@ -37,13 +46,13 @@ NOTHING: Final = Said()
 
 def applicable(file: ModelFile, said: Said) -> tuple[Said, tuple[str, ...]]:
     """What of it is about this model, and the names that the model lacks. Raises UsageError for what is malformed."""
-    values = file.proto.graph.input
+    values = fed_inputs(file.proto)
     names = {v.name for v in values}
     inputs = tuple(text for text in said.inputs if _name(text) in names or "=" not in text)
     ranges = tuple(text for text in said.ranges if _name(text) in names or "=" not in text)
     symbols, _ = symbols_of_inputs(values, read_inputs(inputs, names))
     dims = tuple(text for text in said.dims if _name(text) in symbols or "=" not in text)
-    found = Said(dims, inputs, ranges, said.rules)
+    found = Said(dims, inputs, ranges, said.rules, said.constants)
     return found, tuple(name for name in said.names if name not in found.names)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gather_infer.checks.result import CheckResult
-from gather_infer.diagnostic import CODES, Diagnostic
+from gather_infer.diagnostic import CODES, Diagnostic, codes_near
 from gather_infer.errors import UsageError
 
 
@@ -34,10 +33,19 @@ class Selection:
 
 def read_codes(texts: Iterable[str], option: str) -> tuple[str, ...]:
     """The codes in `GI3,GI101`, each with what it begins. Raises UsageError when no code begins so."""
-    codes = [code.strip().upper() for text in texts for code in text.split(",")]
-    for code in codes:
-        if not code or not any(known.startswith(code) for known in CODES):
-            near = difflib.get_close_matches(code, CODES, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{option}: no code begins with {code!r}{hint}")
+    codes: list[str] = []
+    for text in texts:
+        for entry in map(str.strip, text.split(",")):
+            if not entry:
+                raise UsageError(f"{option} must read CODE,CODE, found {text!r}")
+            if not any(known.startswith(entry.upper()) for known in CODES):
+                raise UsageError(f"{option}: no code begins with {entry!r}{_hint(entry)}")
+            codes.append(entry.upper())
     return tuple(codes)
+
+
+def _hint(entry: str) -> str:
+    several = entry.split()
+    if len(several) > 1 and all(any(known.startswith(code.upper()) for known in CODES) for code in several):
+        return f"; codes are joined by commas: {','.join(several)}"
+    return codes_near(entry)

@@ -17,7 +17,7 @@ from gather_infer.inference.result import Inference
 from gather_infer.inference.rows import is_glob, lost_rank
 from gather_infer.inference.run import infer
 from gather_infer.inference.walked import Bodies, Body
-from gather_infer.model.given import GivenModel, to_model_file
+from gather_infer.model.given import GivenModel, to_model_file, with_constants
 from gather_infer.model.paths import joined
 from gather_infer.places import MAIN, NodePath
 from gather_infer.record import Constraint
@@ -27,13 +27,6 @@ from gather_infer.symbolic import Interval, free_symbols
 DEPTH: Final = 8
 """Steps below each other, unless said otherwise."""
 
-DEEPEST: Final = 60
-"""Steps below each other in search of what an unknown comes from."""
-
-ONLY_A_RUN: Final = "only a run tells"
-ASSUMPTION: Final = "the assumption: without --no-assume"
-
-_LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
 _BOUNDS = re.compile(r"\s*(\d*)\s*\.\.\s*(\d*)\s*")
 _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
 
@@ -46,12 +39,13 @@ def explain(
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     assume: bool = True,
+    initializers_as_constants: bool = False,
     depth: int = DEPTH,
     every: bool = False,
 ) -> Explanation:
     """Why a tensor of a model has its shape and values.
 
-    model, dims, inputs, rules, assume   as for `infer`
+    model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`
     tensor   its name; in a subgraph or function call below the path of that, `If_3/then_branch/y`
     depth    steps below each other at most
     every    list also the nodes that only hand the dims on
@@ -66,15 +60,21 @@ def explain(
             Unsqueeze /gpt2/transformer/Unsqueeze   data int64[] = seq, axes int64[1] = [0]
               Gather    /gpt2/transformer/Gather   Shape(input_ids)[1] = seq
     """
-    return Explainer(model, dims=dims, inputs=inputs, rules=rules, assume=assume).tensor(
-        tensor, depth=depth, every=every
+    explainer = Explainer(
+        model,
+        dims=dims,
+        inputs=inputs,
+        rules=rules,
+        assume=assume,
+        initializers_as_constants=initializers_as_constants,
     )
+    return explainer.tensor(tensor, depth=depth, every=every)
 
 
 class Explainer:
     """Explains tensors and symbols of a model that is inferred once.
 
-    model, dims, inputs, rules, assume   as for `infer`, whose exceptions it raises
+    model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`, whose exceptions it raises
 
     `inference` has the facts.
     """
@@ -87,8 +87,10 @@ class Explainer:
         inputs: Mapping[str, str] | Iterable[str] = (),
         rules: Sequence[RuleSet] = (),
         assume: bool = True,
+        initializers_as_constants: bool = False,
     ) -> None:
-        self._file = to_model_file(model)
+        file = to_model_file(model)
+        self._file = with_constants(file) if initializers_as_constants else file
         self._dims = list(dims)
         self._inputs = dict(inputs) if isinstance(inputs, Mapping) else list(inputs)
         self._rules = rules
@@ -96,6 +98,7 @@ class Explainer:
         self._bodies = Bodies(self.inference)
         self._is_strict = not assume or any(map(_FROM_ZERO.fullmatch, self._dims))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
+        self._of_constants: Inference | None = None
 
     def tensor(self, name: str, *, depth: int = DEPTH, every: bool = False) -> Explanation:
         """Why a tensor has its shape and values; as `explain`."""
@@ -176,7 +179,8 @@ class Explainer:
         """What would make a tensor, or a symbol in it, known."""
         relaxed = self._relaxed() if self._is_strict and is_unknown else None
         tries = Tries(self.inference, self._again)
-        return Remedies(self.inference, self._bodies, (body, name), tries, relaxed, self.inference.assume)
+        assume = self.inference.assume
+        return Remedies(self.inference, self._bodies, (body, name), tries, relaxed, self._fixed, assume)
 
     def _remedies_of(self, symbol: str) -> tuple[str, ...]:
         """What would make a generated symbol known."""
@@ -186,6 +190,13 @@ class Explainer:
                 if body is not None and symbol in names_in(value):
                     return self._remedies(body, name, True).of(symbol)
         return ()
+
+    def _fixed(self) -> Inference:
+        """The run in which no caller overrides an initializer."""
+        if self._of_constants is None:
+            file, assume = with_constants(self._file), self.inference.assume
+            self._of_constants = infer(file, dims=self._dims, inputs=self._inputs, rules=self._rules, assume=assume)
+        return self._of_constants
 
     def _relaxed(self) -> Inference:
         """The run that may assume, and is not told that a dim may be 0."""

@@ -10,10 +10,11 @@ from typing import Final
 from gather_infer.errors import as_option
 from gather_infer.explanation.chain import Facet, Link, Origin
 from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.tries import Tries, is_ranked, is_without
+from gather_infer.explanation.tries import SIZES, Tries, is_ranked, is_without
 from gather_infer.inference.result import Inference
 from gather_infer.inference.rows import is_typed
 from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.model.tensors import initializers_of
 from gather_infer.record import Assumption, Cause
 from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
@@ -23,8 +24,10 @@ DEEPEST: Final = 60
 
 ONLY_A_RUN: Final = "only a run tells"
 ASSUMPTION: Final = "the assumption: without --no-assume"
+CONSTANTS: Final = "--initializers-as-constants"
 
 _LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
+_SIZE = re.compile(r"--dim (.+)=SIZE", re.DOTALL)
 
 
 class Remedies:
@@ -33,6 +36,7 @@ class Remedies:
     asked          the tensor that is explained
     tries          infers again under bounds
     relaxed        the run that may assume; None when the one that is explained may
+    fixed          gives the run in which no caller overrides an initializer
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Remedies:
         asked: tuple[Body, str],
         tries: Tries,
         relaxed: Inference | None,
+        fixed: Callable[[], Inference],
         assume: bool,
     ) -> None:
         self.inference = inference
@@ -49,6 +54,8 @@ class Remedies:
         self.body, self.name = asked
         self.tries = tries
         self.relaxed = relaxed
+        self.fixed = fixed
+        self.defaults = initializers_of(inference.model.proto.graph).intersection(inference.inputs)
         self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
         self.assume = assume
         self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
@@ -56,22 +63,30 @@ class Remedies:
 
     def of(self, name: str) -> tuple[str, ...]:
         is_known = is_without(self.body.path, self.name, self.inference, name)
-        found = [text for text in self._of(name, set()) if self._is_true(text, is_known)]
+        named = list(dict.fromkeys(self._of(name, set())))
+        found = [text for text in named if self._is_true(text, is_known)]
         if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
             remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
             if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
                 found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
+        if named and not found:
+            found = [f"{ONLY_A_RUN}, as far as was tried"]
         return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
 
     def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
-        """False for a bound or an assumption with which a run does not know more."""
+        """False for a size, a bound or an assumption with which a run does not know more."""
         if remedy == ASSUMPTION:
             return self.relaxed is None or is_known(self.relaxed)
+        if remedy == CONSTANTS:
+            return is_known(self.fixed())
+        size = _SIZE.fullmatch(remedy)
+        if size is not None:
+            return any(self.tries.holds({size[1]: point}, is_known) for point in SIZES)
         bound = _LOWER.fullmatch(remedy)
         return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
 
     def _as_far_as_tried(self, remedy: str) -> str:
-        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN):
+        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN) or "as far as was tried" in remedy:
             return remedy
         return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
 
@@ -163,6 +178,8 @@ class Remedies:
                 if value.shape is None or value.dtype is None:
                     shape = "[...]" if value.shape is None else format_shape(value.shape)
                     yield as_option("--input", f"{leaf.name}={value.dtype or 'float32'}{shape}")
+                elif leaf.facet is Facet.VALUES and leaf.name in self.defaults:
+                    yield CONSTANTS
                 elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
                     yield f"a constant in place of the input {leaf.name}, {value}"
             elif leaf.node is not None and leaf.node in self.without_rule:

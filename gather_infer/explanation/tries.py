@@ -8,7 +8,7 @@ from typing import Final
 
 from gather_infer.explanation.provenance import names_in
 from gather_infer.inference.result import Inference
-from gather_infer.places import GraphPath
+from gather_infer.places import GraphPath, NodePath
 from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq, known_le
 from gather_infer.tensor import Ratio, SymbolicTensor
 
@@ -131,14 +131,30 @@ def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
 
 
 def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
-    """Asks a run whether less is unknown wherever the tensor has a generated symbol in the run that is explained."""
-    before = [(i, names) for i, names in enumerate(_places(inference, path, name)) if symbol in names]
+    """Asks a run whether less is unknown wherever the tensor has a generated symbol in the run that is explained.
+
+    Symbols are called otherwise in another run, so those of the same node are counted: that another one of a sum is
+    known does not help this one.
+    """
+    node = inference.causes[symbol].node
+    before = [
+        (i, len(names), _of_node(names, node, inference))
+        for i, names in enumerate(_places(inference, path, name))
+        if symbol in names
+    ]
 
     def ask(run: Inference) -> bool:
         now = _places(run, path, name)
-        return all(i < len(now) and len(now[i]) < len(names) for i, names in before)
+        return all(
+            i < len(now) and len(now[i]) < number and _of_node(now[i], node, run) < alike for i, number, alike in before
+        )
 
     return ask
+
+
+def _of_node(names: Iterable[str], node: NodePath, run: Inference) -> int:
+    """How many of the generated symbols a node has made."""
+    return sum(name in run.causes and run.causes[name].node == node for name in names)
 
 
 def _places(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:

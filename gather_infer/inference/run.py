@@ -32,7 +32,7 @@ from gather_infer.inference.structure import default_finding, imports_of, requir
 from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file, with_constants
-from gather_infer.model.tensors import initializers_of
+from gather_infer.model.tensors import fed_inputs, initializers_of
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
 from gather_infer.places import MAIN, Source
@@ -168,10 +168,8 @@ class _Run:
         self.constants: dict[tuple[int, bytes], Value | None] = {}
         self.taken: frozenset[str] = frozenset()  # what the file calls dims, where that matters
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
-        constants = initializers_of(self.graph)
-        # before IR version 4 every initializer had to be an input too, and runtimes take it for a constant
-        overridable = model.proto.ir_version >= 4 and not fixed_defaults
-        self.inputs = [i for i in self.graph.input if overridable or i.name not in constants]
+        constants = initializers_of(self.graph) if fixed_defaults else set()
+        self.inputs = [value for value in fed_inputs(model.proto) if value.name not in constants]
         given, self.doubts = read_given(model.proto, self.inputs, dims, inputs, ranges)
         self.adopt(given)
 

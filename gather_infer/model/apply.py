@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ from gather_infer.model.edits import (
 )
 from gather_infer.model.names import Names
 from gather_infer.model.paths import Body, graph_at, subgraphs
-from gather_infer.places import GraphPath, Root
+from gather_infer.model.tensors import fed_inputs
+from gather_infer.places import MAIN, GraphPath, Root
 
 _INITIALIZERS_NEED_NO_INPUT = 4  # the IR version since which
 
@@ -64,10 +65,11 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
         else:
             _collect(plan.setdefault(edit.path, _Changes()), edit)
     names: Names | None = None
+    given = {value.name for value in fed_inputs(result)}
     for path, changes in plan.items():
         changes.replaced = _resolved(changes.replaced)
         body = graph_at(result, path)
-        _settle_gone(changes, body)
+        _settle_gone(changes, body, given if path == MAIN else _inputs(body))
         outputs = [o for o in _outputs(body) if o in changes.replaced]
         if outputs:
             names = names or Names(result)
@@ -88,7 +90,7 @@ def apply_to(body: Body, edits: Iterable[Edit], ir_version: int) -> None:
     for edit in edits:
         _collect(changes, edit)
     assert not changes.replaced, "no use is replaced"
-    _settle_gone(changes, body)
+    _settle_gone(changes, body, _inputs(body))
     _rebuild(body, changes, {}, ir_version)
 
 
@@ -121,16 +123,21 @@ def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def _settle_gone(changes: _Changes, body: Body) -> None:
+def _inputs(body: Body) -> set[str]:
+    return set(body.input) if isinstance(body, FunctionProto) else {value.name for value in body.input}
+
+
+def _settle_gone(changes: _Changes, body: Body, given: Set[str]) -> None:
+    """Find out which names go. `given` are the inputs that have to stay."""
     assert all(0 <= position < len(body.node) for position in changes.removed), "a removed node is in its graph"
     assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a place in the graph"
     gone = {name for position in changes.removed for name in body.node[position].output if name} | changes.dropped
     made = _made(changes)
     kept = {name for i, node in enumerate(body.node) if i not in changes.removed for name in node.output}
     if not isinstance(body, FunctionProto):
-        assert not changes.dropped & {value.name for value in body.input}, "an initializer that is an input stays"
+        assert not changes.dropped & given, "an initializer that a caller may override stays"
         kept |= {tensor.name for tensor in body.initializer} - changes.dropped
-        kept |= {value.name for value in body.input}
+        kept |= {value.name for value in body.input} - changes.dropped
     assert len(set(made)) == len(made) and not kept.intersection(made), "a new value has a new name"
     changes.gone = gone - set(made)
 
@@ -230,6 +237,7 @@ def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_versi
         if changes.dropped:
             _keep(body.initializer, [t for t in body.initializer if t.name not in changes.dropped])
             _keep(body.sparse_initializer, [t for t in body.sparse_initializer if t.values.name not in changes.dropped])
+            _keep(body.input, [value for value in body.input if value.name not in changes.dropped])
         if ir_version >= _INITIALIZERS_NEED_NO_INPUT:
             body.initializer.extend(constants)
             constants = []

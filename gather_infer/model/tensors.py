@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 
 def iter_tensors(model: ModelProto) -> Iterator[TensorProto]:
@@ -61,3 +61,12 @@ def _of_attributes(
 def initializers_of(graph: GraphProto) -> set[str]:
     """The names of the initializers of a graph, sparse ones among them."""
     return {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+
+
+def fed_inputs(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs that callers give, or from IR version 4 on may give: until then each initializer is an input, too.
+
+    onnxruntime and OpenVINO take such an initializer for a constant, and do not let anybody feed it.
+    """
+    constants = initializers_of(model.graph) if model.ir_version < 4 else set()
+    return [value for value in model.graph.input if value.name not in constants]

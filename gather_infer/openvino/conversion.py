@@ -18,7 +18,7 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
-from gather_infer.model.given import GivenModel, as_given, to_model_file
+from gather_infer.model.given import GivenModel, as_given, to_model_file, with_constants
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.beams import without_reorderings
@@ -113,6 +113,7 @@ def convert(
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
 ) -> ConversionResult:
     """A model of OpenVINO, or one with nodes of its operators, in operators of ONNX; `gather_infer.convert`.
 
@@ -128,6 +129,7 @@ def convert(
     opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
     keep_unsupported   nodes without a counterpart stay in their domain instead of being refused
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
+    initializers_as_constants   an initializer that is an input too is a constant, and no input of the result
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
     `fold`; UsageError for another `gather_oob` or `opset` and as `infer`.
@@ -145,6 +147,8 @@ def convert(
     if random not in _RANDOM:
         raise UsageError(f"random is one of {', '.join(_RANDOM)}, not {random!r}")
     source = to_model_file(model)
+    if initializers_as_constants:
+        source = with_constants(source)
     source.require_data()
     target = _target(source, opset)
     dropped: tuple[str, ...] = ()

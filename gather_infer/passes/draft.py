@@ -258,8 +258,8 @@ class Draft:
         )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
-        """Whether a constant that is no node may go when nobody reads it."""
-        return name in graph.constants and name not in graph.given and not graph.is_fixed(name)
+        """Whether a constant that is no node may go when nobody reads it. What a caller may override is none."""
+        return name in graph.constants and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
         """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""
@@ -400,6 +400,7 @@ class Draft:
             del graph.added[name]
         else:
             graph.dropped[name] = why
+            graph.given -= {name}  # before IR version 4 each initializer is an input, too
         graph.constants.pop(name, None)
 
     # what has changed
@@ -450,15 +451,18 @@ class Draft:
                 if within is not None:
                     within.update(node.bodies)
             elif group:
-                yield self._insert(path, group, names, node.origin, by)
+                yield from self._inserted(path, group, names, node.origin, by)
                 group = []
         if group:
-            yield self._insert(path, group, names, len(body.node), by)
+            yield from self._inserted(path, group, names, len(body.node), by)
 
-    def _insert(self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str) -> Edit:
-        whys = "; ".join(dict.fromkeys(node.why for node in group if node.why))
-        messages = tuple(self._message(node, names[node], by) for node in group)
-        return InsertNodes(by=by, reason=whys or "it moves", path=path, nodes=messages, before=before)
+    def _inserted(
+        self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str
+    ) -> Iterator[Edit]:
+        for node in group:
+            message = self._message(node, names[node], by)
+            why = node.why or "it moves"
+            yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
 
     def _message(self, node: Node, name: str, by: str) -> NodeProto:
         """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""

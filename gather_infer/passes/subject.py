@@ -14,7 +14,7 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, roots
-from gather_infer.model.tensors import iter_tensors
+from gather_infer.model.tensors import fed_inputs, iter_tensors
 from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.places import MAIN, GraphPath, NodePath, Root, Source
@@ -66,10 +66,9 @@ class Subject:
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
     def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
-        # Before IR version 4 every initializer had to be an input too; runtimes take it for a constant, and so do we.
-        overridable = set(self.index[path].inputs) if self.model.proto.ir_version >= 4 or path.steps else set()
+        overridable = set(self.index[path].inputs)
         if path == MAIN:
-            overridable |= self._kept
+            overridable = {value.name for value in fed_inputs(self.model.proto)} | self._kept
         held: dict[str, Held] = {t.name: t for t in graph.initializer if t.name not in overridable}
         for node in graph.node:
             if (
@@ -194,7 +193,8 @@ class Subject:
         """Whether a value has to stay although no node reads it."""
         if name in self._annotated[path] or (path == MAIN and name in self._kept):
             return True
-        return name in self.index[path].inputs or self.index.is_output(path, name)
+        is_given = name in self.index[path].inputs and name not in self._constants[path]
+        return is_given or self.index.is_output(path, name)
 
     def traits(self, node: NodeProto) -> Traits:
         """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""

@@ -13,6 +13,9 @@ from gather_infer.report.layout import count, fitted, printable
 LEAST: Final = 4
 """Findings in the same words that are told as one, at least."""
 
+MOST: Final = 50
+"""Findings of one code that are told of a file, one by one, before how many more there are."""
+
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -28,13 +31,28 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = 
     A verbose one has also those in the same words, each at its place.
     """
     ordered = sorted(diagnostics, key=lambda d: _ORDER[d.severity])
-    told = ((d, 0) for d in ordered) if view.verbose else gathered(ordered)
-    lines = [line for d, more in told for line in finding_lines(d, file, more, view.width)]
+    lines = told_lines(ordered, file, view)
     total = findings_count(diagnostics)
     return [*lines, total] if total else lines
 
 
-def gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
+def told_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
+    """The lines of findings, in their order; a verbose view has all of them, another one the first of many."""
+    if view.verbose:
+        return [line for finding in diagnostics for line in finding_lines(finding, file, 0, view.width)]
+    lines: list[str] = []
+    number: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    for finding, more in _gathered(diagnostics):
+        number[finding.code] += 1
+        if number[finding.code] > MOST:
+            left[finding.code] += 1 + more
+        else:
+            lines += finding_lines(finding, file, more, view.width)
+    return [*lines, *(f"... {number} more of {code}: -v" for code, number in left.items())]
+
+
+def _gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
     """The findings, of many in the same words the first one, and how many more there are."""
     ordered = list(diagnostics)
     number = Counter((d.severity, d.code, d.message) for d in ordered)
@@ -50,7 +68,7 @@ def gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, in
 
 def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | None = None) -> list[str]:
     """The lines of a finding, which `more` others are like; what does not fit goes on below itself."""
-    lines = finding.text(file).split("\n")
+    lines = finding.parts(file)
     if more:
         lines.append(f"   |  and {more} more like it: -v")
     return [

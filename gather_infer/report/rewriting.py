@@ -45,7 +45,7 @@ def edits_text(edits: Sequence[str], view: View) -> list[str]:
     """What would be edited; of more than a few only how many."""
     if len(edits) > SHOWN_EDITS and not view.verbose:
         return [f"  {count(len(edits), 'edit')}: --verbose"]
-    return ["", *(f"  {edit}" for edit in edits)] if edits else []
+    return ["", *(f"  {printable(edit)}" for edit in edits)] if edits else []
 
 
 LEFT = "GI401"

@@ -95,13 +95,14 @@ def contract_of(
     inputs: Mapping[str, str] | Iterable[str] = (),
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> ContractResult:
     """What the inputs of a model have to be, so that it does not fail; `gather_infer.contract_of`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
-    progress   as for `infer`
+    initializers_as_constants, progress   as for `infer`
 
     Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
 
@@ -109,7 +110,15 @@ def contract_of(
         >>> print([line.text for line in contract.lines])
         ['-151 <= input_ids < 151', '-2 <= token_type_ids < 2', 'seq <= 64']
     """
-    inference = infer(model, dims=dims, inputs=inputs, ranges=ranges, rules=rules, progress=progress)
+    inference = infer(
+        model,
+        dims=dims,
+        inputs=inputs,
+        ranges=ranges,
+        rules=rules,
+        initializers_as_constants=initializers_as_constants,
+        progress=progress,
+    )
     progress(lambda: "judging")
     return contract(inference, rules=rules)
 

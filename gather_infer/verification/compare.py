@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, TypeProto, helper
 
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.tensor import DType
 from gather_infer.verification.tolerance import Tolerance
 
@@ -151,8 +152,8 @@ def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_ad
     may_add   the rewritten model may have more of them behind those of the original
     """
     for what, before, after in (
-        ("inputs", original.graph.input, rewritten.graph.input),
-        ("outputs", original.graph.output, rewritten.graph.output),
+        ("inputs", fed_inputs(original), fed_inputs(rewritten)),
+        ("outputs", list(original.graph.output), list(rewritten.graph.output)),
     ):
         if may_add:
             after = after[: len(before)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from onnx import helper
@@ -14,17 +15,34 @@ from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
 from gather_infer.tensor import DType, SymbolicTensor
 
+_NO_ARCHIVE: Final = "no .npz, as np.savez(FILE, **feeds) writes it"
+_BROKEN: Final = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise for a file that is damaged, or of another kind."""
+
 
 def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The arrays of a file of numpy's, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
+    file = os.fspath(path)
     try:
         held = np.load(path, allow_pickle=False)
         if isinstance(held, np.ndarray):
-            raise UsageError(f"{os.fspath(path)}: one array; feeds are a .npz with an array for each input")
+            raise UsageError(f"{file}: one array; feeds are a .npz with an array for each input")
         with held:
-            return {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{os.fspath(path)}: no .npz of arrays: {error}") from error
+            return {name: _held(file, held, name) for name in held.files}
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or _NO_ARCHIVE}") from error
+    except _BROKEN as error:  # a NUL in the name of the file is a ValueError, too
+        raise UsageError(f"{file}: {_NO_ARCHIVE}") from error
+
+
+def _held(file: str, held: Any, name: str) -> Any:
+    """An array of the file, which is read on access. Raises UsageError for what is none, or one of Python objects."""
+    try:
+        return held[name]
+    except _BROKEN as error:
+        raise UsageError(f"{file}: {name} cannot be read as an array of numbers or texts") from error
+    except MemoryError as error:
+        raise UsageError(f"{file}: {name} takes more memory than there is") from error
 
 
 def checked_feeds(inference: Inference, feeds: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from gather_infer import CheckResult, Diagnostic, Severity, UsageError
+from gather_infer import diagnostic as codes_table
 from gather_infer.checks.baseline import Baseline, write_baseline
 from gather_infer.checks.selection import Selection, read_codes
-from gather_infer.diagnostic import Location, diagnostic
+from gather_infer.diagnostic import Location, diagnostic, ranges_of
 
 CODES = ("GI101", "GI201", "GI301", "GI302", "GI310")
 
@@ -46,15 +47,44 @@ def test_selection(name: str) -> None:
     assert codes(selection.of(result(*CODES))) == left
 
 
-@pytest.mark.parametrize("text", ["GI999", "301", "", "GI301,", "E5"])
+ALL = ranges_of(codes_table.CODES)
+WRONG = {
+    # text: what is said of it
+    "GI999": f"no code begins with 'GI999'; there are {ALL}",
+    "foo": f"no code begins with 'foo'; there are {ALL}",
+    "E5": f"no code begins with 'E5'; there are {ALL}",
+    "GI333": "no code begins with 'GI333'; there are GI301 to GI310, GI321 to GI323",
+    "GI3x": "no code begins with 'GI3x'; there are GI301 to GI310, GI321 to GI323",
+    "GI503": "no code begins with 'GI503'; there are GI501, GI502",
+    "301": "no code begins with '301'; did you mean 'GI301'?",
+    "GI3O1": "no code begins with 'GI3O1'; did you mean 'GI301'?",
+    "gi-0301": "no code begins with 'gi-0301'; did you mean 'GI301'?",
+    "GI301 gi302": "no code begins with 'GI301 gi302'; codes are joined by commas: GI301,gi302",
+    "GI301 foo": "no code begins with 'GI301 foo'; there are GI301 to GI310, GI321 to GI323",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
 def test_codes_that_there_are_not(text: str) -> None:
-    with pytest.raises(UsageError, match="--select: no code begins with"):
+    with pytest.raises(UsageError) as caught:
+        read_codes(["GI301", f"GI302,{text}"], "--ignore")
+    assert str(caught.value) == f"--ignore: {WRONG[text]}"
+
+
+@pytest.mark.parametrize("text", ["", "GI301,", ",", " "])
+def test_codes_that_are_left_out(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
         read_codes([text], "--select")
+    assert str(caught.value) == f"--select must read CODE,CODE, found {text!r}"
 
 
-def test_a_code_that_is_nearly_one() -> None:
-    with pytest.raises(UsageError, match="did you mean 'GI3"):
-        read_codes(["GI3O1"], "--ignore")
+def test_ranges_of_codes() -> None:
+    """Each code that there is, and no other, is in what a wrong one is answered with."""
+    named: list[str] = []
+    for part in ALL.split(", "):
+        first, _, last = part.partition(" to ")
+        named += [f"GI{number:03}" for number in range(int(first[2:]), int((last or first)[2:]) + 1)]
+    assert named == list(codes_table.CODES)
 
 
 def test_that_a_file_was_not_checked_is_always_told() -> None:

@@ -208,7 +208,7 @@ def test_the_edits_of_a_conversion() -> None:
     assert conversion_json(report)["edits"] == lines
     done = conversion_text(ConversionReport(report.result))
     assert conversion_text(report) == [*done, "", *(f"  {edit}" for edit in lines)]
-    assert "openvino: remove Gather constant: Gather-8, indices proved" in lines
+    assert "openvino: replace openvino.opset8.Gather constant by Gather -> a: Gather-8, indices proved" in lines
 
 
 def test_a_conversion_of_nothing() -> None:

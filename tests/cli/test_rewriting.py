@@ -77,3 +77,20 @@ def test_what_was_left_alone_is_a_table() -> None:
     assert all(any(name in line for line in lines(result, verbose=True)) for name in names)
     found = json.loads(REWRITING.lines(Form.JSON, RewriteReport(result))[0])
     assert [d["location"]["node"] for d in found["diagnostics"] if d["code"] == "GI401"] == names
+
+
+def test_a_dry_run_tells_of_nodes_that_stay(run: Run) -> None:
+    """A node that is renamed, or reads another value, is neither removed nor inserted."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 17]> g (float[N, 8] x) => (float[N, 8] y, float[N, 8] z) '
+        "{ a = Relu (x) y = Identity (a) b = Neg (a) c = Identity (b) z = Exp (c) }"
+    )
+    onnx.save(onnx.parser.parse_model(text), "m.onnx")
+    told = run("optimize", "m.onnx", "--dry-run", "--verbose").stdout
+    assert [line.split(": ")[1] for line in told.splitlines() if line.startswith("  optimize: ")] == [
+        "rename a to y, of Relu a",
+        "remove Identity y",
+        "let Neg b read y instead of a",
+        "remove Identity c",
+        "let Exp z read b instead of c",
+    ]

@@ -56,7 +56,7 @@ QUESTIONS = {
         0, ["static: 0 of 97 inputs", "in past_key_{0..47} [batch, 1, past, 8] -> [batch, 1, 3, 8] (48)"],
     ),
     f"optimize {DETECTOR} --dry-run": (0, ["nodes 29 20", "interface unchanged: 1 input, 4 outputs"]),
-    f"fold {GPT2} --dry-run": (0, ["nodes 544 440", "122 edits: --verbose"]),
+    f"fold {GPT2} --dry-run": (0, ["nodes 544 440", "116 edits: --verbose"]),
     f"infer {GPT2} -o out.onnx --dim batch=1": (0, ["declared anew:", "wrote out.onnx"]),
     f"convert {DECODER} -o out.onnx": (
         0, ["first fed without elements: past_key_values.0.value -> present.0.value, past_key", "1 output kept"],

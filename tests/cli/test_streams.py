@@ -20,13 +20,18 @@ from tests.cli.conftest import PROGRAM, Run
         "fold EVIL -o out.onnx -v",
         "fold EVIL --dry-run",
         "infer EVIL -v",
+        "check EVIL -v",
+        "contract EVIL",
+        "explain EVIL nothing",
+        "explain EVIL '*'",
+        "inspect EVIL 'gone\x1b[2J\r\nerror[GI301]: forged'",
         "infer EVIL --input k=int64[1]",
         "convert EVIL -o o",
     ],
 )
 def test_no_name_can_steer_the_terminal(command: str, run: Run) -> None:
     model = onnx.load("embedding.onnx")
-    steering = "\x1b[2J\r"
+    steering = "\x1b[2J\r\nerror[GI301]: forged\x85"
     for node in model.graph.node:
         node.name += steering
     model.graph.node.add(op_type="Gather", name=f"ov{steering}", domain="openvino", input=["words", "ids", "zero"])
@@ -37,7 +42,8 @@ def test_no_name_can_steer_the_terminal(command: str, run: Run) -> None:
     onnx.save(model, "evil.onnx")
     result = run(*shlex.split(command.replace("EVIL", "evil.onnx")))
     assert "\\x1b[2J" in result.output
-    assert not {"\x1b", "\r"} & set(result.output)
+    assert not {"\x1b", "\r", "\x85"} & set(result.output)
+    assert not any(line.lstrip().startswith("error[GI301]: forged") for line in result.output.splitlines())
 
 
 def test_quiet_prints_results_and_errors_only(run: Run) -> None:

@@ -21,6 +21,7 @@ from gather_infer_cli.options import Bytes
 from gather_infer.report.rewriting import SHOWN_EDITS
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
+from tests.documents import REPO
 
 VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__version__}, numpy {numpy.__version__}\n"
 
@@ -162,7 +163,13 @@ USAGE = {
     "cost embedding.onnx other.onnx": "got unexpected extra argument \\(other.onnx\\)\n",
     "infer embedding.onnx --dim batch=1,seq=3": "did you mean --dim batch=1 --dim seq=3\\?",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
-    "explain GI333": "no code 'GI333'; did you mean 'GI323'",
+    "explain GI333": "no code 'GI333'; there are GI301 to GI310, GI321 to GI323\n",
+    "explain GI3": "no code 'GI3'; those that begin so: GI301 to GI310, GI321 to GI323\n",
+    "explain 301": "no code '301'; did you mean 'GI301'\\?\n",
+    "check embedding.onnx --ignore foo": "--ignore: no code begins with 'foo'; there are GI001 to",
+    "fold embedding.onnx --dry-run --feeds gone.npz": "error: gone.npz: No such file or directory\n",
+    "fold embedding.onnx --dry-run --feeds fixtures": "error: fixtures: Is a directory\n",
+    "fold embedding.onnx --dry-run --feeds embedding.onnx": "embedding.onnx: no .npz, as np.savez",
     "explain GI": "no code 'GI'; there are GI001",
     "explain give_me": "missing argument 'MODEL': 'give_me' is no code",
     "explain logits": "missing argument 'MODEL': 'logits' is no code; .*: gather-infer explain MODEL logits\n",
@@ -230,6 +237,14 @@ def test_help_imports_nothing_heavy() -> None:
     )
     for page in (["--help"], *([command, "--help"] for command in COMMANDS)):
         subprocess.run([sys.executable, "-c", code, *page], check=True, capture_output=True)
+
+
+def test_each_option_is_in_the_documents() -> None:
+    pages = [REPO / "README.md", *(REPO / "docs").glob("*.md")]
+    words = set(re.findall(r"--[a-z][a-z-]*", " ".join(page.read_text() for page in pages)))
+    commands = [import_module(f"gather_infer_cli.{name}").command for name in COMMANDS]
+    options = {text for command in commands for parameter in command.params for text in parameter.opts}
+    assert {text for text in options if text.startswith("--")} <= words
 
 
 def test_each_example_of_the_help_works(run: Run) -> None:

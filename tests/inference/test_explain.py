@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,11 +191,13 @@ RESIZED = model(
 )
 
 
-def test_the_most_effective_remedy_comes_first() -> None:
-    """All four sizes are functions of b."""
-    for name, other in (("y", "a"), ("z", "c")):
+def test_sizes_that_are_needed_together() -> None:
+    """Each size is a function of two dims: neither alone makes it known."""
+    for name, first, second in (("y", "a", "b"), ("z", "b", "c")):
         unknowns = explain(RESIZED, name).unknowns
-        assert [u.remedies for u in unknowns] == [("--dim b=SIZE", f"--dim {other}=SIZE")] * 2
+        assert [u.remedies for u in unknowns] == [(f"--dim {first}=SIZE --dim {second}=SIZE",)] * 2
+        assert explain(RESIZED, name, dims=[f"{first}=4"]).unknowns[0].remedies == (f"--dim {second}=SIZE",)
+        assert explain(RESIZED, name, dims=[f"{first}=4", f"{second}=5"]).unknowns == ()
 
 
 def test_what_only_a_run_tells() -> None:
@@ -309,6 +312,49 @@ def test_a_rule_makes_an_operator_known() -> None:
     rules = RuleSet("local")
     rules.rule("Mystery")(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
     assert explain(MYSTERY, "z", rules=[rules]).remedies == ()
+
+
+SUM = model("""(float[a, b] x) => (float[P] y) <int64[1] one = {1}, int64[1] zero = {0}, int64[1] minus = {-1}> {
+    nz = NonZero (x) s1 = Shape (nz) n1 = Gather (s1, one)
+    sx = Shape (x) ax = Gather (sx, zero) target = Concat <axis = 0> (ax, minus)
+    r = Reshape <allowzero = 1> (x, target) s2 = Shape (r) n2 = Gather (s2, one)
+    size = Add (n1, n2) y = ConstantOfShape (size)
+}""")
+"""A size that is a sum of two unknown ones."""
+
+
+def test_that_another_summand_is_known_is_no_remedy() -> None:
+    data, target = explain(SUM, "y", assume=False).unknowns
+    assert data.remedies == ("only a run tells: it depends on the elements of x",)
+    assert target.remedies == ("--dim a=1..", "the assumption: without --no-assume")
+    (left,) = explain(SUM, "y", assume=False, dims=["a=1.."]).unknowns
+    assert (data.symbol, left.symbol) == ("nonzero_0", "nonzero_0")
+
+
+PROMISING = {
+    "a sum": (SUM, "y", False),
+    "a shift": (OPEN_SHIFT, "z", True),
+    "resized": (RESIZED, "y", True),
+    "derived": (DERIVED, "y", True),
+    "exported": (DYNAMO, "view_1", False),
+}
+
+
+@pytest.mark.parametrize("case", PROMISING)
+def test_every_promise_holds(case: str) -> None:
+    """Under the options that are named the node makes up fewer symbols."""
+    proto, name, assume = PROMISING[case]
+    unknowns = explain(proto, name, assume=assume).unknowns
+    kept = 0
+    for unknown in unknowns:
+        for options in map(shlex.split, unknown.remedies):
+            if set(options[::2]) == {"--dim"}:
+                dims = [text.replace("SIZE", "4") for text in options[1::2]]
+                after = explain(proto, name, assume=assume, dims=dims).unknowns
+                node = unknown.cause.node
+                assert sum(u.cause.node == node for u in after) < sum(u.cause.node == node for u in unknowns)
+                kept += 1
+    assert kept
 
 
 def test_what_an_assumption_would_tell() -> None:

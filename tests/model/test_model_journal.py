@@ -211,11 +211,20 @@ def test_remove_initializer() -> None:
     assert sorted(t.name for t in replaced.graph.initializer) == ["k", "unused"]
 
 
-def test_initializer_that_is_an_input_is_not_removed() -> None:
+def test_initializer_that_callers_may_override_is_not_removed() -> None:
     model = model_of([N("Neg", ["x"], ["y"])])
     model.graph.initializer.append(constant("x", 1.0))
-    with pytest.raises(AssertionError, match="an input stays"):
+    with pytest.raises(AssertionError, match="a caller may override stays"):
         apply(Journal([RemoveInitializer(name="x", **WHY)]), model)
+
+
+def test_initializer_goes_with_its_input_before_ir_4() -> None:
+    model = model_of([N("Neg", ["x"], ["y"])])
+    model.graph.initializer.append(constant("w", 1.0))
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, []))
+    model.ir_version = 3
+    after = apply(Journal([RemoveInitializer(name="w", **WHY)]), model).graph
+    assert ([value.name for value in after.input], list(after.initializer)) == (["x"], [])
 
 
 def test_names_that_clash_are_our_fault() -> None:
@@ -319,6 +328,34 @@ def test_description() -> None:
         "lower: import opset 21 of ai.onnx: needed",
     ]
     assert journal.cost == -16 and len(journal) == 6
+
+
+OTHER = {
+    # id: (the node in the place of Abs b -> c, whether it is the same node, the line)
+    "another name": (N("Abs", ["b"], ["d"]), True, "rename c to d, of Abs c"),
+    "another input": (N("Abs", ["x"], ["c"]), True, "let Abs c read x instead of b"),
+    "both": (N("Abs", ["x"], ["d"]), True, "let Abs c read x instead of b and write d instead of c"),
+    "one input more": (N("Abs", ["b", "x"], ["c"]), True, "let Abs c read x instead of nothing"),
+    "another place": (N("Abs", ["b"], ["c"]), True, "move Abs c"),
+    "another attribute": (N("Abs", ["b"], ["c"], axis=1), True, "change Abs c"),
+    "a new node of the same kind": (N("Abs", ["x"], ["c"]), False, "let Abs c read x instead of b"),
+    "a new node of another kind": (N("Neg", ["x"], ["c"]), False, "replace Abs c by Neg -> c"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_a_node_in_the_place_of_another_is_one_line(case: str) -> None:
+    node, is_same, line = OTHER[case]
+    insert = InsertNodes(nodes=(node,), before=2, origin=2 if is_same else None, **WHY)
+    journal = Journal([RemoveNode(node=2, by="test", reason="unread"), insert])
+    assert journal.describe(model_of(chain())) == [f"test: {line}: because"]
+
+
+def test_a_node_that_takes_no_place_is_inserted() -> None:
+    nodes = N("Neg", ["x"], ["n"]), N("Exp", ["n"], ["c"])
+    journal = Journal([RemoveNode(node=2, **WHY), InsertNodes(nodes=nodes, before=2, **WHY)])
+    lines = ["test: replace Abs c by Exp -> c: because", "test: insert Neg -> n: because"]
+    assert journal.describe(model_of(chain())) == lines
 
 
 def test_cost_is_linear() -> None:

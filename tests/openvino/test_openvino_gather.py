@@ -90,15 +90,18 @@ def test_what_only_said_the_axis_goes_with_what_it_was_asked_of() -> None:
     assert (run(after, {})[0] == DATA[:, [0, -1]]).all()
 
 
-def test_an_axis_that_is_an_input_too_stays() -> None:
-    """As every initializer before IR version 4: without it the input would have to be fed."""
+def test_an_axis_that_is_an_input_too_goes_where_nobody_can_feed_it() -> None:
+    """Before IR version 4 every initializer is an input; onnxruntime takes it for a constant."""
     made = gather_model(i64(0, 2), opset=8)
     made.ir_version = 3
     for t in made.graph.initializer:
         made.graph.input.append(helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)))
     after = convert(made).proto
-    assert list(after.graph.input) == list(made.graph.input)
+    assert [v.name for v in after.graph.input] == [t.name for t in after.graph.initializer] == ["data", "indices"]
     assert (run(after, {})[0] == DATA[:, [0, 2]]).all()
+    made.ir_version = 8
+    after = convert(made, initializers_as_constants=True).proto
+    assert not after.graph.input and (run(after, {})[0] == DATA[:, [0, 2]]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64])

@@ -144,8 +144,7 @@ def test_before_ir_4_a_constant_node_is_made() -> None:
     made = model([gather("table", "index", "y")], types, {"y": (F, [1, 3])}, held, ir_version=3, opset=8)
     result = fold(made)
     assert ops(result.proto.graph) == ["Constant"]
-    assert [v.name for v in result.proto.graph.input] == ["table", "index"]
-    assert names(result.proto) == ["table", "index"]
+    assert not result.proto.graph.input and not names(result.proto), "nobody feeds them, and nothing reads them"
     onnx.checker.check_model(result.proto)
 
 

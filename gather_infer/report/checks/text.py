@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import accesses_count
 from gather_infer.report.checks.statistics import statistics_text
-from gather_infer.report.findings import finding_lines, findings_count, gathered
+from gather_infer.report.findings import findings_count, told_lines
 from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
 from gather_infer.report.layout import count, fitted, printable
 
@@ -21,8 +21,7 @@ def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
     name = printable(result.model)
     is_told = view.verbose or report.fail_on is Severity.NOTE
     shown = [d for d in result.diagnostics if is_told or d.severity is not Severity.NOTE]
-    told = ((finding, 0) for finding in shown) if view.verbose else gathered(shown)
-    lines = [line for finding, more in told for line in finding_lines(finding, result.model, more, view.width)]
+    lines = told_lines(shown, result.model, view)
     if not result.was_checked:
         return lines
     if result.contract and (report.is_alone or view.verbose):
