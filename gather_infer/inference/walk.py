@@ -404,7 +404,7 @@ class Walker(State):
                 except SpecViolation:
                     pass  # a runtime that takes it for this one fails
             self.context.addressed.clear()
-            self.forget_conditional(mark, is_dead=False)
+            self.forget_conditional(mark, is_dead=False, where=None)
         for output in outputs:
             frame.traces.pop(output, None)  # they rest on the function
         if not found:

@@ -24,6 +24,7 @@ from gather_infer.symbolic import (
     least_of,
     reduced,
 )
+from gather_infer.symbolic.dim import Extremum, Min
 from gather_infer.validate.condition import Condition, Elements, at_least_zero
 from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
 from gather_infer.validate.wording import worded
@@ -69,15 +70,24 @@ def is_always_reached(verdict: Verdict) -> bool:
     return not inside and verdict.outside is Outside.FAILS and evidence is not None and evidence.is_always_reached
 
 
-def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[str]) -> list[Claim]:
-    """All that nodes demand of the sizes of inputs, in the order of the nodes.
+def claims_of(
+    inference: Inference, found: Sequence[Verdict], known: frozenset[str], further: Iterable[Claim] = ()
+) -> list[Claim]:
+    """All that nodes demand of the sizes of inputs, in the order of the nodes, and `further` claims.
 
     known   the symbols of the inputs
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
-    split = (part for _, claim in claims for part in _split(claim, inference.declared))
+    return worded_claims((*(claim for _, claim in claims), *further), inference, known, ends=_of_ends(found))
+
+
+def worded_claims(
+    claims: Iterable[Claim], inference: Inference, known: frozenset[str], *, ends: Iterable[Claim] = ()
+) -> list[Claim]:
+    """The claims in the words of a person, and that nothing by which they or `ends` divide is 0."""
+    split = (part for claim in claims for part in _split(claim, inference.declared))
     stated = [claim for claim in split if claim.symbols and claim.symbols <= known]
-    defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
+    defined = [part for claim in (*stated, *ends) for part in _where_defined(claim, inference.declared)]
     defined = [claim for claim in defined if claim.symbols <= known]
     return merged(_without_assumed(claim, inference) for claim in (*stated, *defined))
 
@@ -102,7 +112,7 @@ def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
 def _without_assumed(claim: Claim, inference: Inference) -> Claim:
     """The claim, which is not tight where it may be broken together with an assumption: the model may run there."""
     outside = unassumed(inference, claim.symbols) if claim.tight else ()
-    return claim if all(_is_true(claim, scope) for scope in outside) else replace(claim, tight=False)
+    return claim if all(is_true(claim, scope) for scope in outside) else replace(claim, tight=False)
 
 
 def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
@@ -157,16 +167,29 @@ def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
         conditions = [inference.conditions[body] for body in finding.under]
         dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
         if len(dims) == len(conditions) and finding.location.node is not None:
-            relations = tuple(_not_negative(dim, inference.declared) for dim in dims)
+            relations = tuple(relation for dim in dims for relation in not_negative(dim, inference.declared))
             yield finding.location.node, Claim(relations, True, (str(finding.location.node),), finding.message)
 
 
-def _not_negative(dim: Dim, scope: Scope) -> Relation:
-    """That `dim >= 0`, in the words of a person where one relation says it."""
+def not_negative(dim: Dim, scope: Scope) -> tuple[Relation, ...]:
+    """That `dim >= 0`: one of the relations, in the words of a person where these say it."""
+    cases = _cases(dim)
+    if len(cases) > 1:
+        return tuple(relation for case in cases for relation in not_negative(case, scope))
     stated = list(at_least_zero(dim, scope))
     if len(stated) != 1 or stated[0].either or not isinstance(stated[0].left, Expr):
-        return Relation(dim, ">=", 0)
-    return _plain(stated[0].left, stated[0].relation, stated[0].right)
+        return (Relation(dim, ">=", 0),)
+    return (_plain(stated[0].left, stated[0].relation, stated[0].right),)
+
+
+def _cases(dim: Dim) -> tuple[Dim, ...]:
+    """The dims of which one is >= 0 exactly where `dim` is: those of k*max(a, b) + rest, k > 0."""
+    for monomial, coefficient in dim.terms if isinstance(dim, Expr) else ():
+        extremum = monomial[0] if len(monomial) == 1 else None
+        if isinstance(extremum, Extremum) and isinstance(extremum, Min) == (coefficient < 0):
+            rest = dim - extremum * coefficient
+            return tuple(operand * coefficient + rest for operand in extremum.args)
+    return (dim,)
 
 
 def _relations(condition: Condition) -> tuple[Relation, ...]:
@@ -332,23 +355,24 @@ def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
     for claim in sorted(left, key=lambda c: (c.tight, -len(c.relations), -len(str(c)))):
         support = _support(claim, left)
         where = scope_with(scope, support)
-        if not where.is_contradictory and (_is_true(claim, where) or _is_true_by_cases(claim, support, where)):
+        if not where.is_contradictory and (is_true(claim, where) or is_true_by_cases(claim, support, where)):
             left = [other for other in left if other is not claim]
     return left
 
 
-def _is_true(claim: Claim, scope: Scope) -> bool:
+def is_true(claim: Claim, scope: Scope) -> bool:
+    """Whether a claim is known to hold."""
     return any(known(relation, scope) is True for relation in claim.relations)
 
 
-def _is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
+def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
     """Whether each relation of one of the others makes a claim true: `B <= 3` where `B == 1 or B == 3`."""
     for other in others:
         if other.only is None and not claim.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]
             for case, relation in zip(cases, other.relations, strict=True):
                 relation.teach(case)
-            if all(case.is_contradictory or _is_true(claim, case) for case in cases):
+            if all(case.is_contradictory or is_true(claim, case) for case in cases):
                 return True
     return False
 
