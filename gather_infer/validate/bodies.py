@@ -126,6 +126,7 @@ class InBodies:
             outer = [claim for bodies, stated in found.items() if bodies == around[: len(bodies)] for claim in stated]
             known = _Known(self._within(around), [*claims, *outer])
             stated = [self._claim(unchecked) for unchecked in self._open[around] if unchecked.any_of]
+            stated = worded_claims(stated, self.inference, frozenset().union(*(claim.symbols for claim in stated)))
             found[around] = minimal_claims(
                 [replace(claim, tight=False) for claim in stated if not known.implies(claim)], known.scope
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,6 +20,7 @@ from gather_infer.symbolic import (
     Scope,
     divisors,
     free_symbols,
+    is_total,
     known_eq,
     known_le,
     least_of,
@@ -361,8 +363,23 @@ def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
 
 
 def is_true(claim: Claim, scope: Scope) -> bool:
-    """Whether a claim is known to hold."""
-    return any(known(relation, scope) is True for relation in claim.relations)
+    """Whether a claim is known to hold: one of its relations does, or does where the others do not."""
+    if any(known(relation, scope) is True for relation in claim.relations):
+        return True
+    return len(claim.relations) > 1 and any(
+        known(relation, _where_false(scope, (r for r in claim.relations if r is not relation))) is True
+        for relation in claim.relations
+    )
+
+
+def _where_false(scope: Scope, relations: Iterable[Relation]) -> Scope:
+    """What is known where none of the relations holds; of equations, and of what may divide by 0, nothing is learnt."""
+    where = scope.child()
+    for relation in relations:
+        if relation.relation != "==" and is_total(relation.left) and is_total(relation.right):
+            with suppress(DimTooLarge):
+                where.require(-1 - gap(relation))
+    return where
 
 
 def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
