@@ -58,6 +58,11 @@ class Contract:
         return (*self.declared, *self.nonempty, *self.lines)
 
     @property
+    def near(self) -> tuple[Line, ...]:
+        """The lines without limits of 10^9 or more, which people need not read."""
+        return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_remote))
+
+    @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
         """`demands`, each with whether `check` enforces it: what was declared, and the lines that are tight."""
         return (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
 from gather_infer.symbolic.dim import FloorDiv
+
+REMOTE: Final = 10**9
+"""Sizes of which no limit is printed."""
 
 
 def is_remainder(dim: Dim) -> bool:
@@ -148,6 +151,13 @@ class DimsLine:
     def condition(self) -> str:
         """` where sr == 16000`; empty for a line of all feeds."""
         return f" where {' and '.join(map(str, self.where))}" if self.where else ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a limit of 10^9 or more, as where a size has to fit in 32 bits: people need not read it."""
+        first = self.relations[0]
+        is_limit = len(self.relations) == 1 and first.relation == "<=" and isinstance(first.right, int)
+        return is_limit and isinstance(first.right, int) and first.right >= REMOTE
 
     @property
     def only(self) -> Relation | None:

@@ -29,19 +29,21 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     contract = report.contract
     name = report.file or contract.model
     lines = [f"contract of {printable(name)}"]
-    always = [line for line in contract.lines if not _where(line)]
-    lines += _table(always, view, dict(zip(_labels(always), _labels(always), strict=True)))
-    for where in dict.fromkeys(_where(line) for line in contract.lines if _where(line)):
-        stated = [line for line in contract.lines if _where(line) == where]
-        lines += fitted(f"  {where}:", view.width, "    ")
-        lines += _table(stated, view, _tails(_labels(stated), view), indent=4)
+    stated = contract.lines if view.verbose else contract.near
+    for where in dict.fromkeys(sorted(map(_where, stated), key=bool)):
+        group = [line for line in stated if _where(line) == where]
+        if where:
+            lines += fitted(f"  {where}:", view.width, "    ")
+        names = _tails(_labels(group), view) if where else {label: label for label in _labels(group)}
+        lines += _table(group, view, names, indent=4 if where else 2)
     if contract.nonempty:
         lines += fitted(f"  not empty: {', '.join(_emptiness(contract.nonempty))}", view.width, "    ")
         if view.verbose:
-            labels = _labels(contract.nonempty)
-            lines += _table(contract.nonempty, view, dict(zip(labels, labels, strict=True)))
-    if not contract.lines:
+            lines += _table(contract.nonempty, view, {label: label for label in _labels(contract.nonempty)})
+    if not stated:
         lines += _of_no_line(report, view)
+    if len(stated) < len(contract.lines):
+        lines.append(f"  and {count(len(contract.lines) - len(stated), 'limit')} of 10^9 or more: -v")
     if contract.declared:
         said = ", ".join(printable(line.text) for line in contract.declared)
         lines += fitted(f"  declared: {said}", view.width, "    ")
@@ -49,7 +51,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
         lines.append("  not in it, a run may fail there all the same:")
         lines += _open(contract.open, view)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
-    lines += ["", f"{_summary(contract)}{tail}"]
+    lines += ["", f"{_summary(contract, stated)}{tail}"]
     return [*lines, *findings_text(report.diagnostics, name, view)]
 
 
@@ -66,12 +68,11 @@ def _of_no_line(report: ContractReport, view: View) -> Iterator[str]:
         yield from fitted(f"  {start}: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
 
 
-def _summary(contract: Contract) -> str:
+def _summary(contract: Contract, stated: Sequence[Line]) -> str:
     """`3 lines, 2 tight, 4 open`, `no lines`."""
-    tight = sum(line.tight for line in contract.lines)
-    said = f"{count(len(contract.lines), 'line')}, {tight} tight" if contract.lines else "no lines"
-    if not contract.lines and contract.nonempty:
-        said = "only sizes that must not be 0"
+    said = "only sizes that must not be 0" if contract.nonempty else "no lines"
+    if stated:
+        said = f"{count(len(stated), 'line')}, {sum(line.tight for line in stated)} tight"
     return f"{said}, {len(contract.open)} open" if contract.open else said
 
 
