@@ -61,7 +61,7 @@ def _beside(stated: Contract) -> Iterator[DimsLine]:
         if isinstance(line, DimsLine) and line.only is not None:
             line.only.teach(scope)
     for line in stated.nonempty:
-        if is_known(line.relations[0], scope) is not True:
+        if not any(is_known(relation, scope) is True for relation in line.relations):
             yield line
 
 

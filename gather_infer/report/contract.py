@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gather_infer.contract import Body, Contract, DimsLine, Line, Open
 from gather_infer.diagnostic import Severity
@@ -12,9 +12,6 @@ from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
 from gather_infer.report.layout import ELLIPSIS, count, fitted, printable, shorten
-
-if TYPE_CHECKING:
-    from gather_infer.symbolic import Dim
 
 _GAP: Final = 3
 _LEAST: Final = 24
@@ -157,6 +154,8 @@ def _shown(bodies: Sequence[Body], view: View) -> Iterator[str]:
 
 def _emptiness(lines: Sequence[DimsLine]) -> Iterator[str]:
     """`batch`, `seq (not tight)`."""
+    tight: dict[str, bool] = {}
     for line in lines:
-        dim: Dim = line.relations[0].left
-        yield printable(str(dim)) + ("" if line.tight else " (not tight)")
+        dim = next(relation.left for relation in line.relations if relation not in line.unless)
+        tight[str(dim)] = tight.get(str(dim), False) or line.tight
+    yield from (printable(dim) + ("" if is_tight else " (not tight)") for dim, is_tight in tight.items())

@@ -216,8 +216,12 @@ def _order(node: NodePath) -> tuple[int, ...]:
 
 
 def _plain(left: Dim, relation: str, right: Dim) -> Relation:
-    """The relation without `<`."""
-    return Relation(left + 1, "<=", right) if relation == "<" else Relation(left, relation, right)
+    """The relation without `<`, numbers on the right."""
+    if relation == "<":
+        left, relation = left + 1, "<="
+    if isinstance(left, int) and not isinstance(right, int) and relation == "<=":
+        return Relation(right, ">=", left)
+    return Relation(left, relation, right)
 
 
 def gap(relation: Relation) -> Dim:
@@ -395,8 +399,9 @@ def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> boo
 
 
 def is_emptiness(claim: Claim) -> bool:
-    """Whether a claim only says that a dim is not 0."""
-    only = claim.only
+    """Whether a claim only says that a dim is not 0, but where there is nothing to compute."""
+    stated = [relation for relation in claim.relations if not relation.is_of_nothing]
+    only = stated[0] if len(stated) == 1 else None
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
         return False
     return all(coefficient >= 1 and monomial for monomial, coefficient in only.left.terms)
