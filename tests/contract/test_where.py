@@ -139,7 +139,8 @@ def test_a_contract_of_no_line_says_so_in_words() -> None:
 def test_a_line_of_a_node_that_may_be_another_is_not_tight() -> None:
     """Whether the function of the model runs or the operator of its name is up to the runtime."""
     proto = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 18]> agraph (bool c, float[A] x, float[B] y) => (float[P] z) { z = If (c) <'
+        '<ir_version: 8, opset_import: ["" : 18]> agraph (bool c, float[A] x, float[B] y) => (float[P] z) { '
+        "z = If (c) <"
         "then_branch = t () => (float[Q] u) { u = Mul (x, y) }, "
         "else_branch = e () => (float[R] v) { v = Identity (x) }> } "
         '<domain: "", opset_import: ["" : 18]> Mul (a, b) => (d) { d = Add (a, b) }'
