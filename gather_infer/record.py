@@ -62,11 +62,13 @@ class Unchecked:
     """A clause of `node` of which the facts do not tell whether it holds: the node may fail, and no demand says when.
 
     any_of   where sizes decide after all, in a body that not every run comes to: it holds where one of these does
+    tight    the node fails in every run that comes to the body and in which none of `any_of` holds
     """
 
     reason: str
     node: NodePath
     any_of: tuple[tuple[Dim, str, Dim], ...] = ()
+    tight: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from gather_infer.contract.checking import Violation
 from gather_infer.contract.contract import VERSION, Contract
-from gather_infer.contract.lines import DimsLine, ElementsLine, InputSpec, Line, Open, Relation
+from gather_infer.contract.lines import Body, DimsLine, ElementsLine, InputSpec, Line, Open, Relation, When
 from gather_infer.contract.stored import KEY
 
 __all__ = [
     "KEY",
     "VERSION",
+    "Body",
     "Contract",
     "DimsLine",
     "ElementsLine",
@@ -16,4 +17,5 @@ __all__ = [
     "Open",
     "Relation",
     "Violation",
+    "When",
 ]

@@ -91,7 +91,7 @@ def covered(lines: Iterable[Line]) -> frozenset[str]:
     return frozenset(
         relation.left.name
         for line in lines
-        if isinstance(line, DimsLine) and len(line.relations) == 1
+        if isinstance(line, DimsLine) and line.only is not None
         for relation in line.relations
         if relation.relation == "==" and isinstance(relation.left, Expr) and relation.left.is_symbol
     )
@@ -156,7 +156,7 @@ def _tables(inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...])
             for spec, axis, dim in unsolved(inputs, plain)
         ),
         tuple(
-            OfSizes(position, needs(line.symbols), line.holds, line.text, nodes_text(line), needed)
+            OfSizes(position, needs(line.symbols), whens(line), line.holds, line.text, nodes_text(line), needed)
             for position, (line, needed) in enumerate(lines)
             if isinstance(line, DimsLine)
         ),
@@ -181,6 +181,11 @@ def _tables(inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...])
 
 def needs(names: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(names))
+
+
+def whens(line: DimsLine) -> tuple[tuple[str, str, int], ...]:
+    """The inputs that decide whether a line says anything, each with a relation and a number."""
+    return tuple((when.input, when.relation, when.number) for when in line.where)
 
 
 def _size(dim: Dim) -> Size:
@@ -212,4 +217,5 @@ __all__ = [
     "shown",
     "solvings",
     "unsolved",
+    "whens",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from warnings import warn
 
 from gather_infer.contract.checking import Checker, Violation
-from gather_infer.contract.lines import DimsLine, ElementsLine, InputSpec, Line, Open, Relation
+from gather_infer.contract.lines import Body, DimsLine, ElementsLine, InputSpec, Line, Open, Relation, When
 from gather_infer.contract.stored import read_object
 from gather_infer.errors import ContractViolated, UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
@@ -18,6 +18,7 @@ VERSION: Final = 1
 """Of the JSON form."""
 
 _RELATIONS: Final = ("==", "<=", ">=")
+_CHOICES: Final = ("==", "!=", "<", ">=")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Contract:
     def demands(self) -> tuple[Line, ...]:
         """All that feeds are held against: what was declared, the dims that must not be 0, the lines."""
         return (*self.declared, *self.nonempty, *self.lines)
+
+    @property
+    def near(self) -> tuple[Line, ...]:
+        """The lines without limits of 10^9 or more, which people need not read."""
+        return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_remote))
 
     @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
@@ -108,7 +114,7 @@ class Contract:
                 tuple(map(_line, data["lines"])),
                 tuple(map(_dims_line, data["nonempty"])),
                 tuple(map(_line, data["declared"])),
-                tuple(Open(str(o["node"]), str(o["reason"])) for o in data["open"]),
+                tuple(map(_open, data["open"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"not a contract of version {VERSION}: {error!r}") from error
@@ -134,7 +140,7 @@ class Contract:
             "lines": [_line_json(line) for line in self.lines],
             "nonempty": [_line_json(line) for line in self.nonempty],
             "declared": [_line_json(line) for line in self.declared],
-            "open": [{"node": o.node, "reason": o.reason} for o in self.open],
+            "open": [_open_json(entry) for entry in self.open],
         }
 
 
@@ -152,11 +158,25 @@ def _line_json(line: Line) -> dict[str, Any]:
             **common,
         }
     relations = [{"left": str(r.left), "relation": r.relation, "right": str(r.right)} for r in line.relations]
-    return (
-        {"kind": "dims", **relations[0], **common}
-        if len(relations) == 1
-        else {"kind": "any", "any": relations} | common
-    )
+    whens = [
+        {"input": w.input, "relation": w.relation, "number": w.number, **({"is_bool": True} if w.is_bool else {})}
+        for w in line.where
+    ]
+    return {
+        **({"kind": "dims", **relations[0]} if len(relations) == 1 else {"kind": "any", "any": relations}),
+        **({"where": whens} if whens else {}),
+        **common,
+    }
+
+
+def _open_json(entry: Open) -> dict[str, Any]:
+    bodies = [{"node": body.node, "name": body.name, "condition": body.condition} for body in entry.bodies]
+    return {"node": entry.node, "reason": entry.reason, **({"bodies": bodies} if bodies else {})}
+
+
+def _open(data: Mapping[str, Any]) -> Open:
+    bodies = (Body(str(b["node"]), str(b["name"]), str(b["condition"])) for b in data.get("bodies", ()))
+    return Open(str(data["node"]), str(data["reason"]), tuple(bodies))
 
 
 def _input(data: Mapping[str, Any]) -> InputSpec:
@@ -185,7 +205,14 @@ def _line(data: Mapping[str, Any]) -> Line:
 def _dims_line(data: Mapping[str, Any]) -> DimsLine:
     if data["kind"] not in ("dims", "any"):
         raise UsageError(f"a contract has no lines of the kind {data['kind']!r}")
-    return DimsLine(tuple(map(_relation, data["any"] if data["kind"] == "any" else [data])), *_common(data))
+    relations = tuple(map(_relation, data["any"] if data["kind"] == "any" else [data]))
+    return DimsLine(relations, *_common(data), tuple(map(_when, data.get("where", ()))))
+
+
+def _when(data: Mapping[str, Any]) -> When:
+    if data["relation"] not in _CHOICES:
+        raise UsageError(f"a contract has no condition {data['relation']!r}; there are {', '.join(_CHOICES)}")
+    return When(str(data["input"]), str(data["relation"]), int(data["number"]), bool(data.get("is_bool", False)))
 
 
 def _relation(data: Mapping[str, Any]) -> Relation:

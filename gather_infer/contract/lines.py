@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
 from gather_infer.symbolic.dim import FloorDiv
+
+REMOTE: Final = 10**9
+"""Sizes of which no limit is printed."""
 
 
 def is_remainder(dim: Dim) -> bool:
@@ -54,6 +57,24 @@ class Relation:
                 scope.require(self.left - self.right)
         except DimTooLarge:
             return
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """`input relation number` of the one element of an input: `sr == 16000`, `use_cache is true`.
+
+    relation  `<`, `>=`, `==` or `!=`; `==` alone for a bool, whose elements are 0 and 1
+    """
+
+    input: str
+    relation: str
+    number: int
+    is_bool: bool = False
+
+    def __str__(self) -> str:
+        if self.is_bool:
+            return f"{self.input} is {'true' if self.number else 'false'}"
+        return f"{self.input} {self.relation} {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +125,7 @@ class ElementsLine:
 class DimsLine:
     """One of the relations holds; mostly there is one only.
 
+    where    it says nothing of feeds for which one of these is not so
     tight    sizes that are outside only just make the model fail, unless what is addressed or computed there is empty;
              False when the line is enough, and less may be
     nodes, reason   as of ElementsLine
@@ -113,11 +135,34 @@ class DimsLine:
     tight: bool = True
     nodes: tuple[str, ...] = ()
     reason: str = ""
+    where: tuple[When, ...] = ()
 
     @property
     def text(self) -> str:
-        """`past + seq <= 1024`, `a == b or a == 1`; without the relations of `unless`."""
+        """`past + seq <= 1024`, `a == b or a == 1`, `samples >= 192 where sr == 16000`; without `unless`."""
+        return f"{self.relation}{self.condition}"
+
+    @property
+    def relation(self) -> str:
+        """`samples >= 192`, without its condition."""
         return " or ".join(str(relation) for relation in self.relations if relation not in self.unless)
+
+    @property
+    def condition(self) -> str:
+        """` where sr == 16000`; empty for a line of all feeds."""
+        return f" where {' and '.join(map(str, self.where))}" if self.where else ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a limit of 10^9 or more, as where a size has to fit in 32 bits: people need not read it."""
+        first = self.relations[0]
+        is_limit = len(self.relations) == 1 and first.relation == "<=" and isinstance(first.right, int)
+        return is_limit and isinstance(first.right, int) and first.right >= REMOTE
+
+    @property
+    def only(self) -> Relation | None:
+        """The relation, when there is just one and it holds for all feeds."""
+        return self.relations[0] if len(self.relations) == 1 and not self.where else None
 
     @property
     def unless(self) -> tuple[Relation, ...]:
@@ -130,7 +175,10 @@ class DimsLine:
         return frozenset().union(*(relation.symbols for relation in self.relations))
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether one of the relations is true at these sizes. Raises KeyError and ZeroDivisionError as these do."""
+        """Whether one of the relations is true at these sizes. Raises KeyError and ZeroDivisionError as these do.
+
+        It does not look at `where`.
+        """
         return any(relation.holds(sizes) for relation in self.relations)
 
 
@@ -157,11 +205,32 @@ class InputSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """A branch, or the body of a loop, that not every run comes to.
+
+    node       the label of the node that holds it
+    name       of the attribute, `then_branch`
+    condition  when a run comes to it, `sr == 16000`; empty where that is not known
+    """
+
+    node: str
+    name: str
+    condition: str = ""
+
+    def __str__(self) -> str:
+        return f"in {self.name} of {self.node}" + (f", where {self.condition}" if self.condition else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
-    """Something that a contract cannot say: within it, `node` may fail all the same."""
+    """Something that a contract cannot say: within it, `node` may fail all the same.
+
+    bodies   around the node, from the outside, that not every run comes to
+    """
 
     node: str
     reason: str
+    bodies: tuple[Body, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.node}: {self.reason}"
+        return "; ".join((f"{self.node}: {self.reason}", *map(str, self.bodies)))

@@ -46,10 +46,14 @@ class Equal(NamedTuple):
 
 
 class OfSizes(NamedTuple):
-    """A line about sizes. `needed` is False for one that is sufficient only: outside it a run may work all the same."""
+    """A line about sizes. `needed` is False for one that is sufficient only: outside it a run may work all the same.
+
+    `where` has inputs of one element, each with a relation to a number: where one is not so, the line says nothing.
+    """
 
     line: int
     needs: tuple[str, ...]
+    where: tuple[tuple[str, str, int], ...]
     holds: Callable[[Sizes], bool]
     text: str
     nodes: str
@@ -124,7 +128,8 @@ def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
             at = _at(tables, equal.needs, sizes)
             yield Found(f"{equal.size} = {sizes[equal.size]}: must be {equal.text}{at}", _owner(equal.size))
     for line in tables.sizes:
-        if all(name in sizes for name in line.needs) and not _holds(line.holds, sizes):
+        is_about = all(name in sizes for name in line.needs) and all(_is_so(arrays, *when) for when in line.where)
+        if is_about and not _holds(line.holds, sizes):
             bound = ", ".join(f"{_shown(tables, name)} = {sizes[name]}" for name in line.needs)
             yield Found(f"{bound}: {_must(line.needed)} {line.text}{line.nodes}", "", line.line, line.needed)
     yield from _elements(tables, arrays, sizes)
@@ -298,6 +303,19 @@ def _holds(holds: Callable[[Sizes], bool], sizes: Sizes) -> bool:
         return holds(sizes)
     except ZeroDivisionError:
         return True  # it says nothing at these sizes
+
+
+def _is_so(arrays: Mapping[str, Any], name: str, relation: str, number: int) -> bool:
+    """Whether the one element of an input is in this relation to a number."""
+    array = arrays.get(name)
+    if array is None or array.size != 1 or array.dtype.kind not in "iub":
+        return False
+    element = int(array.reshape(-1)[0])
+    if relation == "<":
+        return element < number
+    if relation == ">=":
+        return element >= number
+    return (element == number) is (relation == "==")
 
 
 def _at(tables: Tables, names: tuple[str, ...], sizes: Sizes) -> str:

@@ -58,10 +58,10 @@ def _beside(stated: Contract) -> Iterator[DimsLine]:
     """What must not be empty and does not follow from other lines, as `batch >= 1` does from `batch >= 3`."""
     scope = Scope()
     for line in stated.lines:
-        if isinstance(line, DimsLine) and len(line.relations) == 1:
-            line.relations[0].teach(scope)
+        if isinstance(line, DimsLine) and line.only is not None:
+            line.only.teach(scope)
     for line in stated.nonempty:
-        if is_known(line.relations[0], scope) is not True:
+        if not any(is_known(relation, scope) is True for relation in line.relations):
             yield line
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from gather_infer.inference.result import Access, Belief
 from gather_infer.places import GraphPath, NodePath
 from gather_infer.record import Constraint, Demand, Mark, PathCondition, Unchecked
 from gather_infer.rules import RuleSet
+from gather_infer.symbolic import Dim, Scope, known_eq, known_le
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
 
 if TYPE_CHECKING:
@@ -178,11 +179,14 @@ class State:
         self.cache.clear()
         self.record.rollback(mark)
 
-    def forget_conditional(self, mark: Mark, *, is_dead: bool) -> None:
+    def forget_conditional(self, mark: Mark, *, is_dead: bool, where: Scope | None) -> None:
         """Forget the constraints and demands since `mark`, of nodes that not every run reaches; they stay unchecked.
 
         Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays; errors beside it are
         noted as `Unreached`.
+
+        where   what holds in the runs that reach them, before they do: what follows from it is left out. None where
+                it may be others that run
         """
 
         def is_kept(entry: object) -> bool:
@@ -195,15 +199,34 @@ class State:
             return not isinstance(entry, (Access, Belief, Unchecked))
 
         found = list(self.record.since(mark, Diagnostic)) if is_dead else []
-        stated: list[Unchecked] = []
-        if not is_dead:
-            for constraint in self.record.since(mark, Constraint):
-                said = (constraint.left, constraint.relation, constraint.right)
-                stated.append(Unchecked(str(constraint), constraint.node, (said,)))
-            stated += [Unchecked(str(d), d.node, d.any_of) for d in self.record.since(mark, Demand)]
+        stated = [] if is_dead else list(self._unchecked(mark, where))
         self.record.keep_since(mark, is_kept)
         for unchecked in stated:
             self.record.leave_open(unchecked)
+        if where is None:
+            self.record.revise_since(mark, Unchecked, lambda unchecked: replace(unchecked, tight=False))
         for finding in found:
             if finding.severity is Severity.ERROR and not is_structural(finding):
                 self.record.add(Unreached(finding))
+
+    def _unchecked(self, mark: Mark, where: Scope | None) -> Iterator[Unchecked]:
+        """The constraints and demands since `mark` that do not hold anyway."""
+        for constraint in self.record.since(mark, Constraint):
+            said = (constraint.left, constraint.relation, constraint.right)
+            if where is None or not _holds_anyway((said,), where):
+                yield Unchecked(str(constraint), constraint.node, (said,), where is not None and constraint.is_enforced)
+        for demand in self.record.since(mark, Demand):
+            if where is None or not _holds_anyway(demand.any_of, where):
+                yield Unchecked(
+                    str(demand),
+                    demand.node,
+                    demand.any_of,
+                    where is not None and demand.is_enforced and not demand.refusal,
+                )
+
+
+def _holds_anyway(any_of: Iterable[tuple[Dim, str, Dim]], where: Scope) -> bool:
+    """Whether one of the relations is known to hold."""
+    return any(
+        (known_eq if relation == "==" else known_le)(left, right, where) is True for left, relation, right in any_of
+    )

@@ -31,6 +31,7 @@ from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
+from gather_infer.inference.ranks import DEMANDED, demands_a_shape, is_unranked
 from gather_infer.inference.result import Belief
 from gather_infer.inference.state import State
 from gather_infer.inference.topology import captured, is_read, topological
@@ -319,6 +320,8 @@ class Walker(State):
             call = self.call_of(entry, names, inputs, attributes, outputs, frame)
             if entry.traits.operands or entry.traits.unstated:
                 call.check_operands(entry.traits)
+            if any(map(is_unranked, inputs)) and (entry.custom or demands_a_shape(entry.rule, call)):
+                self.context.leave_open(DEMANDED)
             return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
         if entry.builder is not None:
             return self.infer_lowered(entry.builder, node, entry, names, inputs, attributes, outputs, frame)
@@ -404,7 +407,7 @@ class Walker(State):
                 except SpecViolation:
                     pass  # a runtime that takes it for this one fails
             self.context.addressed.clear()
-            self.forget_conditional(mark, is_dead=False)
+            self.forget_conditional(mark, is_dead=False, where=None)
         for output in outputs:
             frame.traces.pop(output, None)  # they rest on the function
         if not found:

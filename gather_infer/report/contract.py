@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
-from gather_infer.contract import DimsLine, Line
+from gather_infer.contract import Body, Contract, DimsLine, Line, Open
 from gather_infer.diagnostic import Severity
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
-from gather_infer.report.layout import count, fitted, printable, shorten
+from gather_infer.report.layout import ELLIPSIS, count, fitted, printable, shorten
 
-if TYPE_CHECKING:
-    from gather_infer.symbolic import Dim
-
-_GAP = 3
-_LEAST = 24
+_GAP: Final = 3
+_LEAST: Final = 24
 """Room for the label of a node; where there is less, it stands below its line."""
+
+_PARTS: Final = 2
+"""Last parts of the label of a node in a body that are always shown."""
 
 
 def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
@@ -25,28 +26,51 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     contract = report.contract
     name = report.file or contract.model
     lines = [f"contract of {printable(name)}"]
-    if contract.lines:
-        lines += _table(contract.lines, view)
-    elif any(finding.severity is Severity.ERROR for finding in report.diagnostics):
-        text = "  no line: it fails whatever the inputs hold, or is not known behind what is wrong"
-        lines += fitted(text, view.width, "    ")
-    elif not contract.open:
-        held = "what is declared is enough" if contract.declared else "whatever the inputs hold"
-        lines += fitted(f"  no line: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
+    stated = contract.lines if view.verbose else contract.near
+    for where in dict.fromkeys(sorted(map(_where, stated), key=bool)):
+        group = [line for line in stated if _where(line) == where]
+        if where:
+            lines += fitted(f"  {where}:", view.width, "    ")
+        names = _tails(_labels(group), view) if where else {label: label for label in _labels(group)}
+        lines += _table(group, view, names, indent=4 if where else 2)
     if contract.nonempty:
         lines += fitted(f"  not empty: {', '.join(_emptiness(contract.nonempty))}", view.width, "    ")
         if view.verbose:
-            lines += _table(contract.nonempty, view)
+            lines += _table(contract.nonempty, view, {label: label for label in _labels(contract.nonempty)})
+    if not stated:
+        lines += _of_no_line(report, view)
+    if len(stated) < len(contract.lines):
+        lines.append(f"  and {count(len(contract.lines) - len(stated), 'limit')} of 10^9 or more: -v")
     if contract.declared:
         said = ", ".join(printable(line.text) for line in contract.declared)
         lines += fitted(f"  declared: {said}", view.width, "    ")
     if contract.open:
         lines.append("  not in it, a run may fail there all the same:")
-        lines += [part for o in contract.open for part in fitted(f"    {printable(str(o))}", view.width, "      ")]
-    tight = sum(line.tight for line in contract.lines)
+        lines += _open(contract.open, view)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
-    lines += ["", f"{count(len(contract.lines), 'line')}, {tight} tight{tail}"]
+    lines += ["", f"{_summary(contract, stated)}{tail}"]
     return [*lines, *findings_text(report.diagnostics, name, view)]
+
+
+def _of_no_line(report: ContractReport, view: View) -> Iterator[str]:
+    """Why there is none."""
+    contract = report.contract
+    if any(finding.severity is Severity.ERROR for finding in report.diagnostics):
+        yield from fitted(
+            "  no line: it fails whatever the inputs hold, or is not known behind what is wrong", view.width, "    "
+        )
+    elif not contract.open:
+        held = "what is declared is enough" if contract.declared else "whatever the inputs hold"
+        start = "no other line" if contract.nonempty else "no line"
+        yield from fitted(f"  {start}: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
+
+
+def _summary(contract: Contract, stated: Sequence[Line]) -> str:
+    """`3 lines, 2 tight, 4 open`, `no lines`."""
+    said = "only sizes that must not be 0" if contract.nonempty else "no lines"
+    if stated:
+        said = f"{count(len(stated), 'line')}, {sum(line.tight for line in stated)} tight"
+    return f"{said}, {len(contract.open)} open" if contract.open else said
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:
@@ -54,34 +78,84 @@ def contract_json(report: ContractReport) -> dict[str, Json]:
     return {**report.contract.to_json(), "diagnostics": [diagnostic_json(d) for d in report.diagnostics]}
 
 
-def _table(lines: Sequence[Line], view: View) -> list[str]:
-    room = max(len(printable(line.text)) for line in lines)
-    left = None if view.width is None else view.width - 2 - room - len("not tight") - 2 * _GAP
-    return [row for line in lines for row in _rows(line, room, left, view)]
+def _where(line: Line) -> str:
+    """`where sr == 16000`; empty for a line of all feeds."""
+    return printable(line.condition.strip()) if isinstance(line, DimsLine) else ""
 
 
-def _rows(line: Line, room: int, left: int | None, view: View) -> Iterator[str]:
-    text, tight = printable(line.text), "tight" if line.tight else "not tight"
-    nodes = [printable(node) for node in line.nodes]
+def _labels(lines: Iterable[Line]) -> list[str]:
+    return list(dict.fromkeys(node for line in lines for node in line.nodes))
+
+
+def _tails(labels: Iterable[str], view: View) -> dict[str, str]:
+    """The labels without what they begin with, `…/stft/Conv`, as long as no two are the same then; whole if verbose."""
+    found: dict[str, str] = {}
+    parts = {label: label.split("/") for label in labels}
+    for label, own in parts.items():
+        length = next(n for n in range(_PARTS, len(own) + _PARTS + 1)
+                      if all(label == other or theirs[-n:] != own[-n:] for other, theirs in parts.items()))  # fmt: skip
+        found[label] = label if view.verbose or length >= len(own) else "/".join((ELLIPSIS, *own[-length:]))
+    return found
+
+
+def _table(lines: Sequence[Line], view: View, names: Mapping[str, str], indent: int = 2) -> list[str]:
+    room = max(
+        (len(printable(line.relation if isinstance(line, DimsLine) else line.text)) for line in lines), default=0
+    )
+    left = None if view.width is None else view.width - indent - room - len("not tight") - 2 * _GAP
+    return [" " * (indent - 2) + row for line in lines for row in _rows(line, room, left, view, names, indent)]
+
+
+def _rows(line: Line, room: int, left: int | None, view: View, names: Mapping[str, str], indent: int) -> Iterator[str]:
+    text = printable(line.relation if isinstance(line, DimsLine) else line.text)
+    tight = "tight" if line.tight else "not tight"
+    nodes = [printable(names[node]) for node in line.nodes]
     shown = nodes[0] if nodes else "the file"
     more = f" and {count(len(nodes) - 1, 'more node')}" if len(nodes) > 1 and not view.verbose else ""
     if left is not None and left < _LEAST:
         assert view.width is not None, "without a width there is room"
         yield f"  {text}"
-        yield f"    {tight:<9}   {shorten(shown, max(1, view.width - 16 - len(more)))}{more}"
+        yield f"    {tight:<9}   {shorten(shown, max(1, view.width - indent - 14 - len(more)))}{more}"
     else:
-        fitted = shown if left is None else shorten(shown, left - len(more))
-        yield f"  {text:<{room}}   {tight:<9}   {fitted}{more}"
+        label = shown if left is None else shorten(shown, left - len(more))
+        yield f"  {text:<{room}}   {tight:<9}   {label}{more}"
     if view.verbose:
-        yield from (f"      {node}" for node in nodes[1:])
+        width = None if view.width is None else view.width - indent + 2
+        further = [*nodes[1:]]
         if isinstance(line, DimsLine) and line.unless:
-            yield f"      unless {printable(' or '.join(map(str, line.unless)))}"
+            further.append(f"unless {printable(' or '.join(map(str, line.unless)))}")
         if line.reason:
-            yield f"      {printable(line.reason)}"
+            further.append(printable(line.reason))
+        yield from (part for text in further for part in fitted(f"      {text}", width, "        "))
+
+
+def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
+    """Entries of one body below what says when it runs; those with one reason as one."""
+    for bodies in dict.fromkeys(entry.bodies for entry in entries):
+        inside = [entry for entry in entries if entry.bodies == bodies]
+        labels = list(dict.fromkeys(entry.node for entry in inside))
+        names = _tails(labels, view) if bodies else dict(zip(labels, labels, strict=True))
+        indent = "      " if bodies else "    "
+        if bodies:
+            yield from fitted(f"    {printable('; '.join(_shown(bodies, view)))}:", view.width, "        ")
+        for reason in dict.fromkeys(entry.reason for entry in inside):
+            nodes = list(dict.fromkeys(names[entry.node] for entry in inside if entry.reason == reason))
+            more = f" and {count(len(nodes) - 1, 'more node')}" if len(nodes) > 1 and not view.verbose else ""
+            yield from fitted(f"{indent}{printable(f'{nodes[0]}{more}: {reason}')}", view.width, f"{indent}  ")
+            if view.verbose:
+                yield from (part for n in nodes[1:] for part in fitted(f"{indent}  {printable(n)}", view.width, indent))
+
+
+def _shown(bodies: Sequence[Body], view: View) -> Iterator[str]:
+    """`in then_branch of If_0, where sr == 16000`; of a body in another one without the path of that."""
+    for body in bodies:
+        yield str(replace(body, node=_tails((body.node,), view)[body.node]))
 
 
 def _emptiness(lines: Sequence[DimsLine]) -> Iterator[str]:
     """`batch`, `seq (not tight)`."""
+    tight: dict[str, bool] = {}
     for line in lines:
-        dim: Dim = line.relations[0].left
-        yield printable(str(dim)) + ("" if line.tight else " (not tight)")
+        dim = next(relation.left for relation in line.relations if relation not in line.unless)
+        tight[str(dim)] = tight.get(str(dim), False) or line.tight
+    yield from (printable(dim) + ("" if is_tight else " (not tight)") for dim, is_tight in tight.items())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gather_infer.contract import Contract, DimsLine, Relation, standalone
-from gather_infer.contract.checking import RANGES, by_part, dims_of, needs, nodes_text, shown, solvings, unsolved
+from gather_infer.contract.checking import RANGES, by_part, dims_of, needs, nodes_text, shown, solvings, unsolved, whens
 from gather_infer.symbolic import Dim
 from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, Symbol
 
@@ -90,6 +90,7 @@ def _tables(contract: Contract) -> Iterator[str]:
             yield "        OfSizes("
             yield f"            line={position},"
             yield f"            needs={_tuple(needs(line.symbols))},"
+            yield f"            where={_tuple(whens(line))},"
             yield f"            holds=lambda s: {' or '.join(map(_relation, line.relations))},"
             yield f"            text={_text(line.text)},"
             yield f"            nodes={_text(nodes_text(line))},"
@@ -127,6 +128,8 @@ def _tuple(items: tuple[object, ...] | None) -> str:
 
 def _text(item: object) -> str:
     """A literal, texts in double quotes."""
+    if isinstance(item, tuple):
+        return _tuple(item)
     if not isinstance(item, str):
         return repr(item)
     inner = ascii(item)[1:-1].replace("\\'", "'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec, Line
+from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec, Line, Relation, When
 from gather_infer.contract.checking import RANGES, covered, solvings
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, is_total, symbol
 
@@ -42,6 +42,7 @@ class _Making:
             "properties": {spec.name: self._property(spec) for spec in contract.inputs},
             "required": [spec.name for spec in contract.inputs if not spec.optional],
             "additionalProperties": False,
+            **({"allOf": conditional} if (conditional := list(self._conditional())) else {}),
         }
 
     def _scope(self) -> Scope:
@@ -52,8 +53,8 @@ class _Making:
             told.update(_names(spec))
         scope = Scope()
         for line in self.lines:
-            if isinstance(line, DimsLine) and len(line.relations) == 1 and line.symbols <= told:
-                (relation,) = line.relations
+            if isinstance(line, DimsLine) and line.only is not None and line.symbols <= told:
+                relation = line.only
                 if is_total(relation.left) and is_total(
                     relation.right
                 ):  # or else it says nothing where it divides by 0
@@ -79,8 +80,56 @@ class _Making:
         unranked = {spec.name for spec in self.contract.inputs if spec.shape is None}
         for line in self.lines:
             is_of_depth = isinstance(line, ElementsLine) and line.column is not None and line.input in unranked
-            if is_of_depth or not _is_said(line):
+            if is_of_depth or not (self._is_said_where(line) if _is_conditional(line) else _is_said(line)):
                 yield line.text
+
+    # lines of some requests only
+
+    def _is_said_where(self, line: Line) -> bool:
+        """Whether a line bounds a size that each request tells, where the elements that decide can be found."""
+        specs = {spec.name: spec for spec in self.contract.inputs if spec.shape is not None}
+        told = {name for spec in specs.values() if not spec.optional for name in _names(spec)}
+        assert isinstance(line, DimsLine), "no other line has a condition"
+        return _is_said(line) and line.symbols <= told and all(when.input in specs for when in line.where)
+
+    def _conditional(self) -> Iterator[dict[str, Any]]:
+        """`samples >= 192 where sr == 16000` as a schema of all requests."""
+        specs = {spec.name: spec for spec in self.contract.inputs}
+        for line in self.lines:
+            if not (isinstance(line, DimsLine) and line.where and self._is_said_where(line)):
+                continue
+            (relation,) = line.relations
+            scope = Scope()
+            relation.teach(scope)
+            wanted = {when.input: _of_one(len(specs[when.input].shape or ()), _element(when)) for when in line.where}
+            lengths = {
+                spec.name: found for spec in self.contract.inputs if (found := self._lengths_of(spec, relation, scope))
+            }
+            yield {
+                "description": line.text,
+                "if": {"properties": wanted, "required": list(wanted)},
+                "then": {"properties": lengths},
+            }
+
+    def _lengths_of(self, spec: InputSpec, relation: Relation, scope: Scope) -> dict[str, Any]:
+        """The axes that a relation is about, as far as it bounds them; empty where it is about none."""
+        found: dict[str, Any] = {}
+        for axis in reversed(range(len(spec.shape or ()))):
+            bounds = self._bounds(scope.bounds(relation.left)) if self._name(spec, axis) == str(relation.left) else {}
+            found = {**({"items": found} if found else {}), **bounds}
+        return found
+
+    def _name(self, spec: InputSpec, axis: int) -> str:
+        dim = (spec.shape or ())[axis]
+        return "" if isinstance(dim, int) else str(dim) if dim.is_symbol else str(symbol(spec.axis(axis)))
+
+    def _bounds(self, bounds: Interval) -> dict[str, int]:
+        return {
+            **({"minItems": bounds.lo} if bounds.lo else {}),
+            **({"maxItems": bounds.hi} if bounds.hi is not None else {}),
+        }
+
+    # what all requests have to be
 
     def _rows(self) -> Iterator[str]:
         """That nested arrays are of one length, where none is stated."""
@@ -128,11 +177,7 @@ class _Making:
             if isinstance(dim, int)
             else self.scope.bounds(dim)
         )
-        least = max(least, bounds.lo or 0)
-        return {
-            **({"minItems": least} if least > 0 else {}),
-            **({"maxItems": bounds.hi} if bounds.hi is not None else {}),
-        }
+        return self._bounds(Interval(max(least, bounds.lo or 0), bounds.hi))
 
     def _items(self, spec: InputSpec, column: int | None) -> dict[str, Any]:
         """The elements at an index of the last axis; None for those that no line about a column is about."""
@@ -155,6 +200,33 @@ class _Making:
             return {"type": "array", "items": {"type": "number"}} if "complex" in dtype else {"type": "number"}
         found: dict[str, Any] = {"type": "integer", "minimum": low, "maximum": high}
         return {**found, "description": notes} if notes else found
+
+
+def _is_conditional(line: Line) -> bool:
+    return isinstance(line, DimsLine) and bool(line.where)
+
+
+def _element(when: When) -> dict[str, Any]:
+    """The one element that decides."""
+    if when.is_bool:
+        return {"const": bool(when.number)}
+    match when.relation:
+        case "<":
+            return {"type": "number", "exclusiveMaximum": when.number}
+        case ">=":
+            return {"type": "number", "minimum": when.number}
+        case "==":
+            return {"const": when.number}
+        case _:
+            return {"type": "number", "not": {"const": when.number}}
+
+
+def _of_one(rank: int, element: dict[str, Any]) -> dict[str, Any]:
+    """An array of some axes with this one element."""
+    found = element
+    for _ in range(rank):
+        found = {"type": "array", "minItems": 1, "maxItems": 1, "items": found}
+    return found
 
 
 def _names(spec: InputSpec) -> Iterator[str]:

@@ -469,6 +469,8 @@ class _Judge:
     def facts(self) -> str:
         lo, hi = self.part.span.lo, self.part.span.hi
         shown = f"index {lo}" if lo is not None and lo == hi else f"indices in {_shown(self.part.span)}"
+        whole = [str(dtype) for dtype in (DType.INT32, DType.INT64) if INTEGER_RANGE[dtype] == (lo, hi)]
+        shown = f"indices are any {whole[0]}" if whole else shown
         return f"{shown}, {self.rows()}"
 
     def rows(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from gather_infer.contract import Relation
 from gather_infer.contract.lines import is_remainder
@@ -19,11 +20,13 @@ from gather_infer.symbolic import (
     Scope,
     divisors,
     free_symbols,
+    is_total,
     known_eq,
     known_le,
     least_of,
     reduced,
 )
+from gather_infer.symbolic.dim import Extremum, Min
 from gather_infer.validate.condition import Condition, Elements, at_least_zero
 from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
 from gather_infer.validate.wording import worded
@@ -84,16 +87,29 @@ def is_always_reached(verdict: Verdict) -> bool:
     return not inside and verdict.outside is Outside.FAILS and evidence is not None and evidence.is_always_reached
 
 
-def claims_of(inference: Inference, found: Sequence[Verdict], known: frozenset[str]) -> list[Claim]:
-    """All that nodes demand of the sizes of inputs, in the order of the nodes.
+Stated: TypeAlias = "tuple[NodePath, Claim]"
+"""A claim with the node that makes it."""
+
+
+def claims_of(
+    inference: Inference, found: Sequence[Verdict], known: frozenset[str], further: Iterable[Stated] = ()
+) -> list[Claim]:
+    """All that nodes demand of the sizes of inputs, in the order of the nodes, and `further` claims.
 
     known   the symbols of the inputs
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
+    return worded_claims((*claims, *further), inference, known, ends=_of_ends(found))
+
+
+def worded_claims(
+    claims: Iterable[Stated], inference: Inference, known: frozenset[str], *, ends: Iterable[Claim] = ()
+) -> list[Claim]:
+    """The claims in the words of a person, and that nothing by which they or `ends` divide is 0."""
     split = ((node, part) for node, claim in claims for part in _split(claim, inference.declared))
     of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= known)
     stated = [_unless_assumed(claim, node, inference, known) for node, claim in of_inputs]
-    defined = [part for claim in (*stated, *_of_ends(found)) for part in _where_defined(claim, inference.declared)]
+    defined = [part for claim in (*stated, *ends) for part in _where_defined(claim, inference.declared)]
     defined = [claim for claim in defined if claim.symbols <= known]
     return merged((*stated, *defined))
 
@@ -131,9 +147,9 @@ def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: f
         broken, kept = inference.declared.child(), inference.declared.child()
         broken.require(least - 1 - dim)
         kept.require(dim - least)
-        if broken.is_contradictory or _is_true(claim, broken):
+        if broken.is_contradictory or is_true(claim, broken):
             continue
-        if _is_true(claim, kept) or not free_symbols(dim) <= names:
+        if is_true(claim, kept) or not free_symbols(dim) <= names:
             return replace(claim, tight=False)
         outside = [relation for relation in outside if known(relation, kept) is not False]
         outside.append(Relation(dim, "==", 0) if least == 1 else Relation(dim, "<=", least - 1))
@@ -197,16 +213,29 @@ def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
         conditions = [inference.conditions[body] for body in finding.under]
         dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
         if len(dims) == len(conditions) and finding.location.node is not None:
-            relations = tuple(_not_negative(dim, inference.declared) for dim in dims)
+            relations = tuple(relation for dim in dims for relation in not_negative(dim, inference.declared))
             yield finding.location.node, Claim(relations, True, (str(finding.location.node),), finding.message)
 
 
-def _not_negative(dim: Dim, scope: Scope) -> Relation:
-    """That `dim >= 0`, in the words of a person where one relation says it."""
+def not_negative(dim: Dim, scope: Scope) -> tuple[Relation, ...]:
+    """That `dim >= 0`: one of the relations, in the words of a person where these say it."""
+    cases = _cases(dim)
+    if len(cases) > 1:
+        return tuple(relation for case in cases for relation in not_negative(case, scope))
     stated = list(at_least_zero(dim, scope))
     if len(stated) != 1 or stated[0].either or not isinstance(stated[0].left, Expr):
-        return Relation(dim, ">=", 0)
-    return _plain(stated[0].left, stated[0].relation, stated[0].right)
+        return (Relation(dim, ">=", 0),)
+    return (_plain(stated[0].left, stated[0].relation, stated[0].right),)
+
+
+def _cases(dim: Dim) -> tuple[Dim, ...]:
+    """The dims of which one is >= 0 exactly where `dim` is: those of k*max(a, b) + rest, k > 0."""
+    for monomial, coefficient in dim.terms if isinstance(dim, Expr) else ():
+        extremum = monomial[0] if len(monomial) == 1 else None
+        if isinstance(extremum, Extremum) and isinstance(extremum, Min) == (coefficient < 0):
+            rest = dim - extremum * coefficient
+            return tuple(operand * coefficient + rest for operand in extremum.args)
+    return (dim,)
 
 
 def _relations(condition: Condition) -> tuple[Relation, ...]:
@@ -231,8 +260,12 @@ def _order(node: NodePath) -> tuple[int, ...]:
 
 
 def _plain(left: Dim, relation: str, right: Dim) -> Relation:
-    """The relation without `<`."""
-    return Relation(left + 1, "<=", right) if relation == "<" else Relation(left, relation, right)
+    """The relation without `<`, numbers on the right."""
+    if relation == "<":
+        left, relation = left + 1, "<="
+    if isinstance(left, int) and not isinstance(right, int) and relation == "<=":
+        return Relation(right, ">=", left)
+    return Relation(left, relation, right)
 
 
 def gap(relation: Relation) -> Dim:
@@ -372,30 +405,47 @@ def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
     for claim in sorted(left, key=lambda c: (c.tight, -len(c.relations), -len(str(c)))):
         support = _support(claim, left)
         where = scope_with(scope, support)
-        if not where.is_contradictory and (_is_true(claim, where) or _is_true_by_cases(claim, support, where)):
+        if not where.is_contradictory and (is_true(claim, where) or is_true_by_cases(claim, support, where)):
             left = [other for other in left if other is not claim]
     return left
 
 
-def _is_true(claim: Claim, scope: Scope) -> bool:
-    return any(known(relation, scope) is True for relation in claim.relations)
+def is_true(claim: Claim, scope: Scope) -> bool:
+    """Whether a claim is known to hold: one of its relations does, or does where the others do not."""
+    if any(known(relation, scope) is True for relation in claim.relations):
+        return True
+    return len(claim.relations) > 1 and any(
+        known(relation, _where_false(scope, (r for r in claim.relations if r is not relation))) is True
+        for relation in claim.relations
+    )
 
 
-def _is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
+def _where_false(scope: Scope, relations: Iterable[Relation]) -> Scope:
+    """What is known where none of the relations holds; of equations, and of what may divide by 0, nothing is learnt."""
+    where = scope.child()
+    for relation in relations:
+        if relation.relation != "==" and is_total(relation.left) and is_total(relation.right):
+            with suppress(DimTooLarge):
+                where.require(-1 - gap(relation))
+    return where
+
+
+def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
     """Whether each relation of one of the others makes a claim true: `B <= 3` where `B == 1 or B == 3`."""
     for other in others:
         if other.only is None and not claim.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]
             for case, relation in zip(cases, other.relations, strict=True):
                 relation.teach(case)
-            if all(case.is_contradictory or _is_true(claim, case) for case in cases):
+            if all(case.is_contradictory or is_true(claim, case) for case in cases):
                 return True
     return False
 
 
 def is_emptiness(claim: Claim) -> bool:
-    """Whether a claim only says that a dim is not 0."""
-    only = claim.only
+    """Whether a claim only says that a dim is not 0, but where there is nothing to compute."""
+    stated = [relation for relation in claim.relations if not relation.is_of_nothing]
+    only = stated[0] if len(stated) == 1 else None
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
         return False
     return all(coefficient >= 1 and monomial for monomial, coefficient in only.left.terms)

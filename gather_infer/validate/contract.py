@@ -15,7 +15,6 @@ from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSp
 from gather_infer.contract.checking import compound_axes, solvings
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, tally
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.failures import under
 from gather_infer.inference.run import infer_again
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.given import GivenModel, to_onnx_file
@@ -24,6 +23,7 @@ from gather_infer.record import Choice
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, Span, SymbolicTensor
+from gather_infer.validate.bodies import InBodies, bodies_of
 from gather_infer.validate.claims import (
     Claim,
     claims_of,
@@ -64,7 +64,10 @@ class ContractResult:
         lines = (
             diagnostic("GI502", f"not proved: {line.text}", _place(line.nodes), detail=_detail(line)) for line in stated
         )
-        rest = (diagnostic("GI502", f"not proved: {o.reason}", Location(value=o.node)) for o in self.contract.open)
+        rest = (
+            diagnostic("GI502", f"not proved: {o.reason}", Location(value=o.node), detail=tuple(map(str, o.bodies)))
+            for o in self.contract.open
+        )
         return (*lines, *rest)
 
     def embedded(self) -> ModelProto:
@@ -146,7 +149,9 @@ class _Making:
 
     def result(self) -> ContractResult:
         stated, spelt = self._compound()
-        claims = minimal_claims([*claims_of(self.inference, self.found, self.symbols), *stated], self.declared)
+        bodies = InBodies(self.inference, self.inputs, self.symbols)
+        demanded = claims_of(self.inference, self.found, self.symbols, bodies.claims)
+        claims = minimal_claims([*demanded, *stated], self.declared)
         surely = scope_with(self.declared, [claim for claim in claims if claim.tight])
         elements = [*self._elements(scope_with(self.declared, claims), surely), *self._choices()]
         dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not is_emptiness(c)]
@@ -154,10 +159,10 @@ class _Making:
         made = Contract(
             Path(self.inference.model.name).name,
             self.inputs,
-            (*elements, *dims),
+            (*elements, *dims, *bodies.lines(claims)),
             tuple(nonempty),
             (*self._declared(), *spelt),
-            tuple(dict.fromkeys(self._open(claims))),
+            tuple(dict.fromkeys((*self._open(), *bodies.open(claims)))),
         )
         return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model)
 
@@ -278,7 +283,7 @@ class _Making:
             else:
                 yield DimsLine((Relation(statement.dim, "==", statement.value),), False, (), "declared")
 
-    def _open(self, claims: Sequence[Claim]) -> Iterator[Open]:
+    def _open(self) -> Iterator[Open]:
         for name in self.inference.inputs:
             value = self.inference[name]
             if isinstance(value, SymbolicTensor) and value.shape is None:
@@ -293,26 +298,14 @@ class _Making:
             dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
             is_told = len(dims) == len(conditions) and all(free_symbols(dim) <= self.symbols for dim in dims)
             if not is_told and self._choice(finding) is None:
-                yield Open(str(finding.location.node), f"{finding.message}; {'; '.join(map(str, conditions))}")
+                bodies = bodies_of(self.inference, finding.under)
+                yield Open(str(finding.location.node), finding.message, bodies)
         for constraint in self.inference.constraints:
             if not free_symbols(constraint.left) | free_symbols(constraint.right) <= self.symbols:
                 yield Open(str(constraint.node), f"{constraint} depends on data, or on what is not known")
         for demand in self.inference.demands:
             if not demand.symbols <= self.symbols:
                 yield Open(str(demand.node), f"{demand} depends on data, or on what is not known")
-        yield from self._unchecked(claims)
-
-    def _unchecked(self, claims: Sequence[Claim]) -> Iterator[Open]:
-        """What nodes demand that no facts tell of; in bodies that not every run comes to what does not hold anyway."""
-        where = scope_with(self.declared, claims)
-        conditions = self.inference.conditions
-        for unchecked in self.inference.unchecked:
-            relations = tuple(Relation(*stated) for stated in unchecked.any_of)
-            if any(known(relation, where) is True for relation in relations):
-                continue
-            bodies = "; ".join(str(conditions[body]) for body in under(unchecked.node.graph, conditions))
-            reason = " or ".join(map(str, relations)) or unchecked.reason
-            yield Open(str(unchecked.node), f"{reason}; {bodies}" if bodies else reason)
 
     # what is wrong
 
@@ -342,7 +335,7 @@ class _Making:
             if is_below or is_above:
                 yield f"{line.input}={_range(span)}"
             return
-        only = line.relations[0] if len(line.relations) == 1 else None
+        only = line.only
         for name in sorted(line.symbols) if only is not None else ():
             bounds = given.dims.bounds.get(name)
             for end in () if bounds is None else (bounds.lo or None, bounds.hi):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gather_infer import Contract, parse_dim
-from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line, Relation
+from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line, Relation, When
 from gather_infer.symbolic import Dim
 
 Feeds = dict[str, Any]
@@ -17,13 +17,13 @@ def spec(name: str, dtype: str | None, *dims: int | str, optional: bool = False)
     return InputSpec(name, dtype, tuple(d if isinstance(d, int) else parse_dim(d) for d in dims), optional)
 
 
-def dims(text: str, *nodes: str, tight: bool = True) -> DimsLine:
+def dims(text: str, *nodes: str, tight: bool = True, where: tuple[When, ...] = ()) -> DimsLine:
     """A line of `a <= b or c == d`."""
     relations = []
     for part in text.split(" or "):
         left, relation, right = part.split(" ", 2) if part.count(" ") == 2 else _sides(part)
         relations.append(Relation(parse_dim(left), relation, parse_dim(right)))
-    return DimsLine(tuple(relations), tight, nodes)
+    return DimsLine(tuple(relations), tight, nodes, where=where)
 
 
 def _sides(part: str) -> tuple[str, str, str]:
@@ -68,6 +68,7 @@ MIXED = Contract(
         InputSpec("any", "int8", None),
         InputSpec("list", None, None),
         spec("one", "int64"),
+        spec("flag", "bool", 1),
     ),
     (
         elements("ids", "-seq", "seq - 1", "A", "B", "C"),
@@ -83,6 +84,12 @@ MIXED = Contract(
         dims("min(past, n) + 2 >= (seq + 1)//3", "L"),
         dims("n//m <= 4 or n*m == 6", "M"),
         dims("'a b' <= 5", "N"),
+        dims("n <= 3", "O", where=(When("one", "==", 1),)),
+        dims("n >= 2", "P", where=(When("one", "!=", 1), When("flag", "==", 1, True))),
+        dims("seq >= 3", "Q", where=(When("one", "<", 1),)),
+        dims("half == 3", "R", where=(When("one", ">=", 2),)),
+        dims("batch <= n or seq >= 4", "S", where=(When("flag", "==", 0, True),)),
+        dims("seq <= 3", "T", tight=False, where=(When("one", "==", 1),)),
     ),
     (dims("batch >= 1"),),
     (elements("ids", "-50", "50"), dims("seq <= 9")),
@@ -104,6 +111,7 @@ def good() -> Feeds:
         "any": np.zeros((1, 2, 3), np.int8),
         "list": [np.zeros(3)],
         "one": np.array(1),
+        "flag": np.ones(1, bool),
     }
 
 
@@ -135,7 +143,8 @@ def random_feeds(numbers: np.random.Generator) -> Feeds:
         "text": array("string", size["batch"]),
         "any": array("int8", *numbers.integers(0, 3, numbers.integers(0, 3))),
         "list": [],
-        "one": np.array(int(numbers.choice([1] * 20 + [0, 2]))),
+        "one": np.array(int(numbers.choice([1] * 20 + [0, 2, 2, 0, -1]))),
+        "flag": array("bool", 1),
     }
     if numbers.random() < 0.5:
         feeds["maybe"] = array("float32", size["m"])

@@ -141,6 +141,12 @@ class Drawer:
         least = max(lows, default=min([low, *highs]))
         return least, min(highs, default=max(high, least))
 
+    def decided(self, line: DimsLine, feeds: Feeds) -> Feeds:
+        """The feeds with the elements for which the line says something."""
+        step = {"<": -1, "!=": 1}
+        chosen = {when.input: when.number + step.get(when.relation, 0) for when in line.where}
+        return {name: np.full_like(each, chosen[name]) if name in chosen else each for name, each in feeds.items()}
+
     def broken(self, line: ElementsLine, feeds: Feeds, sizes: Sizes) -> Iterator[Feeds]:
         """The feeds with one element just outside a line."""
         for end, step in ((line.low, -1), (line.high, 1)):
@@ -190,7 +196,7 @@ def judge(
         if isinstance(line, DimsLine) and len(line.relations) == 1 and line.tight:
             for sizes in drawer.outside(line):
                 try:
-                    feeds = drawer.feeds(sizes)
+                    feeds = drawer.decided(line, drawer.feeds(sizes))
                 except NoElement:
                     continue
                 assert line in [v.line for v in contract.check(feeds)], (line, sizes)

@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     "ArgMax": (
         "(float[A, B] x) => (int64[P, Q] z) { z = ArgMax <axis = 1> (x) }",
-        ["1 <= B tight"],
+        ["B >= 1 tight"],
         [],
     ),
     "PRelu": (
@@ -96,15 +96,45 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         "(bool c, float[A] x, float[B] y) => (float[P] z) { z = If (c) <"
         "then_branch = t () => (float[Q] u) { u = Add (x, y) }, "
         "else_branch = e () => (float[R] v) { v = Identity (x) }> }",
+        ["A == B or A == 1 or B == 1 where c is true tight"],
         [],
-        ["A == B or A == 1 or B == 1; then_branch of node If#0 is taken only where c is true"],
+    ),
+    "a branch that an element takes": (
+        "(int64 k, float[A] x, float[B] y) => (float[P] z) { one = Constant <value_int = 1> () c = Equal (k, one) "
+        "z = If (c) <then_branch = t () => (float[Q] u) { u = Add (x, y) }, else_branch = e () => (float[R] v) { "
+        'p = Constant <value_ints = [2, 2]> () q = Constant <value_ints = [1, 1]> () w = Pad <mode = "reflect"> (x, q) '
+        'v = Pad <mode = "reflect"> (x, p) }> }',
+        ["A == B or A == 1 or B == 1 where k == 1 tight", "A >= 3 where k != 1 tight"],
+        [],
+    ),
+    "a branch in a branch": (
+        "(bool c, bool d, float[A] x, float[B] y) => (float[P] z) { z = If (c) <then_branch = t () => (float[Q] u) { "
+        "u = If (d) <then_branch = g () => (float[S] r) { r = Add (x, y) }, "
+        "else_branch = h () => (float[T] s) { s = Identity (y) }> }, "
+        "else_branch = e () => (float[R] v) { v = Identity (x) }> }",
+        ["A == B or A == 1 or B == 1 where c is true and d is true tight"],
+        [],
+    ),
+    "a branch that sizes take": (
+        "(float[A] x, float[B] y) => (float[P] z) { a = Shape(x) three = Constant <value_ints = [3]> () "
+        "c = Equal (a, three) z = If (c) <then_branch = t () => (float[Q] u) { u = Add (x, y) }, "
+        "else_branch = e () => (float[R] v) { v = Identity (x) }> }",
+        ["A <= 2 or A >= 4 or B == 1 or B == A tight"],
+        [],
+    ),
+    "a branch that decides the rank": (
+        "(float[A, B] x) => (float[P, Q] z) { b = Shape <start = 1> (x) one = Constant <value_ints = [1]> () "
+        "c = Equal (b, one) y = If (c) <then_branch = t () => (u) { u = Squeeze (x, one) }, "
+        "else_branch = e () => (v) { v = Identity (x) }> z = Gemm (y, y) }",
+        [],
+        ["the rank of an input is not known, nor all that is demanded of it"],
     ),
     "a body that may run 0 times": (
         "(int64 m, float[A] x, float[B] y) => (float[A] z) { z = Loop (m, , x) <body = b "
         "(int64 i, bool c, float[A] s) => (bool d, float[A] t) { d = Identity (c) u = Add (x, y) "
         "v = ReduceSum <keepdims = 0> (u) t = Add (s, v) }> }",
+        ["A == B or A == 1 or B == 1 where m >= 1 tight"],
         [],
-        ["A == B or A == 1 or B == 1; body of node Loop#0 runs only where m >= 1"],
     ),
     "a size of data, cut": (
         "(int64[N] x) => (int64[P] z) { u = Unique (x) p = Constant <value_ints = [0, -1]> () z = Pad (u, p) }",
@@ -114,7 +144,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
     "a Range whose step is a size": (
         "(float[A] x) => (int64[P] y) { zero = Constant <value_int = 0> () two = Constant <value_int = 2> () "
         "a = Shape (x) q = Squeeze (a) d = Sub (q, two) y = Range (zero, q, d) }",
-        ["3 <= A or A <= 1 tight"],
+        ["A >= 3 or A <= 1 tight"],
         [],
     ),
     "a depth of data": (
@@ -229,3 +259,34 @@ def test_what_holds_anyway_is_not_open_in_a_branch() -> None:
         "else_branch = e () => (float[R] v) { v = Identity (w) }> }"
     )).contract  # fmt: skip
     assert contract.open == ()
+
+
+def test_what_the_condition_of_a_branch_says_is_no_demand_of_it() -> None:
+    contract = contract_of(parsed(
+        "(float[A, B] x) => (float[P] z) { b = Shape <start = 1> (x) one = Constant <value_ints = [1]> () "
+        "c = Equal (b, one) z = If (c) <then_branch = t () => (float[Q] u) { u = Squeeze (x, one) }, "
+        "else_branch = e () => (float[R] v) { v = ReduceSum <keepdims = 0> (x, one) }> }"
+    )).contract  # fmt: skip
+    assert (contract.open, lines(contract)) == ((), [])
+
+
+def test_a_condition_that_is_not_known_leaves_open_what_is_not_weaker() -> None:
+    """No input decides: whether the sum of x is positive only a run tells."""
+    pads = "".join(
+        f'p{k} = Constant <value_ints = [{k}, 0]> () u{k} = Pad <mode = "reflect"> (x, p{k}) ' for k in (2, 5, 3)
+    )
+    contract = contract_of(parsed(
+        "(float[A] x) => (float[P] z) { zero = Constant <value_float = 0.0> () s = ReduceSum <keepdims = 0> (x) "
+        f"c = Greater (s, zero) z = If (c) <then_branch = t () => (float[Q] u) {{ {pads} u = Identity (u3) }}, "
+        "else_branch = e () => (float[R] v) { v = Identity (x) }> }"
+    )).contract  # fmt: skip
+    assert [str(entry) for entry in contract.open] == ["If#3/then_branch/Pad#3: A >= 6; in then_branch of If#3"]
+
+
+def test_the_operators_that_take_any_shape_leave_nothing_open() -> None:
+    contract = contract_of(parsed(
+        "(float[A, B] x) => (int64[P] z, float w) { b = Shape <start = 1> (x) one = Constant <value_ints = [1]> () "
+        "c = Equal (b, one) y = If (c) <then_branch = t () => (u) { u = Squeeze (x, one) }, "
+        "else_branch = e () => (v) { v = Identity (x) }> r = Relu (y) z = Shape (r) w = ReduceSum <keepdims = 0> (r) }"
+    )).contract  # fmt: skip
+    assert (contract.open, lines(contract)) == ((), [])

@@ -64,7 +64,10 @@ def branch(
                 if outer and trace is not None:
                     frame.traces[outer] = trace
             continue
-        walker.forget_conditional(mark, is_dead=isinstance(taken, bool))
+        where = scope.child()
+        if negative is not None and not isinstance(taken, bool):
+            where.require(-negative - 1 if branch else negative)
+        walker.forget_conditional(mark, is_dead=isinstance(taken, bool), where=where)
         note_branch(walker, mark)
         walker.conditions[at[branch].path] = PathCondition(
             at[branch].path,

@@ -47,7 +47,10 @@ def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition
     if runs is True:
         walker.conditions.pop(condition.body, None)
         return
-    walker.forget_conditional(mark, is_dead=runs is False)
+    where = walker.context.scope.child()
+    if condition.negative is not None:
+        where.require(-condition.negative - 1)
+    walker.forget_conditional(mark, is_dead=runs is False, where=where)
     walker.conditions[condition.body] = condition
 
 

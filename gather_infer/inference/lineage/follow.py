@@ -38,6 +38,8 @@ class Lineage:
 def lineage_of(domain: str, op_type: str, traits: Traits) -> Lineage | None:
     """How an operator is followed: by a law of its own, or because its traits say that it moves elements."""
     own = op_type if (domain, op_type) in _FOLLOWED else ""
+    if domain == OPENVINO and f"{OPENVINO}.{op_type}" in _TRACES:
+        own = f"{OPENVINO}.{op_type}"
     if not own and traits.moves is None:
         return None
     return Lineage(own, traits.moves, traits.moves if traits.permutes else None)
@@ -108,6 +110,8 @@ def follow(
         sharpen(outputs[0], found.parts[0].span, frame)
 
 
+OPENVINO: Final = "openvino"
+
 _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
     **dict.fromkeys(("Expand", "Tile"), movement.repeated),
     **dict.fromkeys(("Add", "Sub"), arithmetic.added),
@@ -119,6 +123,7 @@ _TRACES: Final[dict[str, Callable[[Visit], Trace | None]]] = {
     "Identity": movement.same,
     "Transpose": movement.transposed,
     "Gather": movement.picked,
+    "openvino.Gather": movement.picked_by_input,
     "Slice": movement.sliced,
     "SequenceAt": movement.member,
     "Concat": movement.concat,

@@ -65,15 +65,51 @@ def picked(visit: Visit) -> Trace | None:
     source, index = visit.tensor(0), visit.number(1)
     axis = visit.axis(source.rank)
     trace = by_column(visit, 0, axis)
-    if trace is None or not isinstance(index, int):
-        return some(visit.trace(0))
-    if trace.axis is not None and trace.axis == axis and -len(trace.parts) <= index < len(trace.parts):
-        return Trace((trace.parts[index],))
-    if trace.axis is None and axis is not None and axis + 1 == source.rank and 0 <= index < MAX_COLUMNS:
+    if trace is None:
+        return None
+    if trace.axis is not None and axis is not None:
+        return _columns(visit, trace) if axis == trace.axis else _rows(visit, trace, axis)
+    if isinstance(index, int) and axis is not None and axis + 1 == source.rank and 0 <= index < MAX_COLUMNS:
         part = trace.parts[0]
         if len(trace.parts) == 1 and part.input and part.direct:  # nobody knows how many columns there are
             return Trace((replace(part, column=index, direct=False, exact=is_point(part)),))
     return some(visit.trace(0))
+
+
+def picked_by_input(visit: Visit) -> Trace | None:
+    """Gather of OpenVINO, whose axis is an input, and which gives 0 for an index that is out of bounds."""
+    axis, rank = visit.number(2), visit.tensor(0).rank
+    if rank is None or not isinstance(axis, int) or visit.attribute("batch_dims", 0) != 0:
+        return None
+    trace = by_column(visit, 0, axis % rank)
+    if trace is None or trace.axis != axis % rank:
+        return None
+    numbers = _known(visit)
+    return _columns(visit, trace) if numbers and all(0 <= n < len(trace.parts) for n in numbers) else None
+
+
+def _known(visit: Visit) -> list[int]:
+    """The indices, where all are known; none else."""
+    values = visit.tensor(1).values
+    numbers = [] if values is None else values.reshape(-1).tolist()
+    return numbers if all(isinstance(n, int) for n in numbers) else []
+
+
+def _columns(visit: Visit, trace: Trace) -> Trace | None:
+    """One of the columns, or some side by side."""
+    numbers, rank, count = _known(visit), visit.tensor(1).rank, len(trace.parts)
+    if not numbers or rank not in (0, 1) or not all(-count <= n < count for n in numbers):
+        return some(visit.trace(0))
+    return Trace(tuple(trace.parts[n] for n in numbers), trace.axis if rank == 1 else None)
+
+
+def _rows(visit: Visit, trace: Trace, axis: int) -> Trace | None:
+    """Whole rows of columns that stand along another axis."""
+    rank, columns = visit.tensor(1).rank, trace.axis
+    assert columns is not None, "asked before"
+    if rank is None:
+        return some(trace)
+    return Trace(tuple(part.dropped for part in trace.parts), columns + rank - 1 if axis < columns else columns)
 
 
 def sliced(visit: Visit) -> Trace | None:

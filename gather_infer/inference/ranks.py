@@ -1,0 +1,46 @@
+"""Whether a node demands something of an input of which no rank is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gather_infer.context import Context
+from gather_infer.errors import SpecViolation
+from gather_infer.record import Constraint, Demand
+from gather_infer.rules import OpCall, Rule
+from gather_infer.symbolic import Dim, DimTooLarge
+from gather_infer.tensor import SymbolicTensor, Value
+
+_TRIED: Final[tuple[tuple[Dim, ...], ...]] = ((), (97,) * 9)
+"""Shapes that an operator takes which takes any shape."""
+
+DEMANDED: Final = "the rank of an input is not known, nor all that is demanded of it"
+
+
+def is_unranked(value: Value | None) -> bool:
+    return isinstance(value, SymbolicTensor) and value.shape is None
+
+
+def demands_a_shape(rule: Rule, call: OpCall) -> bool:
+    """Whether a rule fails, or demands something of sizes, for some shape of an input whose rank is not known."""
+    unranked = [position for position, value in enumerate(call.inputs) if is_unranked(value)]
+    return any(_demands(rule, call, position, shape) for position in unranked for shape in _TRIED)
+
+
+def _demands(rule: Rule, call: OpCall, position: int, shape: tuple[Dim, ...]) -> bool:
+    context = Context(call.context.scope.child(), may_assume=False)
+    inputs: Sequence[Value | None] = [
+        SymbolicTensor(value.dtype, shape) if k == position and isinstance(value, SymbolicTensor) else value
+        for k, value in enumerate(call.inputs)
+    ]
+    try:
+        rule(replace(call, inputs=inputs, context=context))
+    except (SpecViolation, DimTooLarge):
+        return True
+    stated = (*context.record.all(Constraint), *context.record.all(Demand))
+    return bool(stated)
+
+
+__all__ = ["DEMANDED", "demands_a_shape", "is_unranked"]

@@ -1,0 +1,157 @@
+"""What nodes demand in bodies that not every run comes to: lines with a condition if one can be stated, else open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gather_infer.contract import Body, DimsLine, InputSpec, Open, Relation, When
+from gather_infer.inference import Inference
+from gather_infer.inference.failures import Under, under
+from gather_infer.record import PathCondition, Unchecked
+from gather_infer.symbolic import Scope, free_symbols
+from gather_infer.validate.claims import (
+    Claim,
+    Stated,
+    is_true,
+    is_true_by_cases,
+    minimal_claims,
+    not_negative,
+    operands,
+    scope_with,
+    worded_claims,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """When a node runs.
+
+    where    the elements that decide
+    unless   one of the relations holds in the runs that do not come to it
+    known    whether it runs in all others
+    """
+
+    where: frozenset[When]
+    unless: tuple[Relation, ...]
+    known: bool
+
+
+class _Known:
+    """What a scope and claims say together; claims that contradict each other say nothing."""
+
+    def __init__(self, scope: Scope, claims: Sequence[Claim]) -> None:
+        together = scope_with(scope, claims)
+        self.claims = () if together.is_contradictory else claims
+        self.scope = scope if together.is_contradictory else together
+
+    def implies(self, claim: Claim) -> bool:
+        return is_true(claim, self.scope) or is_true_by_cases(claim, self.claims, self.scope)
+
+
+class InBodies:
+    """What the nodes of bodies demand.
+
+    lines   those that sizes, or elements of inputs, decide
+    open    the others
+    claims  of all feeds, where sizes alone decide
+    """
+
+    def __init__(self, inference: Inference, inputs: Sequence[InputSpec], symbols: frozenset[str]) -> None:
+        """`symbols` are those of the inputs."""
+        self.inference = inference
+        self.symbols = symbols
+        self.deciding = frozenset(spec.name for spec in inputs if not spec.optional)
+        self.claims: list[Stated] = []
+        self._of_elements: dict[frozenset[When], list[Stated]] = {}
+        self._open: dict[Under, list[Unchecked]] = {}
+        for unchecked in inference.unchecked:
+            self._sort(unchecked)
+
+    def _sort(self, unchecked: Unchecked) -> None:
+        around = under(unchecked.node.graph, self.inference.conditions)
+        place = self._place(around)
+        claim = self._claim(unchecked, place.unless)
+        if not (unchecked.any_of and around and place.known and claim.symbols <= self.symbols):
+            self._open.setdefault(around, []).append(unchecked)
+        elif place.where:
+            self._of_elements.setdefault(place.where, []).append((unchecked.node, claim))
+        else:
+            self.claims.append((unchecked.node, claim))
+
+    def _claim(self, unchecked: Unchecked, unless: Iterable[Relation] = ()) -> Claim:
+        relations = (*unless, *(Relation(*stated) for stated in unchecked.any_of))
+        reason = operands(self.inference, unchecked.node)
+        return Claim(relations, unchecked.tight, (str(unchecked.node),), reason)
+
+    def _place(self, around: Under) -> _Place:
+        where: list[When] = []
+        unless: list[Relation] = []
+        is_known = True
+        for body in around:
+            condition = self.inference.conditions[body]
+            choice, negative = condition.choice, condition.negative
+            if choice is not None and choice.input in self.deciding:
+                where.append(When(choice.input, choice.relation, choice.number, choice.is_bool))
+            elif choice is None and negative is not None and free_symbols(negative) <= self.symbols:
+                unless += not_negative(negative, self.inference.declared)
+            else:
+                is_known = False
+        return _Place(frozenset(where), tuple(unless), is_known)
+
+    def lines(self, claims: Sequence[Claim]) -> Iterator[DimsLine]:
+        """The lines that hold under a condition and do not follow from `claims`, which hold of all feeds."""
+        surely, declared = [claim for claim in claims if claim.tight], self.inference.declared
+        found: dict[frozenset[When], list[Claim]] = {}
+        for where in sorted(self._of_elements, key=len):
+            wider = [claim for other, stated in found.items() if other <= where for claim in stated]
+            tight = _Known(declared, [*surely, *(claim for claim in wider if claim.tight)])
+            all_ = _Known(declared, [*claims, *wider])
+            worded = worded_claims(self._of_elements[where], self.inference, self.symbols)
+            left = [claim for claim in worded if not (tight if claim.tight else all_).implies(claim)]
+            found[where] = minimal_claims(left, tight.scope)
+        for where, stated in found.items():
+            conditions = tuple(sorted(where, key=str))
+            for claim in stated:
+                yield DimsLine(claim.relations, claim.tight, claim.nodes, claim.reason, conditions)
+
+    def open(self, claims: Sequence[Claim]) -> Iterator[Open]:
+        """What is left open: clauses of which nothing is known, and those in bodies that a run may come to or not.
+
+        What follows from `claims`, or from others that are demanded around it, is left out.
+        """
+        found: dict[Under, list[Claim]] = {}
+        for around in sorted(self._open, key=len):
+            shown = bodies_of(self.inference, around)
+            yield from (Open(str(u.node), u.reason, shown) for u in self._open[around] if not u.any_of)
+            outer = [claim for bodies, stated in found.items() if bodies == around[: len(bodies)] for claim in stated]
+            known = _Known(self._within(around), [*claims, *outer])
+            stated = [(unchecked.node, self._claim(unchecked)) for unchecked in self._open[around] if unchecked.any_of]
+            symbols = frozenset[str]().union(*(claim.symbols for _, claim in stated))
+            worded = worded_claims(stated, self.inference, symbols)
+            found[around] = minimal_claims(
+                [replace(claim, tight=False) for claim in worded if not known.implies(claim)], known.scope
+            )
+            for claim in found[around]:
+                yield from (Open(node, str(claim), shown) for node in claim.nodes)
+
+    def _within(self, around: Under) -> Scope:
+        """What is known of the sizes of runs that come to a body."""
+        where = self.inference.declared.child()
+        for body in around:
+            negative = self.inference.conditions[body].negative
+            if negative is not None:
+                where.require(-negative - 1)
+        return where
+
+
+def bodies_of(inference: Inference, around: Under) -> tuple[Body, ...]:
+    """The bodies as a contract names them."""
+    return tuple(_body(inference.conditions[body]) for body in around)
+
+
+def _body(condition: PathCondition) -> Body:
+    return Body(str(condition.node), condition.name, condition.condition)
+
+
+__all__ = ["InBodies", "bodies_of"]
