@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 from onnx import ModelProto
 
 from gather_infer.inference import Inference
+from gather_infer.places import GraphPath
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import verdicts
 from gather_infer.verification.data import (
@@ -24,9 +25,12 @@ from gather_infer.verification.data import (
     written_numbers,
 )
 from gather_infer.verification.defined import defined_limits
+from gather_infer.verification.goals import Goal, Goals, chosen
 from gather_infer.verification.result import Binding
 from gather_infer.verification.sizes import Pattern, sizes_of
 from gather_infer.verification.states import States, rows_of_states
+from gather_infer.verification.variations import Move, Variations
+from gather_infer.verification.watching import Watch
 
 _PLAN = (
     (Pattern.PRIMES, Numbers.FINITE),
@@ -53,12 +57,18 @@ _FURTHER = (
 """Sizes of further draws for a run, when the original fails on those of the plan."""
 
 PLANNED: Final = 4
-"""Draws as planned, before that; after the first one of them a size changes in a binding that ran."""
+"""Draws whose floats are as planned."""
+
+VARIED: Final = 8
+"""Draws after the first one that change sizes of a binding that ran, where there is one."""
 
 SAME: Final = 3
-"""Of the further draws the first ones have sizes at which the model ran, where there are any."""
+"""The last draws have sizes at which the model ran, where there are any."""
 
-MAX_ATTEMPTS: Final = PLANNED + len(_FURTHER)
+MAX_REPEATED: Final = 4
+"""Bindings that are drawn for one that is new."""
+
+MAX_ATTEMPTS: Final = 1 + VARIED + len(_FURTHER) + SAME
 """Draws for one run."""
 
 MAX_EXACT: Final = 1 << 23
@@ -74,6 +84,7 @@ class Draw:
     feeds       the inputs by name
     sizes       how the sizes were drawn, and how large
     may_be_empty   outputs without elements do
+    move        symbols that have other sizes than in a binding that ran
     """
 
     binding: Binding
@@ -81,20 +92,29 @@ class Draw:
     feeds: dict[str, Any]
     sizes: tuple[Pattern, int] = (Pattern.MIXED, 1)
     may_be_empty: bool = False
+    move: Move = frozenset()
 
 
 class Draws:
     """The inputs of an inferred model, as many as are wanted.
 
-    fault   why there are none, empty when there are
+    fault    why there are none, empty when there are
+    worked   the smallest inputs on which the original ran, by a body that they have led into, and of all by None
     """
 
     def __init__(
-        self, inference: Inference, rewritten: ModelProto, seed: int, states: States | None, converted: Inference | None
+        self,
+        inference: Inference,
+        rewritten: ModelProto,
+        seed: int,
+        states: States | None,
+        converted: Inference | None,
+        watch: Watch,
     ) -> None:
         self.inference = inference
         self.seed = seed
-        self.worked: Draw | None = None
+        self.worked: dict[GraphPath | None, Draw] = {}
+        self.goal: Goal | None = None
         self.states = states
         proto = inference.model.proto
         found = verdicts(inference)
@@ -111,6 +131,8 @@ class Draws:
         if states is not None:
             for name, limits in [*rows_of_states(inference, states.begun), *defined_limits(inference)]:
                 self.limits.setdefault(name, []).append(limits)
+        self.variations = Variations(self.sizes)
+        self.goals = Goals(inference, watch, self.sizes.names)
         self.fault = next((f"input {name}: {reasons[name]}" for name in self.needed if reasons[name]), "")
 
     @property
@@ -118,41 +140,70 @@ class Draws:
         return self.states is not None
 
     def draw(self, run: int, attempt: int) -> Draw:
-        """Inputs for a run, when `attempt` draws for it have failed. Raises NotDrawable."""
+        """Inputs for a run, when `attempt` draws for it have failed. Raises NotDrawable.
+
+        The sizes of the plan come first, then others near those at which the model ran, then any, and in the end those
+        at which it ran. Each run is led into a body of the model, as far as that is known.
+        """
+        if attempt == 0:
+            self.goal = self.goals.next()
         numbers = np.random.default_rng((self.seed, run, attempt))
         pattern, kind = _PLAN[run % len(_PLAN)]
         may_be_empty = pattern is Pattern.ZEROS
-        if self.is_converted:
+        is_last = attempt >= MAX_ATTEMPTS - SAME
+        if self.is_converted or (attempt >= PLANNED and not (is_last and attempt == MAX_ATTEMPTS - SAME)):
             kind = Numbers.FINITE  # what other operators make of NaN and Inf is up to the runtimes
-        scale, turn = 1, run
+        goal = self.goal
+        if goal is not None and not self.goals.is_met(goal) and (is_last or (not self.worked and attempt % 2)):
+            goal = None  # it may be out of reach
+        worked = self._worked(goal)
+        scale, turn, move = 1, run, frozenset[str]()
         binding: dict[str, int] | None = None
-        if attempt >= PLANNED:
-            at = attempt - PLANNED
-            (pattern, scale), turn = _FURTHER[at], at
-            kind = Numbers.FINITE
-            if at < SAME and self.worked is not None:
-                binding, (pattern, scale) = dict(self.worked.binding), self.worked.sizes
-        elif attempt > 0 and self.worked is not None:
-            size = {Pattern.ZEROS: 0, Pattern.ONES: 1}.get(pattern, int(numbers.integers(2, 8)))
-            pattern, scale = self.worked.sizes
-            binding = self.sizes.changed(
-                dict(self.worked.binding), run // len(_PLAN) + attempt - 1, size, trusting=self.is_converted
-            )
+        if worked is not None and 0 < attempt <= VARIED:
+            scale = worked.sizes[1]
+            base = self._led(goal, dict(worked.binding), numbers)
+            found = self.variations.vary(base, pattern, numbers, trusting=self.is_converted)
+            if self.variations.is_new(base):
+                binding = base
+            elif found is not None:
+                binding, move = found
+        elif worked is not None and is_last:
+            binding, (pattern, scale) = dict(worked.binding), worked.sizes
+        elif attempt >= PLANNED:
+            turn = attempt - PLANNED
+            pattern, scale = _FURTHER[turn % len(_FURTHER)]
         # Whether the model runs with a size of 0 is not left to what we think that it demands.
         # OpenVINO runs with sizes that it defines nothing for.
         is_trusting = attempt > 0 or self.is_converted or pattern is not Pattern.ZEROS
         for trusting in (is_trusting, False):
-            if binding is None:
+            for _ in range(MAX_REPEATED if binding is None else 0):
                 binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting)
+                if binding is None or self.variations.is_new(binding):
+                    break
         if binding is None:
             raise NotDrawable("no sizes were found that meet what is declared")
+        if not move:
+            binding = self._led(goal, binding, numbers)
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         sizes = {} if self.states is None else self.states.first_sizes(binding)
         drawer = self.drawer({**binding, **sizes}, kind, numbers, (run, attempt))
-        feeds = drawer.feeds(self.inference, [*self.needed, *given])
+        decisive = () if goal is None else goal.inputs
+        feeds = drawer.feeds(self.inference, dict.fromkeys([*self.needed, *given, *decisive]))
+        if goal is not None:
+            feeds |= {name: chosen(feeds[name], goal.of_input(name), numbers) for name in goal.inputs}
         if self.states is not None:
             feeds |= self.states.first(binding)
-        return Draw(tuple(binding.items()), kind, feeds, (pattern, scale), may_be_empty)
+        return Draw(tuple(binding.items()), kind, feeds, (pattern, scale), may_be_empty, move)
+
+    def _worked(self, goal: Goal | None) -> Draw | None:
+        """Inputs on which the model ran, best some that have led to a body."""
+        return self.worked.get(None if goal is None else goal.body, self.worked.get(None))
+
+    def _led(self, goal: Goal | None, binding: dict[str, int], numbers: np.random.Generator) -> dict[str, int]:
+        """The binding, or one that leads a run to a body to which none has come."""
+        if goal is None or self.goals.is_met(goal):
+            return binding
+        return self.variations.leading_to(goal, binding, numbers) or binding
 
     def drawer(
         self, sizes: Mapping[str, int], kind: Numbers, numbers: np.random.Generator, at: tuple[int, int]
@@ -177,12 +228,21 @@ class Draws:
         named = tuple((name, binding[name]) for name in self.sizes.names if name in binding)
         return Draw(named, Numbers.GIVEN, {**feeds, **more}, may_be_empty=True)
 
-    def note(self, draw: Draw) -> None:
-        """Remember inputs on which the original ran."""
-        if draw.numbers is Numbers.GIVEN or 0 in dict(draw.binding).values():
+    def note(self, draw: Draw, entered: Sequence[GraphPath] = ()) -> None:
+        """Remember inputs on which the original ran, and the bodies that it came to."""
+        if draw.numbers is Numbers.GIVEN:
             return
-        if self.worked is None or draw.sizes[1] < self.worked.sizes[1]:
-            self.worked = draw
+        binding = dict(draw.binding)
+        self.variations.note(binding, draw.move, ran=True)
+        if 0 in binding.values():
+            return
+        for body in (None, *entered):
+            if body not in self.worked or draw.sizes[1] < self.worked[body].sizes[1]:
+                self.worked[body] = draw
+
+    def note_failed(self, draw: Draw) -> None:
+        """Remember that the original does not run on these inputs."""
+        self.variations.note(dict(draw.binding), draw.move, ran=False)
 
     def later(self, draw: Draw, step: int, growing: str | None, results: Mapping[str, Any]) -> Draw:
         """Inputs of a further step after a draw, of its sizes, but for one that grows by itself at each step.
