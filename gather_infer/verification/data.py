@@ -234,7 +234,7 @@ class Drawer:
             pool = (least, -3 * least, smallest / 2, largest)
         count = max(min(drawn.size, len(pool)), drawn.size // 4)
         places = self.numbers.permutation(drawn.size)[:count]
-        drawn.flat[places] = np.resize(pool, count)  # each of them, where there is room
+        drawn.flat[places] = np.resize(self.numbers.permutation(pool), count)  # each of them, where there is room
         return drawn
 
     def _integers(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:

@@ -241,7 +241,7 @@ def _raw(
         case Pattern.ONES:
             return [1 if p else s for p, s in zip(picked, sizes, strict=True)]
         case Pattern.EQUAL:
-            return sizes[:1] * count
+            return [int(numbers.choice(_PRIMES[2 : 8 if count < 3 else 5]))] * count
         case Pattern.OWN:
             return sizes  # and more of some, where that is allowed
         case Pattern.MIXED:

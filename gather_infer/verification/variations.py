@@ -49,7 +49,10 @@ class Variations:
         self, base: Mapping[str, int], pattern: Pattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
         """A binding near one that ran that is new, and which sizes have changed; None where there is none."""
-        ranked = [(self.score.get(move, 0) + cost + numbers.random(), move) for move, cost in self._moves(base)]
+        # a size of 0 or 1 may do where others have to change together
+        is_narrow = pattern in (Pattern.ZEROS, Pattern.ONES)
+        costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
+        ranked = [(cost + numbers.random(), move) for move, cost in costs.items()]
         for _, move in sorted(ranked, key=lambda one: one[0]):
             for step in _steps(min(base[name] for name in move), pattern, self.sizes.own, numbers):
                 found = {name: size + (step if name in move else 0) for name, size in base.items()}
