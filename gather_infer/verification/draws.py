@@ -44,6 +44,9 @@ _PLAN = (
 )
 """Of the runs in turn. A NaN hides what is wrong behind it, so finite numbers come first."""
 
+_BRANCHED: Final = {3: Pattern.OWN, 5: Pattern.OWN, 7: Pattern.OWN}
+"""Sizes of other runs where there are branches: a run shows nothing of those that it does not take."""
+
 _SCALES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
 _FURTHER = (
@@ -60,7 +63,8 @@ PLANNED: Final = 4
 """Draws whose floats are as planned."""
 
 VARIED: Final = 8
-"""Draws after the first one that change sizes of a binding that ran, where there is one."""
+"""Draws after the first one that change sizes of a binding that ran, where there is one; and half as many behind all
+others, which are led nowhere."""
 
 SAME: Final = 3
 """The last draws have sizes at which the model ran, where there are any."""
@@ -68,7 +72,10 @@ SAME: Final = 3
 MAX_REPEATED: Final = 4
 """Bindings that are drawn for one that is new."""
 
-MAX_ATTEMPTS: Final = 1 + VARIED + len(_FURTHER) + SAME
+LED: Final = 1 + VARIED + len(_FURTHER)
+"""Draws that are led to a body to which no run has come."""
+
+MAX_ATTEMPTS: Final = LED + VARIED // 2 + SAME
 """Draws for one run."""
 
 MAX_EXACT: Final = 1 << 23
@@ -149,41 +156,34 @@ class Draws:
             self.goal = self.goals.next()
         numbers = np.random.default_rng((self.seed, run, attempt))
         pattern, kind = _PLAN[run % len(_PLAN)]
+        if self.goals.are_many:
+            pattern = _BRANCHED.get(run % len(_PLAN), pattern)
         may_be_empty = pattern is Pattern.ZEROS
-        is_last = attempt >= MAX_ATTEMPTS - SAME
-        if self.is_converted or (attempt >= PLANNED and not (is_last and attempt == MAX_ATTEMPTS - SAME)):
+        is_same = attempt >= MAX_ATTEMPTS - SAME
+        if self.is_converted or (attempt >= PLANNED and attempt not in (LED, MAX_ATTEMPTS - SAME)):
             kind = Numbers.FINITE  # what other operators make of NaN and Inf is up to the runtimes
         goal = self.goal
-        if goal is not None and not self.goals.is_met(goal) and (is_last or (not self.worked and attempt % 2)):
+        if goal is not None and not self.goals.is_met(goal) and (attempt >= LED or (not self.worked and attempt % 2)):
             goal = None  # it may be out of reach
         worked = self._worked(goal)
         scale, turn, move = 1, run, frozenset[str]()
-        binding: dict[str, int] | None = None
-        if worked is not None and 0 < attempt <= VARIED:
+        found: tuple[dict[str, int], Move] | None = None
+        if worked is not None and is_same:
+            (pattern, scale), found = worked.sizes, (dict(worked.binding), move)
+        elif worked is not None and (0 < attempt <= VARIED or attempt >= LED):
             scale = worked.sizes[1]
-            base = self._led(goal, dict(worked.binding), numbers)
-            found = self.variations.vary(base, pattern, numbers, trusting=self.is_converted)
-            if self.variations.is_new(base):
-                binding = base
-            elif found is not None:
-                binding, move = found
-        elif worked is not None and is_last:
-            binding, (pattern, scale) = dict(worked.binding), worked.sizes
+            found = self._varied(goal, worked, pattern if attempt < LED else Pattern.PRIMES, numbers)
         elif attempt >= PLANNED:
             turn = attempt - PLANNED
             pattern, scale = _FURTHER[turn % len(_FURTHER)]
-        # Whether the model runs with a size of 0 is not left to what we think that it demands.
-        # OpenVINO runs with sizes that it defines nothing for.
-        is_trusting = attempt > 0 or self.is_converted or pattern is not Pattern.ZEROS
-        for trusting in (is_trusting, False):
-            for _ in range(MAX_REPEATED if binding is None else 0):
-                binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting)
-                if binding is None or self.variations.is_new(binding):
-                    break
-        if binding is None:
+        if found is None:
+            drawn = self._drawn(goal, pattern, numbers, turn=turn, scale=scale, trusts=attempt > 0)
+            found = None if drawn is None else (drawn, move)
+            if worked is not None and drawn is not None and not self.variations.is_new(drawn, goal):
+                found = self._varied(goal, worked, pattern, numbers) or found
+        if found is None:
             raise NotDrawable("no sizes were found that meet what is declared")
-        if not move:
-            binding = self._led(goal, binding, numbers)
+        binding, move = found
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         sizes = {} if self.states is None else self.states.first_sizes(binding)
         drawer = self.drawer({**binding, **sizes}, kind, numbers, (run, attempt))
@@ -198,6 +198,31 @@ class Draws:
     def _worked(self, goal: Goal | None) -> Draw | None:
         """Inputs on which the model ran, best some that have led to a body."""
         return self.worked.get(None if goal is None else goal.body, self.worked.get(None))
+
+    def _varied(
+        self, goal: Goal | None, worked: Draw, pattern: Pattern, numbers: np.random.Generator
+    ) -> tuple[dict[str, int], Move] | None:
+        """Sizes near those at which the model ran."""
+        base = self._led(goal, dict(worked.binding), numbers)
+        if self.variations.is_new(base):
+            return base, frozenset()
+        return self.variations.vary(base, pattern, numbers, trusting=self.is_converted)
+
+    def _drawn(
+        self, goal: Goal | None, pattern: Pattern, numbers: np.random.Generator, *, turn: int, scale: int, trusts: bool
+    ) -> dict[str, int] | None:
+        """Sizes of a pattern, new ones where there are."""
+        # Whether the model runs with a size of 0 is not left to what we think that it demands.
+        # OpenVINO runs with sizes that it defines nothing for.
+        for trusting in (trusts or self.is_converted or pattern is not Pattern.ZEROS, False):
+            binding = None
+            for _ in range(MAX_REPEATED):
+                binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting) or binding
+                if binding is None or self.variations.is_new(binding, goal):
+                    break
+            if binding is not None:
+                return self._led(goal, binding, numbers)
+        return None
 
     def _led(self, goal: Goal | None, binding: dict[str, int], numbers: np.random.Generator) -> dict[str, int]:
         """The binding, or one that leads a run to a body to which none has come."""
@@ -233,7 +258,7 @@ class Draws:
         if draw.numbers is Numbers.GIVEN:
             return
         binding = dict(draw.binding)
-        self.variations.note(binding, draw.move, ran=True)
+        self.variations.note(binding, draw.move, self.goal, ran=True)
         if 0 in binding.values():
             return
         for body in (None, *entered):
@@ -242,7 +267,7 @@ class Draws:
 
     def note_failed(self, draw: Draw) -> None:
         """Remember that the original does not run on these inputs."""
-        self.variations.note(dict(draw.binding), draw.move, ran=False)
+        self.variations.note(dict(draw.binding), draw.move, self.goal, ran=False)
 
     def later(self, draw: Draw, step: int, growing: str | None, results: Mapping[str, Any]) -> Draw:
         """Inputs of a further step after a draw, of its sizes, but for one that grows by itself at each step.

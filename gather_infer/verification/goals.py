@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,6 +62,11 @@ class Goals:
         self.all = list(dict.fromkeys(_goals(inference, frozenset(names))))
         self.tries = dict.fromkeys(self.all, 0)
 
+    @property
+    def are_many(self) -> bool:
+        """Whether runs are led to one body and to another."""
+        return len(self.all) > 1
+
     def next(self) -> Goal | None:
         """The one to which the fewest runs have come; None where there is none."""
         open_ones = [goal for goal in self.all if self.is_met(goal) or self.tries[goal] < MAX_TRIED]
@@ -103,14 +108,14 @@ def _holds(choice: Choice, element: int) -> bool:
             return element >= choice.number
 
 
-def _goals(inference: Inference, names: frozenset[str]) -> list[Goal]:
-    found = []
+def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
     for path in inference.conditions:
         around = [GraphPath(path.root, path.position, path.steps[: k + 1]) for k in range(len(path.steps))]
+        if any(is_dead(inference, one) for one in around):
+            continue
         conditions = [inference.conditions[one] for one in around if one in inference.conditions]
-        choices = tuple(one.choice for one in conditions if one.choice is not None)
+        choices = [one.choice for one in conditions if one.choice is not None]
         negatives = [one.negative for one in conditions if one.choice is None and one.negative is not None]
-        told = tuple(dim for dim in negatives if free_symbols(dim) and free_symbols(dim) <= names)
-        if (choices or told) and not any(is_dead(inference, one) for one in around):
-            found.append(Goal(place_of(inference.model.proto, path), choices, told))
-    return found
+        told = [dim for dim in negatives if free_symbols(dim) and free_symbols(dim) <= names]
+        if conditions[-1].choice is not None or conditions[-1].negative in told:
+            yield Goal(place_of(inference.model.proto, path), tuple(choices), tuple(told))

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from gather_infer.places import GraphPath
 from gather_infer.verification.goals import Goal
 from gather_infer.verification.sizes import Pattern, Sizes
 
@@ -27,23 +28,28 @@ MAX_TRIALS: Final = 300
 class Variations:
     """The sizes that were tried for a model, and what became of each kind of change.
 
+    led     the same, each with the body that it was to come to
     score   how many more runs have failed after a change of some symbols than have not
     """
 
     def __init__(self, sizes: Sizes) -> None:
         self.sizes = sizes
         self.tried: set[tuple[int, ...]] = set()
+        self.led: set[tuple[GraphPath, tuple[int, ...]]] = set()
         self.score: dict[Move, int] = {}
 
-    def note(self, binding: Mapping[str, int], move: Move, *, ran: bool) -> None:
+    def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
         """What became of a binding that a move has led to; of one that was drawn otherwise the move is empty."""
         self.tried.add(self._key(binding))
+        if goal is not None:
+            self.led.add((goal.body, self._key(binding)))
         if move:
             self.score[move] = self.score.get(move, 0) + (-1 if ran else 1)
 
-    def is_new(self, binding: Mapping[str, int]) -> bool:
-        """Whether nothing has run with it yet, or tried to."""
-        return self._key(binding) not in self.tried
+    def is_new(self, binding: Mapping[str, int], goal: Goal | None = None) -> bool:
+        """Whether nothing has run with it yet, or tried to; of a goal whether nothing that was led to its body has."""
+        key = self._key(binding)
+        return key not in self.tried if goal is None else (goal.body, key) not in self.led
 
     def vary(
         self, base: Mapping[str, int], pattern: Pattern, numbers: np.random.Generator, *, trusting: bool
@@ -96,9 +102,9 @@ class Variations:
 
 def _steps(size: int, pattern: Pattern, own: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
     """By how much a size may change, best first."""
-    first = {Pattern.ZEROS: [-size], Pattern.ONES: [1 - size]}.get(pattern, [])
+    past = [number + 1 - size for number in own if number >= size]
+    first = {Pattern.ZEROS: [-size], Pattern.ONES: [1 - size], Pattern.OWN: past}.get(pattern, [])
     near = [1, -1, int(numbers.integers(2, 9)), -int(numbers.integers(2, 9)), size, -(size // 2)]
-    past = [number + 1 - size for number in own[:4]]
-    mixed = [*near, *past, 1 - size]
+    mixed = [*near, 1 - size]
     steps = [*first, *(mixed[at] for at in numbers.permutation(len(mixed)))]
     return [step for step in steps if step and size + step >= (0 if pattern is Pattern.ZEROS else 1)]

@@ -192,8 +192,14 @@ def test_what_nothing_tells_is_not_called_untaken() -> None:
 
 
 def test_a_part_that_nothing_tells() -> None:
-    text = MAPPED.replace("(seq(float[N]) s, bool c) => (seq(float[N]) y)", "(seq(float[N]) s, float[N] x, bool c) => (seq(float[N]) y, float[N] z)")
-    text = text.replace("local.turned(e, c) }>\n", "local.turned(e, c) }>\n z = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = local.turned(x, c) }>\n")
+    text = MAPPED.replace(
+        "(seq(float[N]) s, bool c) => (seq(float[N]) y)",
+        "(seq(float[N]) s, float[N] x, bool c) => (seq(float[N]) y, float[N] z)",
+    )
+    text = text.replace(
+        "local.turned(e, c) }>\n",
+        "local.turned(e, c) }>\n z = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = local.turned(x, c) }>\n",
+    )
     watch = watch_of(infer(onnx.parser.parse_model(text)))
     assert {watch.labels[path] for path in watch.position} == {"If#1/then_branch", "If#1/else_branch"}
     assert "SequenceMap#0/body" in watch.why and "turned/If#0/then_branch" in watch.why
