@@ -257,7 +257,7 @@ class Memory:
         import resource
 
         before = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = self.taken + more
+        wanted = self.taken + min(more, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
         hard = before[1]
         resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
         try:

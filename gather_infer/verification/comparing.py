@@ -38,7 +38,8 @@ SLOWER: Final = 5
 run may."""
 
 MAX_MEMORY: Final = 4 << 30
-"""Bytes that a run of the original may take beside what it has when it is loaded, where the system limits that."""
+"""Bytes that a draw may take beside what the loaded original has, where the system limits that; half of what the
+machine has, where that is less."""
 
 MAX_EMPTY: Final = 12
 """Draws for a run that are made again because no output has an element."""

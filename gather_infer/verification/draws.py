@@ -217,7 +217,7 @@ class Draws:
         for trusting in (trusts or self.is_converted or pattern is not Pattern.ZEROS, False):
             binding = None
             for _ in range(MAX_REPEATED):
-                binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting) or binding
+                binding = self.sizes.draw(pattern, numbers, turn=turn, scale=scale, trusting=trusting)
                 if binding is None or self.variations.is_new(binding, goal):
                     break
             if binding is not None:
@@ -228,7 +228,8 @@ class Draws:
         """The binding, or one that leads a run to a body to which none has come."""
         if goal is None or self.goals.is_met(goal):
             return binding
-        return self.variations.leading_to(goal, binding, numbers) or binding
+        found = self.variations.leading_to(goal, binding, numbers)
+        return binding if found is None else found
 
     def drawer(
         self, sizes: Mapping[str, int], kind: Numbers, numbers: np.random.Generator, at: tuple[int, int]
