@@ -111,11 +111,12 @@ def _holds(choice: Choice, element: int) -> bool:
 def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
     for path in inference.conditions:
         around = [GraphPath(path.root, path.position, path.steps[: k + 1]) for k in range(len(path.steps))]
-        if any(is_dead(inference, one) for one in around):
+        place = place_of(inference.model.proto, path)
+        if place is None or any(is_dead(inference, one) for one in around):
             continue
         conditions = [inference.conditions[one] for one in around if one in inference.conditions]
         choices = [one.choice for one in conditions if one.choice is not None]
         negatives = [one.negative for one in conditions if one.choice is None and one.negative is not None]
         told = [dim for dim in negatives if free_symbols(dim) and free_symbols(dim) <= names]
         if conditions[-1].choice is not None or conditions[-1].negative in told:
-            yield Goal(place_of(inference.model.proto, path), tuple(choices), tuple(told))
+            yield Goal(place, tuple(choices), tuple(told))

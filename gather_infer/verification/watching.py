@@ -103,14 +103,22 @@ def watch_of(inference: Inference) -> Watch:
     return Watch(made if told else None, found, labels, told, why)
 
 
-def place_of(proto: ModelProto, path: GraphPath) -> GraphPath:
-    """Where a graph that was walked stands in the file: what is below a call stands in the function."""
-    calls = [at for at, step in enumerate(path.steps) if step.attribute is None]
-    if not calls:
-        return path
-    holder = GraphPath(path.root, path.position, path.steps[: calls[-1]])
-    node = graph_at(proto, holder).node[path.steps[calls[-1]].node]
-    return GraphPath(Root.FUNCTION, _positions(proto)[_key(node)], path.steps[calls[-1] + 1 :])
+def place_of(proto: ModelProto, path: GraphPath) -> GraphPath | None:
+    """Where a graph that was walked stands in the file: what is below a call stands in the function.
+
+    None where it is in none: what an operator is made of may be walked too.
+    """
+    positions = _positions(proto)
+    here = GraphPath(path.root, path.position)
+    for step in path.steps:
+        if step.attribute is not None:
+            here = here.below(step)
+            continue
+        called = positions.get(_key(graph_at(proto, here).node[step.node]))
+        if called is None:
+            return None
+        here = GraphPath(Root.FUNCTION, called)
+    return here
 
 
 _Key: TypeAlias = "tuple[str, str, str]"
@@ -130,8 +138,8 @@ def _dead(inference: Inference) -> Iterator[GraphPath]:
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()
     for path in inference.scopes:
-        if path.steps and path.steps[-1].attribute is not None:
-            (dead if is_dead(inference, path) else alive).add(place_of(proto, path))
+        if path.steps and path.steps[-1].attribute is not None and (place := place_of(proto, path)) is not None:
+            (dead if is_dead(inference, path) else alive).add(place)
     yield from dead - alive
 
 
@@ -142,7 +150,10 @@ def is_dead(inference: Inference, path: GraphPath) -> bool:
         return False
     if condition.negative is not None and known_lt(condition.negative, 0, inference.known) is False:
         return True
-    holder = graph_at(inference.model.proto, path.above).node[path.steps[-1].node]
+    around = place_of(inference.model.proto, path.above)
+    if around is None:
+        return False
+    holder = graph_at(inference.model.proto, around).node[path.steps[-1].node]
     fact = inference.scopes.get(path.above, {}).get(holder.input[0]) if holder.op_type == "If" else None
     if not isinstance(fact, SymbolicTensor) or fact.values is None or fact.values.size != 1:
         return False

@@ -16,10 +16,13 @@ from onnx.reference import ReferenceEvaluator
 
 from gather_infer.inference import infer
 from gather_infer.model.paths import bodies
+from gather_infer.openvino import convert
 from gather_infer.verification.compare import difference
-from gather_infer.verification.watching import Watch, watch_of
+from gather_infer.verification.goals import Goals
+from gather_infer.verification.watching import Watch, place_of, watch_of
 from tests.oracle.generated_graphs import bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS
+from tests.oracle.right_rewrites import FOLDER
 from tests.verification.models import model
 
 
@@ -236,3 +239,10 @@ def test_random_graphs_compute_the_same(seed: int) -> None:
         ran += 1
         assert [difference(*pair) for pair in zip(first, watch.outputs(second), strict=True)] == [None] * len(first)
     assert ran
+
+
+def test_what_an_operator_is_made_of_is_no_place_in_the_file() -> None:
+    """The walk of an IR goes into what the lowering of a layer has written, which the file does not hold."""
+    inference = convert(FOLDER / "openvino" / "detector-ssd.xml").inference
+    inner = [path for path in inference.conditions if place_of(inference.model.proto, path) is None]
+    assert inner and not Goals(inference, watch_of(inference), ()).all
