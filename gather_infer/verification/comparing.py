@@ -122,7 +122,7 @@ class Comparing:
                 else:
                     empty = empty or (draw, first)
                     first = Failure("no output has an element there")
-            self.draws.note_failed(draw)
+            self.draws.note_failed(draw, is_late=first.is_late)
             self.found.redrawn += 1
             self.found.why_redrawn = str(first)
             late += first.is_late

@@ -266,8 +266,10 @@ class Draws:
             if body not in self.worked or draw.sizes[1] < self.worked[body].sizes[1]:
                 self.worked[body] = draw
 
-    def note_failed(self, draw: Draw) -> None:
-        """Remember that the original does not run on these inputs."""
+    def note_failed(self, draw: Draw, *, is_late: bool = False) -> None:
+        """Remember that the original does not run on these inputs, or not in time."""
+        if is_late:
+            self.variations.note_late(dict(draw.binding))
         self.variations.note(dict(draw.binding), draw.move, self.goal, ran=False)
 
     def later(self, draw: Draw, step: int, growing: str | None, results: Mapping[str, Any]) -> Draw:

@@ -29,6 +29,7 @@ class Variations:
     """The sizes that were tried for a model, and what became of each kind of change.
 
     led     the same, each with the body that it was to come to
+    late    bindings that took too long
     score   how many more runs have failed after a change of some symbols than have not
     """
 
@@ -37,6 +38,7 @@ class Variations:
         self.tried: set[tuple[int, ...]] = set()
         self.led: set[tuple[GraphPath, tuple[int, ...]]] = set()
         self.score: dict[Move, int] = {}
+        self.late: list[dict[str, int]] = []
 
     def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
         """What became of a binding that a move has led to; of one that was drawn otherwise the move is empty."""
@@ -46,8 +48,17 @@ class Variations:
         if move:
             self.score[move] = self.score.get(move, 0) + (-1 if ran else 1)
 
+    def note_late(self, binding: Mapping[str, int]) -> None:
+        """A run took too long with it."""
+        self.late.append(dict(binding))
+
     def is_new(self, binding: Mapping[str, int], goal: Goal | None = None) -> bool:
-        """Whether nothing has run with it yet, or tried to; of a goal whether nothing that was led to its body has."""
+        """Whether nothing has run with it yet, or tried to; of a goal whether nothing that was led to its body has.
+
+        What is at least as large in all sizes as a binding that took too long is not.
+        """
+        if any(all(binding[name] >= size for name, size in late.items()) for late in self.late):
+            return False
         key = self._key(binding)
         return key not in self.tried if goal is None else (goal.body, key) not in self.led
 
