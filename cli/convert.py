@@ -93,9 +93,10 @@ def command(
         )
         verification = None
         if verifying is not None:
-            progress(lambda: "verifying")
             default = TOLERANCE if result.source.foreign else None
-            verification = verifying.run(result.source, result.proto, result.inference, default=default)
+            verification = verifying.run(
+                result.source, result.proto, result.inference, default=default, progress=progress
+            )
         lines = console.lines_of(CONVERSION, ConversionReport(result, dry_run, verification))
     save = functools.partial(result.save, in_place_weights=True) if in_place_weights else result.save
     is_wrong = verification is not None and not verification.ok

@@ -59,8 +59,7 @@ def command(
         result = freeze(model, **told, progress=progress)
         verification = None
         if verifying is not None and not result.refused:
-            progress(lambda: "verifying")
-            verification = verifying.run(result.source, result.proto, infer(result.source, **told))
+            verification = verifying.run(result.source, result.proto, infer(result.source, **told), progress=progress)
         lines = console.lines_of(FREEZE, FreezeReport(result, verification))
     is_wrong = verification is not None and not verification.ok
     return finish(

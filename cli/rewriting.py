@@ -60,9 +60,10 @@ class Rewriting:
             )
             verification = None
             if self.verifying is not None:
-                progress(lambda: "verifying")
                 folded = None if result.floats is None else result.floats.tolerance
-                verification = self.verifying.run(result.source, result.proto, result.inference, default=folded)
+                verification = self.verifying.run(
+                    result.source, result.proto, result.inference, default=folded, progress=progress
+                )
             progress(lambda: "comparing")
             lines = self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification))
         is_wrong = verification is not None and not verification.ok

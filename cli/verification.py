@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gather_infer.progress import Progress, unseen
+
 from .options import Function, option, with_options
 
 if TYPE_CHECKING:
@@ -29,18 +31,28 @@ class Verifying:
     atol: float | None
 
     def run(
-        self, source: ModelFile, proto: ModelProto, inference: Inference, *, default: float | None = None
+        self,
+        source: ModelFile,
+        proto: ModelProto,
+        inference: Inference,
+        *,
+        default: float | None = None,
+        progress: Progress = unseen,
     ) -> Verification:
         """What runs of the models before and after show. Raises as `gather_infer.verification.verify`.
 
-        default   of rtol and of atol where neither is given; None compares bits
+        default    of rtol and of atol where neither is given; None compares bits
+        progress   is given a function that tells what is being done
         """
         from gather_infer.verification import verify
 
         rtol, atol = self.rtol, self.atol
         if rtol is None and atol is None:
             rtol = atol = default
-        return verify(source, proto, self.runs, inference=inference, feeds=self.feeds, rtol=rtol, atol=atol)
+        progress(lambda: "verifying")
+        return verify(
+            source, proto, self.runs, inference=inference, feeds=self.feeds, rtol=rtol, atol=atol, progress=progress
+        )
 
 
 def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -77,7 +89,8 @@ def verify_options(function: Function) -> Function:
         option("--feeds", section="Output", multiple=True, metavar="FILE",
                help="Run both models on the inputs in FILE.npz, by name; repeat it for more."),
         option("--rtol", section="Output", type=click.FloatRange(min=0), metavar="R",
-               help="Let floats be apart by ATOL + R * |original|; else every bit counts, of an IR 1e-4."),
+               help="Let floats be apart by ATOL + R * |original|. Else every bit counts, but of an IR, of folded "
+                    "floats, and of sums without onnxruntime: the report tells how far."),
         option("--atol", section="Output", type=click.FloatRange(min=0), metavar="A",
                help="Let floats be apart by A + RTOL * |original|."),
     )  # fmt: skip

@@ -89,8 +89,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
         {
-            "dialect", "domains", "errors", "inference", "lazy", "model", "ops", "places", "runtimes", "symbolic",
-            "tensor", "validate",
+            "dialect", "domains", "errors", "inference", "lazy", "model", "ops", "places", "progress", "record",
+            "runtimes", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),

@@ -13,7 +13,7 @@ from gather_infer.report.interface import interface_text, recorded_text
 from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, interface_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, table
 from gather_infer.report.rewriting import edits_text
-from gather_infer.report.verification import verification_members, verification_text
+from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult, Converted
@@ -39,8 +39,7 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     if report.edits:
         lines += edits_text(result.edits, view)
     if report.verification is not None:
-        told = [f"  {line}" for line in verification_text(report.verification, view)]
-        lines += [part for line in told for part in fitted(line, view.width, _further(line))]
+        lines += verified_lines(report.verification, view)
     return [*lines, *findings_text(unmended(result), result.source.name, view)]
 
 

@@ -9,7 +9,7 @@ from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
-from gather_infer.report.verification import verification_members, verification_text
+from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:
     from gather_infer.report.forms import FreezeReport
@@ -31,7 +31,7 @@ def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:
         head = fitted(f"{name}   static: {' and '.join(parts)}", view.width, "    ")
         lines = [*head, *interface_text(result.interface, view)]
     if report.verification is not None:
-        lines += [f"  {line}" for line in verification_text(report.verification, view)]
+        lines += verified_lines(report.verification, view)
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 

@@ -12,7 +12,7 @@ from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, size, table, wrapped
-from gather_infer.report.verification import verification_members, verification_text
+from gather_infer.report.verification import WIDTH, verification_members, verified_lines
 
 if TYPE_CHECKING:
     from gather_infer.passes import FoldedFloats, OptimizeResult
@@ -101,14 +101,11 @@ def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
 
 def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
     """A list that begins with `first`, in lines of the width."""
-    return fitted(first + listed, width or 120, "    ")
+    return fitted(first + listed, width or WIDTH, "    ")
 
 
 def _verified(report: RewriteReport, view: View) -> list[str]:
-    if report.verification is None:
-        return []
-    lines = [f"  {line}" for line in verification_text(report.verification, view)]
-    return lines if view.width is None else [part for line in lines for part in _wrapped(line, "", view.width)]
+    return [] if report.verification is None else verified_lines(report.verification, view)
 
 
 def _done(result: OptimizeResult, view: View) -> list[str]:

@@ -6,17 +6,35 @@ from typing import TYPE_CHECKING
 
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
-from gather_infer.report.layout import count
+from gather_infer.report.layout import GLUE, count, fitted, printable
 
 if TYPE_CHECKING:
     from gather_infer.verification.result import Mismatch, Run, Verification
 
+WIDTH = 120
+"""Of lines where the width is not told."""
+
 MAX_SHOWN = 4
-"""Bindings and mismatches that are shown, unless all are wanted."""
+"""Bindings, mismatches and bodies that are shown, unless all are wanted."""
 
 
 def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
     """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or what went wrong."""
+    return [line.replace(GLUE, " ") for line in _lines(found, view)]
+
+
+def verified_lines(found: Verification, view: View) -> list[str]:
+    """The same as a part of a report, in lines of its width."""
+    lines = [f"  {line}" for line in _lines(found, view)]
+    return [part for line in lines for part in fitted(line, view.width or WIDTH, _further(line))]
+
+
+def _further(line: str) -> str:
+    """The indent of what does not fit on the line."""
+    return " " * (len(line) - len(line.lstrip()) + 2)
+
+
+def _lines(found: Verification, view: View) -> list[str]:
     if found.ok and not found.compared:
         lines = [f"nothing to verify: every output depends on random numbers ({_runs(found)})"]
     elif found.ok:
@@ -33,6 +51,7 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
             lines.append(f"  ... {len(found.mismatches) - len(shown)} more: --verbose")
     if found.first:
         lines.append(f"  first to differ: {found.first}")
+    lines += _untaken(found, view)
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
@@ -41,6 +60,20 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
         lines.append(f"  bits of onnxruntime {found.version}: the same kernels, its optimizer and packed weights off")
     elif found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
+    return lines
+
+
+def _untaken(found: Verification, view: View) -> list[str]:
+    """The bodies of which the runs say nothing."""
+    if not found.ok:
+        return []
+    shown = found.untaken if view.verbose else found.untaken[:MAX_SHOWN]
+    lines = []
+    for label in shown:
+        node, _, body = label.rpartition("/")
+        lines.append(f"  no run {'took' if body.endswith('_branch') else 'entered'} {body} of {printable(node)}")
+    if len(shown) < len(found.untaken):
+        lines.append(f"  ... {len(found.untaken) - len(shown)} more that no run came to: --verbose")
     return lines
 
 
@@ -64,9 +97,14 @@ def _tolerance(found: Verification) -> str:
 
 
 def _runs(found: Verification) -> str:
-    noun = "binding" if any(run.binding for run in found.runs) else "run"
+    """`8 bindings`, `8 runs at 5 bindings` where some have the same sizes, `6 of 8 bindings`."""
+    is_sized = any(run.binding for run in found.runs)
+    is_repeated = is_sized and found.bindings < len(found.runs)
+    noun = "binding" if is_sized and not is_repeated else "run"
     steps = max((run.steps for run in found.runs), default=1)
     more = f" of {steps} steps" if steps > 1 else ""
+    if is_repeated:
+        more += f" at {count(found.bindings, 'binding')}"
     if len(found.runs) < found.wanted:
         return f"{len(found.runs)} of {count(found.wanted, noun)}{more}"
     return f"{count(len(found.runs), noun)}{more}"
@@ -74,7 +112,7 @@ def _runs(found: Verification) -> str:
 
 def _bindings(found: Verification, view: View) -> str:
     """The bindings, each once, a few of them."""
-    texts = list(dict.fromkeys(str(run) for run in found.runs if run.binding))
+    texts = list(dict.fromkeys(str(run).replace(" ", GLUE) for run in found.runs if run.binding))
     shown = texts if view.verbose else texts[:MAX_SHOWN]
     more = ["..."] if len(shown) < len(texts) else []
     return "    " + " | ".join([*shown, *more]) if shown else ""
@@ -104,6 +142,7 @@ def verification_members(found: Verification) -> dict[str, Json]:
         "error": found.error,
         "noise": found.noise,
         "first": found.first or None,
+        "untaken": [*found.untaken],
         "notes": [*found.notes],
     }
 

@@ -45,13 +45,14 @@ class Child:
     runtime  ONNXRUNTIME, REFERENCE or OPENVINO
     folder   where it may write
     timeout  seconds for the loading, and for each run
+    model    what was loaded last
     """
 
     def __init__(self, runtime: str, folder: Path, timeout: float) -> None:
         self.runtime = runtime
         self.timeout = timeout
         self.version = ""
-        self._model: Path | None = None
+        self.model: Path | None = None
         self._values: tuple[str, ...] = ()
         self._folder = folder
         self._results = folder / "results.pickle"
@@ -71,7 +72,7 @@ class Child:
 
         values   of OpenVINO's models, layers whose outputs are wanted instead of those of the model
         """
-        self._model, self._values = model, tuple(values)
+        self.model, self._values = model, tuple(values)
         process = self._process
         if process is None:
             process = self._start()
@@ -81,16 +82,22 @@ class Child:
         self.version = answer.get("version", "")
         return Failure(answer["error"], is_absent="absent" in answer) if "error" in answer else None
 
-    def run(self, feeds: Path, *, goes_on: bool = False) -> list[Any] | Failure:
+    def run(
+        self, feeds: Path, *, goes_on: bool = False, seconds: float | None = None, memory: int | None = None
+    ) -> list[Any] | Failure:
         """The outputs of the model that was loaded for the inputs in a file, in their order.
 
         goes_on   with the state that the run before has left, where the model has state of its own
+        seconds   for this run, where it is less than for any
+        memory    bytes that it may take beside what the process had when the model was loaded, where a system limits
+                  that; None for any number
         """
-        assert self._model is not None, "a model is loaded before it is run"
-        if self._process is None and (failure := self.load(self._model, self._values)) is not None:
+        assert self.model is not None, "a model is loaded before it is run"
+        if self._process is None and (failure := self.load(self.model, self._values)) is not None:
             return failure
         assert self._process is not None, "a model that was loaded has a process"
-        answer = self._ask(self._process, {"feeds": str(feeds), "results": str(self._results), "goes_on": goes_on})
+        request = {"feeds": str(feeds), "results": str(self._results), "goes_on": goes_on, "memory": memory}
+        answer = self._ask(self._process, request, seconds)
         if isinstance(answer, Failure):
             return answer
         if "error" in answer:
@@ -124,8 +131,11 @@ class Child:
             )
         return self._process
 
-    def _ask(self, process: subprocess.Popen[str], request: Mapping[str, object]) -> dict[str, str] | Failure:
+    def _ask(
+        self, process: subprocess.Popen[str], request: Mapping[str, object], seconds: float | None = None
+    ) -> dict[str, str] | Failure:
         """The answer, or what became of a process that gave none."""
+        limit = self.timeout if seconds is None else min(seconds, self.timeout)
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         expired = threading.Event()
 
@@ -133,7 +143,7 @@ class Child:
             expired.set()
             process.kill()
 
-        timer = threading.Timer(self.timeout, expire)
+        timer = threading.Timer(limit, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -153,7 +163,7 @@ class Child:
             process.kill()
         code = self._end()
         if expired.is_set():
-            return Failure(f"it did not end within {self.timeout:g} s", is_late=True)
+            return Failure(f"it did not end within {limit:.3g} s", is_late=True)
         return Failure(f"the process ended {ending(code)}{last_words(self._log.read_bytes())}")
 
     def _end(self) -> int:

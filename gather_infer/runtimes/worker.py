@@ -2,10 +2,11 @@
 
 It reads requests from standard input and answers them on standard output, a line of JSON each: first
 `{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of further models, and of
-`{"feeds": PATH, "results": PATH, "goes_on": BOOL}`: files of pickled inputs by name and of pickled outputs, and whether
-state is what the run before has left; with `"checks"` in the place of `"results"` nothing is run, but asked whether the
-sizes fit the model. An answer has an `error` when the runtime refuses. What a runtime prints goes to
-standard error; what it throws and nobody expects ends the process.
+`{"feeds": PATH, "results": PATH, "goes_on": BOOL, "memory": BYTES}`: files of pickled inputs by name and of pickled
+outputs, whether state is what the run before has left, and how much memory the run may take beside what the process had
+when the model was loaded, null for any. With `"checks"` in the place of `"results"` nothing is run, but asked whether
+the sizes fit the model. An answer has an `error` when the runtime refuses. What a runtime prints goes to standard
+error; what it throws and nobody expects ends the process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -235,6 +237,35 @@ def _pickled(path: str) -> Any:
         return pickle.load(file)
 
 
+class Memory:
+    """What the process has taken when this is made, on systems that tell it and can limit it: Linux."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        try:
+            with open("/proc/self/status", encoding="ascii") as file:
+                self.taken = next((int(line.split()[1]) << 10 for line in file if line.startswith("VmData:")), 0)
+        except OSError:
+            return
+
+    @contextmanager
+    def limited(self, more: int | None) -> Iterator[None]:
+        """While no more than so many bytes beside these are to be had; what asks for them fails."""
+        if more is None or not self.taken:
+            yield
+            return
+        import resource
+
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = self.taken + min(more, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        hard = before[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
 def _requests() -> queue.SimpleQueue[str]:
     """The lines of standard input. When the parent is gone, so is this process, whatever it is doing."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -259,6 +290,7 @@ def main() -> None:
         answers.flush()
 
     request = json.loads(requests.get())
+    memory = Memory()
     try:
         runtime: Runtime = _RUNTIMES[request["runtime"]]()
     except ImportError as error:
@@ -268,12 +300,14 @@ def main() -> None:
         try:
             if "model" in request:
                 runtime.load(request["model"], request["values"])
+                memory = Memory()
                 answer(version=runtime.version)
             elif "checks" in request:
                 runtime.check(_pickled(request["feeds"]))
                 answer()
             else:
-                outputs = runtime.run(_pickled(request["feeds"]), request["goes_on"])
+                with memory.limited(request["memory"]):
+                    outputs = runtime.run(_pickled(request["feeds"]), request["goes_on"])
                 with open(request["results"], "wb") as file:
                     pickle.dump(outputs, file, protocol=pickle.HIGHEST_PROTOCOL)
                 answer()

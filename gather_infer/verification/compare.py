@@ -68,17 +68,18 @@ def _kind(value: Any) -> str:
     return _type(np.asarray(value))
 
 
-def _dtype(array: Array) -> DType:
+def dtype_of(array: Array) -> DType:
+    """The element type of an array, texts of any kind among them."""
     return DType.STRING if array.dtype.kind in "OUS" else DType(helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
 def _type(array: Array) -> str:
-    return f"{_dtype(array)}{list(array.shape)}"
+    return f"{dtype_of(array)}{list(array.shape)}"
 
 
 def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -> Difference | None:
-    dtype = _dtype(original)
-    if dtype is not _dtype(rewritten) or original.shape != rewritten.shape:
+    dtype = dtype_of(original)
+    if dtype is not dtype_of(rewritten) or original.shape != rewritten.shape:
         return Difference(f"is {_type(rewritten)}, was {_type(original)}")
     if dtype is DType.STRING:
         wrong = np.asarray(original.astype(object) != rewritten.astype(object))
@@ -116,7 +117,7 @@ def largest_error(original: Any, rewritten: Any) -> float:
     """How far floats of two values are apart at most, relative to max(1, |original|); 0 for what cannot be told."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return 0.0
-    if original.shape != rewritten.shape or not _dtype(original).is_float:
+    if original.shape != rewritten.shape or not dtype_of(original).is_float:
         return 0.0
     a, b = original.astype(np.float64), rewritten.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
@@ -137,7 +138,7 @@ def same_type(original: Any, rewritten: Any) -> Difference | None:
     """Between element types and ranks only: what can be held against each other of random numbers."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return None
-    if _dtype(original) is _dtype(rewritten) and original.ndim == rewritten.ndim:
+    if dtype_of(original) is dtype_of(rewritten) and original.ndim == rewritten.ndim:
         return None
     return Difference(f"is {_type(rewritten)}, was {_type(original)}")
 

@@ -5,25 +5,41 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import numpy as np
 
+from gather_infer.progress import Progress, unseen
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.verification.compare import difference, has_elements, largest_error, same_type
 from gather_infer.verification.data import NotDrawable, Numbers
 from gather_infer.verification.drawn import DRAWN
-from gather_infer.verification.draws import MAX_ATTEMPTS, Draw, Draws
+from gather_infer.verification.draws import MAX_ATTEMPTS, SAME, Draw, Draws
 from gather_infer.verification.findings import Findings
 from gather_infer.verification.result import Mismatch, Run, shown_binding
 from gather_infer.verification.tolerance import Tolerance
+from gather_infer.verification.watching import Watch
 
 MAX_LATE: Final = 2
 """Runs of the original that may pass the time limit."""
 
 AGAIN: Final = 4
 """Further runs of the original before a difference is believed: a random output may be equal twice by chance."""
+
+DRAWING_SECONDS: Final = 30.0
+"""For the draws of a run that fail, before it takes sizes at which the model ran."""
+
+LEAST_SECONDS: Final = 10.0
+SLOWER: Final = 5
+"""A draw may take so many seconds, and so many times as long as the slowest one that ran; the first one as long as any
+run may."""
+
+MAX_MEMORY: Final = 4 << 30
+"""Bytes that a draw may take beside what the loaded original has, where the system limits that; half of what the
+machine has, where that is less."""
 
 MAX_EMPTY: Final = 12
 """Draws for a run that are made again because no output has an element."""
@@ -42,6 +58,9 @@ class Comparing:
     unsaid      outputs that rest on what a Loop gives of each step: without one, nothing says their sizes
     is_lenient  the runtime of the original computes of tensors without elements what others refuse
     tolerance   how far floats may be apart in a run with these sizes; None compares bits
+    watch       the bodies that runs enter
+    progress    is given a function that tells what is being done
+    slowest     seconds of a draw that ran
     wrong       the feeds of the first run that differs
     growing     the size that grows from step to step, as far as that was found out
     """
@@ -56,6 +75,9 @@ class Comparing:
     unsaid: Mapping[str, str]
     is_lenient: bool
     tolerance: Callable[[Mapping[str, int]], Tolerance | None]
+    watch: Watch
+    progress: Progress = unseen
+    slowest: float = 0.0
     wrong: bytes | None = None
     growing: list[str | None] = field(default_factory=list)
     is_stepping: bool = True
@@ -73,6 +95,7 @@ class Comparing:
             if self._compare(draw, first) is False:
                 return
         for number in range(self.found.wanted):
+            self.progress(partial("verifying, run {} of {}".format, number + 1, self.found.wanted))
             if not self._run(number):
                 break
         if not self.found.runs and not self.found.fault and not self.found.mismatches:
@@ -80,19 +103,18 @@ class Comparing:
 
     def _run(self, number: int) -> bool:
         """Compare on inputs that are drawn for a run; False when there is no point in going on."""
-        late, empty = 0, None
-        for attempt in range(MAX_ATTEMPTS):
-            if empty is not None and attempt >= MAX_EMPTY:
-                break
+        late, empty, attempt, begun = 0, None, 0, monotonic()
+        while attempt < MAX_ATTEMPTS and (empty is None or attempt < MAX_EMPTY):
             try:
                 draw = self.draws.draw(number, attempt)
             except NotDrawable as reason:
                 self.found.why_redrawn = str(reason)
+                attempt += 1
                 continue
             first = self._original(draw)
             if not isinstance(first, Failure):
                 if draw.may_be_empty or self.found.is_empty or self._has_elements(first):
-                    self.draws.note(draw)
+                    self.draws.note(draw, self.watch.last)
                     outcome = self._compare(draw, first)
                     if not isinstance(outcome, Failure):
                         return outcome
@@ -100,13 +122,17 @@ class Comparing:
                 else:
                     empty = empty or (draw, first)
                     first = Failure("no output has an element there")
+            self.draws.note_failed(draw, is_late=first.is_late)
             self.found.redrawn += 1
             self.found.why_redrawn = str(first)
             late += first.is_late
-            if late >= MAX_LATE:
+            attempt += 1
+            if self.draws.worked and (first.is_late or monotonic() - begun > DRAWING_SECONDS):
+                attempt = max(attempt, MAX_ATTEMPTS - SAME)
+            elif late >= MAX_LATE:
                 return False
         if empty is not None:
-            self._write(empty[0].feeds)
+            self._original(empty[0])
             return self._compare(*empty) is not False
         return bool(self.found.runs)  # else it never runs, as far as we know
 
@@ -118,8 +144,22 @@ class Comparing:
         self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
 
     def _original(self, draw: Draw) -> list[Any] | Failure:
+        """What the original gives of a draw, within what one may take."""
         self._write(draw.feeds)
-        return self.original.run(self.feeds)
+        if draw.numbers is Numbers.GIVEN:
+            return self._again()
+        seconds = max(LEAST_SECONDS, SLOWER * self.slowest) if self.slowest else None
+        begun = monotonic()
+        found = self.original.run(self.feeds, seconds=seconds, memory=MAX_MEMORY)
+        if isinstance(found, Failure):
+            return found
+        self.slowest = max(self.slowest, monotonic() - begun)
+        return self.watch.outputs(found)
+
+    def _again(self, *, goes_on: bool = False) -> list[Any] | Failure:
+        """What the original gives of the inputs that are written."""
+        found = self.original.run(self.feeds, goes_on=goes_on)
+        return found if isinstance(found, Failure) else self.watch.outputs(found)
 
     def _compare(self, draw: Draw, first: list[Any]) -> bool | Failure:
         """Hold a run of the rewritten model against one of the original; False when there is no point in going on.
@@ -151,6 +191,7 @@ class Comparing:
             steps, wrong = self._steps(draw, results)
         compared = [v for n, v in zip(before, first, strict=True) if n in found.compared and n not in unstable]
         found.runs.append(Run(draw.binding, draw.numbers.value, any(map(has_elements, compared)), steps))
+        self.watch.count()
         found.mismatches += wrong
         reasons = dict.fromkeys(sorted(unstable, key=before.index), "two runs of the original differ")
         found.skipped |= reasons
@@ -206,7 +247,7 @@ class Comparing:
 
     def _differing(self, first: list[Any]) -> set[str]:
         """The outputs that another run of the original on the same inputs gives otherwise."""
-        again = self.original.run(self.feeds)
+        again = self._again()
         if isinstance(again, Failure):  # what fails only now and then is not compared
             return set(self.names[0])
         pairs = zip(self.names[0], first, again, strict=True)
@@ -247,7 +288,7 @@ class Comparing:
             except NotDrawable as error:
                 return step, [], str(error)
             self._write(later.feeds)
-            first = self.original.run(self.feeds, goes_on=True)
+            first = self._again(goes_on=True)
             if isinstance(first, Failure):
                 return step, [], str(first)
             self._write({**later.feeds, **states.next(results)})

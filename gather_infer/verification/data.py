@@ -45,6 +45,11 @@ _MAX_TOLD: Final = 16
 _MAX_MARKS: Final = 12
 """Such numbers for an input of a run."""
 
+MIN_ENDS: Final = 4
+WITH_ENDS: Final = 5
+"""Elements of a tensor, and which of eight runs, that has the smallest and the largest number there may be for certain,
+where these are tried."""
+
 _MAX_SIZE: Final = 256
 """Such a number where elements of inputs may be sizes."""
 
@@ -234,7 +239,7 @@ class Drawer:
             pool = (least, -3 * least, smallest / 2, largest)
         count = max(min(drawn.size, len(pool)), drawn.size // 4)
         places = self.numbers.permutation(drawn.size)[:count]
-        drawn.flat[places] = np.resize(pool, count)  # each of them, where there is room
+        drawn.flat[places] = np.resize(self.numbers.permutation(pool), count)  # each of them, where there is room
         return drawn
 
     def _integers(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -265,11 +270,15 @@ class Drawer:
             return np.zeros(shape, np.int64)
         # the ends, and the last position from behind, more often than chance has them
         edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
-        edges += self.marks.within(max([least, *lows]), min([most, *highs]), self.numbers)
+        ends = max([least, *lows]), min([most, *highs])
+        edges += self.marks.within(*ends, self.numbers)
         kind = np.uint64 if min(low, *edges) >= 0 else np.int64
         drawn = np.asarray(self.numbers.integers(low, high, shape, kind, endpoint=True))
         picked = self.numbers.choice(np.array(edges, kind), shape)
-        return np.where(self.numbers.random(shape) < 0.5, picked, drawn)
+        found = np.where(self.numbers.random(shape) < 0.5, picked, drawn)
+        if self.marks.ends and self.turn % 8 == WITH_ENDS and found.size >= MIN_ENDS:
+            found.flat[self.numbers.permutation(found.size)[:2]] = ends
+        return found
 
     def _is_bound(self, dim: Dim) -> bool:
         return free_symbols(dim) <= self.binding.keys()

@@ -31,6 +31,7 @@ class Findings:
     first: str = ""
     notes: dict[str, None] = field(default_factory=dict)
     is_empty: bool = False
+    untaken: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
         self.notes[text] = None
@@ -56,6 +57,7 @@ class Findings:
             noise=self.noise,
             first=self.first,
             notes=tuple(self.notes),
+            untaken=tuple(self.untaken),
         )
 
     def _nothing_compared(self) -> str:

@@ -80,6 +80,8 @@ class Verification:
     noise       how far sums may be apart, relative to the largest element, because the runtime adds in any order; 0
                 where every bit is compared
     first       of an IR the first layer that the converted model computes otherwise, and how
+    untaken     branches of an If and bodies of loops that no run which was compared came to, none inside another one:
+                nothing was seen of what they hold. A note has why that is not known, where it is not
     notes       what else is to be known of how the models were run
     """
 
@@ -99,6 +101,12 @@ class Verification:
     noise: float = 0.0
     first: str = ""
     notes: tuple[str, ...] = ()
+    untaken: tuple[str, ...] = ()
+
+    @property
+    def bindings(self) -> int:
+        """At how many different sizes the models ran."""
+        return len({run.binding for run in self.runs})
 
     @property
     def with_elements(self) -> int:

@@ -15,6 +15,7 @@ from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
+from gather_infer.progress import Progress, unseen
 from gather_infer.runtimes.process import Child
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
 from gather_infer.verification.compare import interface_differences
@@ -30,6 +31,7 @@ from gather_infer.verification.result import Mismatch, Verification
 from gather_infer.verification.rounding import ROUNDED, has_halves, rounded
 from gather_infer.verification.states import States
 from gather_infer.verification.tolerance import Tolerance
+from gather_infer.verification.watching import Watch, watch_of
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds for loading a model, and for each run of it."""
@@ -49,6 +51,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
     timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = unseen,
 ) -> Verification:
     """Run both models on inputs of the caller's and on `runs` random ones, and compare their outputs.
 
@@ -58,7 +61,8 @@ def verify(
     feeds       inputs by name, arrays each, which come before those that are drawn
     seed        the same seed draws the same inputs, >= 0
     rtol, atol  floats may be apart by atol + rtol * |original|; without both every bit is compared
-    timeout     seconds for loading a model, and for each run of it
+    timeout     seconds for loading a model, and for each run of it; draws take less once the original ran
+    progress    is given a function that tells what is being done, whenever it is asked, from any thread
 
     Each model runs in a process of its own, in onnxruntime with its optimiser and its packing of weights off: bits are
     those of the same kernels. Values of half precision are rounded after each node. Where onnxruntime is not installed
@@ -89,7 +93,8 @@ def verify(
     found.mismatches += [Mismatch("", text) for text in faults]
     converted = None if is_onnx else infer(ModelFile.from_proto(proto, before.base_dir))
     states = None if is_onnx else States(inference, proto)
-    draws = Draws(inference, proto, seed, states, converted)
+    watch = watch_of(inference)
+    draws = Draws(inference, proto, seed, states, converted, watch)
     if draws.fault and runs:
         return found.result(draws.fault)
     found.is_empty = all(is_always_empty(inference, value.name) for value in before.proto.graph.output)
@@ -97,9 +102,13 @@ def verify(
         folder = Path(name)
         paths = _written(before, after, inference if is_onnx else None, folder, stack, found)
         runtimes = (ONNXRUNTIME, REFERENCE) if is_onnx else (OPENVINO,)
-        loaded = _load(paths[0], folder / "original", runtimes, stack, found, timeout)
+        watched = _watched(before, inference, watch, folder, stack)
+        loaded = _load([*watched, paths[0]], folder / "original", runtimes, stack, found, timeout)
         if loaded is None:
             return found.result()
+        watch.is_on = bool(watched) and loaded.model == watched[0]
+        if watched and not watch.is_on:
+            watch.why = f"{loaded.runtime} does not load the copy that tells it"
         runtime = loaded.runtime if is_onnx else ONNXRUNTIME
         other = stack.enter_context(Child(runtime, folder / "rewritten", timeout))
         if (failure := other.load(paths[1])) is not None:
@@ -122,12 +131,17 @@ def verify(
             unsaid_outputs(inference),
             runtime == REFERENCE or not is_onnx,
             within,
+            watch,
+            progress,
         )
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
         if not is_onnx and comparing.wrong is not None:
             comparing.feeds.write_bytes(comparing.wrong)
             halving = Halving(before, proto, loaded, other, comparing.feeds, folder, tolerance or Tolerance())
             found.first = halving.first_difference()
+    found.untaken = watch.never()
+    if watch.bodies and watch.why:
+        found.note(f"which branches and bodies of loops the runs came to is not known: {watch.why}")
     return found.result()
 
 
@@ -169,6 +183,15 @@ def _written(
     return [stack.enter_context(on_disk(model, proto, folder / name)) for model, proto, name in pairs]
 
 
+def _watched(model: ModelFile, inference: Inference, watch: Watch, folder: Path, stack: ExitStack) -> list[Path]:
+    """The copy of the original that tells which bodies a run enters, on disk, where there is one."""
+    if watch.proto is None:
+        return []
+    copy = ModelFile.from_proto(watch.proto, model.base_dir)
+    proto = rounded(copy, infer(copy)) if has_halves(inference) else watch.proto
+    return [stack.enter_context(on_disk(model, proto, folder / "watched"))]
+
+
 def _by_binding(
     tolerance: Tolerance | None, inference: Inference, is_noisy: bool, is_converted: bool
 ) -> Callable[[Mapping[str, int]], Tolerance | None]:
@@ -184,17 +207,23 @@ def _by_binding(
 
 
 def _load(
-    path: Path, folder: Path, runtimes: Sequence[str], stack: ExitStack, found: Findings, timeout: float
+    paths: Sequence[Path], folder: Path, runtimes: Sequence[str], stack: ExitStack, found: Findings, timeout: float
 ) -> Child | None:
-    """The original in the first runtime that loads it; None, with the fault noted, when none does."""
+    """The original in the first runtime that loads it; None, with the fault noted, when none does.
+
+    paths   the model itself comes last, behind copies that are as good
+    """
     for runtime in runtimes:
         child = stack.enter_context(Child(runtime, folder, timeout))
-        failure = child.load(path)
-        if failure is None:
-            if found.fault:
-                found.note(found.fault)
-            found.runtime, found.version, found.fault = runtime, child.version, ""
-            return child
+        failure = None
+        for path in paths:
+            failure = child.load(path)
+            if failure is None:
+                if found.fault:
+                    found.note(found.fault)
+                found.runtime, found.version, found.fault = runtime, child.version, ""
+                return child
+        assert failure is not None, "there is a model to load"
         if failure.is_absent and runtime == OPENVINO:
             raise UsageError("the conversion is verified by OpenVINO, which is not installed: pip install openvino")
         if failure.is_absent:

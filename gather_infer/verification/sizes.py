@@ -152,27 +152,23 @@ class Sizes:
                 larger = {**found, name: number + 1}
                 if number < binding[name]:
                     break
-                if self._within(name, number + 1) == number + 1 and self._is_legal(larger):
+                if self._within(name, number + 1) == number + 1 and self.is_legal(larger):
                     found = larger
                     break
         if found == binding and self.names:
             larger = {**found, self.names[int(numbers.integers(len(self.names)))]: int(numbers.integers(17, 68))}
             larger = {name: self._within(name, size) for name, size in larger.items()}
-            found = larger if self._is_legal(larger) else found
+            found = larger if self.is_legal(larger) else found
         return found
 
-    def _is_legal(self, binding: Mapping[str, int]) -> bool:
-        return self._is_allowed(binding) and self.meets_all(binding) and self.budget.allows(binding)
+    def is_legal(self, binding: Mapping[str, int], *, trusting: bool = True) -> bool:
+        """Whether a run may have these sizes, and the time and the memory for it.
 
-    def changed(
-        self, binding: Mapping[str, int], turn: int, size: int, *, trusting: bool = False
-    ) -> dict[str, int] | None:
-        """The binding with one size set, that of each symbol in turn; None where this is not allowed."""
-        if not self.names:
-            return dict(binding)
-        name = self.names[turn % len(self.names)]
-        found = {**binding, name: self._within(name, size)}
-        return found if self._is_allowed(found) and (not trusting or self.meets_all(found)) else None
+        trusting   they are what the model seems to demand
+        """
+        if any(self._within(name, size) != size for name, size in binding.items()):
+            return False
+        return self._is_allowed(binding) and (not trusting or self.meets_all(binding)) and self.budget.allows(binding)
 
     def _within(self, name: str, size: int) -> int:
         """The size, or one within the declared bounds that stands for it."""
@@ -245,7 +241,7 @@ def _raw(
         case Pattern.ONES:
             return [1 if p else s for p, s in zip(picked, sizes, strict=True)]
         case Pattern.EQUAL:
-            return sizes[:1] * count
+            return [int(numbers.choice(_PRIMES[2 : 8 if count < 3 else 5]))] * count
         case Pattern.OWN:
             return sizes  # and more of some, where that is allowed
         case Pattern.MIXED:

@@ -28,7 +28,7 @@ NETWORK = str(REPO / "fixtures" / "gpt2-kv-torchscript.onnx")
 COMMANDS = {
     # command: (arguments, what is told in turn)
     "infer": ([NETWORK, "-o", "out.onnx"], [r"inferring, \d+ %"]),
-    "fold": ([NETWORK, "-o", "out.onnx", "--verify", "1"], [r"inferring, \d+ %", "verifying"]),
+    "fold": ([NETWORK, "-o", "out.onnx", "--verify", "1"], [r"inferring, \d+ %", "verifying, run 1 of 1"]),
     "optimize": ([NETWORK, "-o", "out.onnx"], [r"inferring, \d+ %", r"rewriting, \d+ rewrites"]),
     "freeze": ([NETWORK, "--dim", "batch=2", "-o", "out.onnx"], [r"inferring, \d+ %"]),
     "contract": ([NETWORK, "--embed", "-o", "out.onnx"], [r"inferring, \d+ %"]),

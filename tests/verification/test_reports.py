@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from gather_infer.report.forms import VERIFICATION, Form, View
+from gather_infer.report.verification import verified_lines
 from gather_infer.verification import Mismatch, Run, Verification
 from tests.cli.conftest import Run as Command
 from tests.cli.conftest import run
@@ -60,6 +61,14 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "nothing to verify: every output depends on random numbers (2 bindings)",
             "  not compared: r, it depends on random numbers: RandomNormal",
         ],
+    ),
+    "the same sizes twice": (
+        {"wanted": 3, "runs": (*RUNS, RUNS[0])},
+        [f"verified   3 runs at 2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS],
+    ),
+    "the same sizes twice, and fewer than wanted": (
+        {"wanted": 4, "runs": (RUNS[0], RUNS[0])},
+        ["verified   2 of 4 runs at 1 binding, 2 outputs, bit-identical    batch=2 seq=3", BITS],
     ),
     "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical", BITS]),
     "fewer than wanted": (
@@ -157,3 +166,30 @@ def test_fold_writes_nothing_that_is_not_verified(
     assert (result.exit_code, result.stderr) == (1, "nothing written\n")
     assert "  verification failed: " in result.stdout and "is True, was False" in result.stdout
     assert not Path("out.onnx").exists()
+
+
+def test_a_part_of_a_report_is_as_wide_as_the_rest() -> None:
+    """In a pipe 120 columns, with the sizes of a run on one line."""
+    runs = tuple(Run(tuple((f"some_dimension_{k}", n) for k in range(3)), "finite") for n in (2, 5, 7))
+    found = Verification(**{**GOOD, "runs": runs, "wanted": 3})
+    for width in (None, 90):
+        lines = verified_lines(found, View(width=width))
+        assert len(lines) > 2 and max(map(len, lines)) <= (width or 120)
+        assert any(line.strip().startswith(f"{runs[1]}") for line in lines)
+        assert "\N{NO-BREAK SPACE}" not in "".join(lines)
+    text = VERIFICATION.lines(Form.TEXT, found)
+    assert " ".join(" ".join(verified_lines(found, View())).split()) == " ".join(" ".join(text).split())
+
+
+@pytest.mark.parametrize("command", ["fold", "freeze --dim seq=7", "optimize"])
+def test_what_goes_into_a_pipe_is_wrapped(run: Command, command: str) -> None:
+    model = onnx.load("embedding.onnx")
+    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = dim.dim_param + "_of_a_name_that_is_rather_long" * (dim.dim_param != "seq")
+    onnx.save(model, "long.onnx")
+    arguments = command.split()
+    result = run(arguments[0], "long.onnx", "--dry-run", "--verify", "8", *arguments[1:])
+    lines = result.stdout[result.stdout.index("  verified ") :].splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 120

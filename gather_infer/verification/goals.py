@@ -1,0 +1,122 @@
+"""Inputs that lead a run into a branch, or into the body of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.inference import Inference
+from gather_infer.places import GraphPath
+from gather_infer.record import Choice
+from gather_infer.symbolic import Dim, evaluate, free_symbols
+from gather_infer.tensor import INTEGER_RANGE
+from gather_infer.verification.compare import dtype_of
+from gather_infer.verification.watching import Watch, is_dead, place_of
+
+MAX_TRIED: Final = 2
+"""Runs for a body that none of them has come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A body, as far as it is known when a run comes to it.
+
+    body       where it stands in the file
+    choices    conditions on elements of inputs
+    negatives  dims in sizes of inputs that are negative
+    """
+
+    body: GraphPath
+    choices: tuple[Choice, ...] = ()
+    negatives: tuple[Dim, ...] = ()
+
+    def is_met_by(self, sizes: Mapping[str, int]) -> bool:
+        """Whether sizes do not keep a run from it."""
+        try:
+            return all(evaluate(dim, sizes) < 0 for dim in self.negatives)
+        except ZeroDivisionError:
+            return False
+
+    def of_input(self, name: str) -> list[Choice]:
+        """What elements of an input have to be."""
+        return [choice for choice in self.choices if choice.input == name]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those whose elements count."""
+        return tuple(dict.fromkeys(choice.input for choice in self.choices))
+
+
+class Goals:
+    """The bodies of a model of which it is known when a run comes to them, in turn.
+
+    watch   which of them runs have entered
+    """
+
+    def __init__(self, inference: Inference, watch: Watch, names: Sequence[str]) -> None:
+        self.watch = watch
+        self.all = list(dict.fromkeys(_goals(inference, frozenset(names))))
+        self.tries = dict.fromkeys(self.all, 0)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether runs are led to one body and to another."""
+        return len(self.all) > 1
+
+    def next(self) -> Goal | None:
+        """The one to which the fewest runs have come; None where there is none."""
+        open_ones = [goal for goal in self.all if self.is_met(goal) or self.tries[goal] < MAX_TRIED]
+        if not open_ones:
+            return None
+        goal = min(open_ones, key=lambda one: (self._count(one), len(one.body.steps)))
+        self.tries[goal] += 1
+        return goal
+
+    def is_met(self, goal: Goal) -> bool:
+        """Whether a run that was compared has come to it, as far as that is known."""
+        return self.watch.entered.get(goal.body, 0) > 0
+
+    def _count(self, goal: Goal) -> int:
+        return self.watch.entered.get(goal.body, 0) + self.tries[goal]
+
+
+def chosen(array: npt.NDArray[Any], choices: Sequence[Choice], numbers: np.random.Generator) -> npt.NDArray[Any]:
+    """The array, or one of its shape whose elements are what the choices demand, where such a number is at hand."""
+    drawn = [int(element) for element in array.reshape(-1)[:8]]
+    if not choices or all(_holds(choice, element) for choice in choices for element in drawn):
+        return array
+    least, most = INTEGER_RANGE.get(dtype_of(array), (0, 1))
+    near = [choice.number + step for choice in choices for step in (0, 1, -1)]
+    fits = [n for n in (*drawn, *near) if least <= n <= most and all(_holds(choice, n) for choice in choices)]
+    return np.full_like(array, fits[int(numbers.integers(len(fits)))]) if fits else array
+
+
+def _holds(choice: Choice, element: int) -> bool:
+    match choice.relation:
+        case "==":
+            return element == choice.number
+        case "!=":
+            return element != choice.number
+        case "<":
+            return element < choice.number
+        case _:
+            assert choice.relation == ">=", "a relation is ==, !=, < or >="
+            return element >= choice.number
+
+
+def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
+    for path in inference.conditions:
+        around = [GraphPath(path.root, path.position, path.steps[: k + 1]) for k in range(len(path.steps))]
+        place = place_of(inference.model.proto, path)
+        if place is None or any(is_dead(inference, one) for one in around):
+            continue
+        conditions = [inference.conditions[one] for one in around if one in inference.conditions]
+        choices = [one.choice for one in conditions if one.choice is not None]
+        negatives = [one.negative for one in conditions if one.choice is None and one.negative is not None]
+        told = [dim for dim in negatives if free_symbols(dim) and free_symbols(dim) <= names]
+        if conditions[-1].choice is not None or conditions[-1].negative in told:
+            yield Goal(place, tuple(choices), tuple(told))

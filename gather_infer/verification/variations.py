@@ -1,0 +1,121 @@
+"""Other sizes near those at which a model ran.
+
+Which sizes have to change together nothing may tell: it is learnt from the runs that fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gather_infer.places import GraphPath
+from gather_infer.verification.goals import Goal
+from gather_infer.verification.sizes import Pattern, Sizes
+
+Move: TypeAlias = "frozenset[str]"
+"""Symbols whose sizes change by the same amount."""
+
+MAX_PAIRED: Final = 8
+"""Symbols of a model of which every two are changed together."""
+
+MAX_TRIALS: Final = 300
+"""Bindings that are tried for one that leads to a body."""
+
+
+class Variations:
+    """The sizes that were tried for a model, and what became of each kind of change.
+
+    led     the same, each with the body that it was to come to
+    late    bindings that took too long
+    score   how many more runs have failed after a change of some symbols than have not
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
+        self.tried: set[tuple[int, ...]] = set()
+        self.led: set[tuple[GraphPath, tuple[int, ...]]] = set()
+        self.score: dict[Move, int] = {}
+        self.late: list[dict[str, int]] = []
+
+    def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
+        """What became of a binding that a move has led to; of one that was drawn otherwise the move is empty."""
+        self.tried.add(self._key(binding))
+        if goal is not None:
+            self.led.add((goal.body, self._key(binding)))
+        if move:
+            self.score[move] = self.score.get(move, 0) + (-1 if ran else 1)
+
+    def note_late(self, binding: Mapping[str, int]) -> None:
+        """A run took too long with it."""
+        self.late.append(dict(binding))
+
+    def is_new(self, binding: Mapping[str, int], goal: Goal | None = None) -> bool:
+        """Whether nothing has run with it yet, or tried to; of a goal whether nothing that was led to its body has.
+
+        What is at least as large in all sizes as a binding that took too long is not.
+        """
+        if any(all(binding[name] >= size for name, size in late.items()) for late in self.late):
+            return False
+        key = self._key(binding)
+        return key not in self.tried if goal is None else (goal.body, key) not in self.led
+
+    def vary(
+        self, base: Mapping[str, int], pattern: Pattern, numbers: np.random.Generator, *, trusting: bool
+    ) -> tuple[dict[str, int], Move] | None:
+        """A binding near one that ran that is new, and which sizes have changed; None where there is none."""
+        # a size of 0 or 1 may do where others have to change together
+        is_narrow = pattern in (Pattern.ZEROS, Pattern.ONES)
+        costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
+        ranked = [(cost + numbers.random(), move) for move, cost in costs.items()]
+        for _, move in sorted(ranked, key=lambda one: one[0]):
+            for step in _steps(min(base[name] for name in move), pattern, self.sizes.own, numbers):
+                found = {name: size + (step if name in move else 0) for name, size in base.items()}
+                trusts = trusting or 0 not in found.values()
+                if self.is_new(found) and self.sizes.is_legal(found, trusting=trusts):
+                    return found, move
+        return None
+
+    def leading_to(
+        self, goal: Goal, base: Mapping[str, int], numbers: np.random.Generator, *, trusting: bool = True
+    ) -> dict[str, int] | None:
+        """A binding that lets a run come to a body, as near to one as may be; None where none was found."""
+        if goal.is_met_by(base):
+            return dict(base)
+        told = frozenset().union(*(dim.symbols for dim in goal.negatives if not isinstance(dim, int)))
+        groups = [move for move, _ in self._moves(base) if move & told]
+        pool = sorted({size for own in (*self.sizes.own, *self.sizes.few) for size in (own - 1, own, own + 1, 2 * own)})
+        pool += [*range(12), *(1 << power for power in range(4, 13))]
+        for trial in range(MAX_TRIALS):
+            found = dict(base)
+            for _ in range(1 + trial % 3):
+                group, size = groups[int(numbers.integers(len(groups)))], pool[int(numbers.integers(len(pool)))]
+                found.update(dict.fromkeys(group, size))
+            if goal.is_met_by(found) and self.sizes.is_legal(found, trusting=trusting):
+                return found
+        return None
+
+    def _moves(self, base: Mapping[str, int]) -> Iterator[tuple[Move, int]]:
+        """The symbols that may be changed together, with how unlikely that is before anything has run."""
+        by_size: dict[int, list[str]] = {}
+        for name, size in base.items():
+            yield frozenset([name]), 0
+            by_size.setdefault(size, []).append(name)
+        yield from ((frozenset(names), 0) for names in by_size.values() if len(names) > 2)
+        if len(base) <= MAX_PAIRED:
+            yield from ((frozenset(pair), base[pair[0]] != base[pair[1]]) for pair in combinations(base, 2))
+
+    def _key(self, binding: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(binding[name] for name in self.sizes.names)
+
+
+def _steps(size: int, pattern: Pattern, own: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
+    """By how much a size may change, best first."""
+    past = [number + 1 - size for number in own if number >= size]
+    first = {Pattern.ZEROS: [-size], Pattern.ONES: [1 - size], Pattern.OWN: past}.get(pattern, [])
+    near = [1, -1, int(numbers.integers(2, 9)), -int(numbers.integers(2, 9)), size, -(size // 2)]
+    mixed = [*near, 1 - size]
+    steps = [*first, *(mixed[at] for at in numbers.permutation(len(mixed)))]
+    return [step for step in steps if step and size + step >= (0 if pattern is Pattern.ZEROS else 1)]

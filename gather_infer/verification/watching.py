@@ -1,0 +1,319 @@
+"""A copy of a model that tells which of its bodies a run has entered: branches of an If, bodies of Loop and Scan.
+
+A vector of bools, an element for each body, is one more output of each node that holds bodies, of each function that
+does and of the main graph; a Loop and a Scan carry it from step to step. What the model computes stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
+
+from gather_infer.domains import plain_domain
+from gather_infer.inference import Inference
+from gather_infer.model.names import Names
+from gather_infer.model.paths import Body, graph_at, label_of, subgraphs
+from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.symbolic import known_lt
+from gather_infer.tensor import SymbolicTensor
+
+MAX_BYTES: Final = 1 << 29
+"""A larger model is not copied for this."""
+
+MAX_BODIES: Final = 2048
+"""Bodies of a model of which it is told whether they were entered."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Which bodies the runs of a model have entered.
+
+    proto      the copy, None where it is not made; its last output has the vector
+    bodies     those that may run, where they stand in the file; one of a function stands for all calls
+    labels     what people call them
+    position   of a body in the vector; bodies that are not told of have none
+    why        why some are not told of, empty where all are
+    entered    how many runs that were compared have entered each
+    is_on      it is the copy that runs
+    last       the bodies that the last run has entered
+    """
+
+    proto: ModelProto | None
+    bodies: tuple[GraphPath, ...]
+    labels: Mapping[GraphPath, str]
+    position: Mapping[GraphPath, int]
+    why: str = ""
+    entered: dict[GraphPath, int] = field(default_factory=dict)
+    is_on: bool = False
+    last: tuple[GraphPath, ...] = ()
+
+    def outputs(self, given: list[Any]) -> list[Any]:
+        """Those of the model itself, of what a run of the copy gave; what it tells is kept."""
+        if self.is_on:
+            told = np.asarray(given.pop())
+            self.last = tuple(path for path, position in self.position.items() if told[position])
+        return given
+
+    def count(self) -> None:
+        """The last run was compared."""
+        for path in self.last:
+            self.entered[path] = self.entered.get(path, 0) + 1
+
+    def never(self) -> list[str]:
+        """The bodies that no run has entered, none of them inside another one."""
+        missed = [path for path in self.bodies if self.is_on and path in self.position and not self.entered.get(path)]
+        return [self.labels[path] for path in missed if not any(path != one and one.contains(path) for one in missed)]
+
+    def off(self, why: str) -> None:
+        """The copy does not run: nothing is known."""
+        self.is_on, self.why = False, why
+
+
+def watch_of(inference: Inference) -> Watch:
+    """The copy of a model that was inferred."""
+    proto = inference.model.proto
+    dead = frozenset(_dead(inference))
+    reached = list(_reached(proto, MAIN, dead))
+    found = tuple(path for path in reached if path.steps)
+    labels = {path: label_of(proto, path) for path in found}
+    if not found:
+        return Watch(None, (), {}, {})
+    if inference.model.foreign:
+        return Watch(None, found, labels, {}, "the layers of an IR do not tell")
+    if len(found) > MAX_BODIES or proto.ByteSize() > MAX_BYTES:
+        return Watch(None, found, labels, {}, "the model is too large to be copied for that")
+    watching = _Watching(proto, found)
+    made = watching.made(path.position for path in reached if path.root is Root.FUNCTION and not path.steps)
+    told = watching.told(dead)
+    untold = [labels[path] for path in found if path not in told]
+    why = f"of {', '.join(untold)} nothing tells" if untold else ""
+    return Watch(made if told else None, found, labels, told, why)
+
+
+def place_of(proto: ModelProto, path: GraphPath) -> GraphPath | None:
+    """Where a graph that was walked stands in the file: what is below a call stands in the function.
+
+    None where it is in none: what an operator is made of may be walked too.
+    """
+    positions = _positions(proto)
+    here = GraphPath(path.root, path.position)
+    for step in path.steps:
+        if step.attribute is not None:
+            here = here.below(step)
+            continue
+        called = positions.get(_key(graph_at(proto, here).node[step.node]))
+        if called is None:
+            return None
+        here = GraphPath(Root.FUNCTION, called)
+    return here
+
+
+_Key: TypeAlias = "tuple[str, str, str]"
+
+
+def _key(node: NodeProto) -> _Key:
+    return plain_domain(node.domain), node.op_type, node.overload
+
+
+def _positions(proto: ModelProto) -> dict[_Key, int]:
+    return {(plain_domain(f.domain), f.name, f.overload): at for at, f in enumerate(proto.functions)}
+
+
+def _dead(inference: Inference) -> Iterator[GraphPath]:
+    """Bodies of which it is known that no run enters them, by no call."""
+    proto = inference.model.proto
+    alive: set[GraphPath] = set()
+    dead: set[GraphPath] = set()
+    for path in inference.scopes:
+        if path.steps and path.steps[-1].attribute is not None and (place := place_of(proto, path)) is not None:
+            (dead if is_dead(inference, path) else alive).add(place)
+    yield from dead - alive
+
+
+def is_dead(inference: Inference, path: GraphPath) -> bool:
+    """Whether it is known that no run enters a body by the calls on its path."""
+    condition = inference.conditions.get(path)
+    if condition is None:
+        return False
+    if condition.negative is not None and known_lt(condition.negative, 0, inference.known) is False:
+        return True
+    around = place_of(inference.model.proto, path.above)
+    if around is None:
+        return False
+    holder = graph_at(inference.model.proto, around).node[path.steps[-1].node]
+    fact = inference.scopes.get(path.above, {}).get(holder.input[0]) if holder.op_type == "If" else None
+    if not isinstance(fact, SymbolicTensor) or fact.values is None or fact.values.size != 1:
+        return False
+    taken = fact.values.reshape(-1)[0]
+    return isinstance(taken, (bool, np.bool_)) and bool(taken) != (condition.name == "then_branch")
+
+
+def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
+    """A graph, the functions that it calls, and the bodies in all of them, but for those that no run enters."""
+    positions = _positions(proto)
+    pending, known = [start], {start}
+    while pending:
+        path = pending.pop()
+        yield path
+        for at, node in enumerate(graph_at(proto, path).node):
+            below = [path.below(step) for step, _ in subgraphs(node, at)]
+            if _key(node) in positions:
+                below.append(GraphPath(Root.FUNCTION, positions[_key(node)]))
+            new = [one for one in below if one not in known and one not in dead]
+            known.update(new)
+            pending += new[::-1]
+
+
+class _Watching:
+    """The copy in the making.
+
+    wanted     the bodies, each with its position in the vector
+    reporting  those that write theirs
+    silent     those that do not, for which nothing is there to carry the vector
+    """
+
+    def __init__(self, proto: ModelProto, found: Sequence[GraphPath]) -> None:
+        self.original = proto
+        self.proto = ModelProto()
+        self.proto.CopyFrom(proto)
+        self.names = Names(self.proto)
+        self.wanted = {path: position for position, path in enumerate(found)}
+        self.reporting: set[GraphPath] = set()
+        self.silent: set[GraphPath] = set()
+        self.version = 0
+        self.called: dict[_Key, int] = {}  # how many outputs a function had that has one more now
+
+    def made(self, functions: Iterable[int]) -> ModelProto:
+        """The copy, with these functions told of where they hold bodies."""
+        for position in _inner_first(self.proto, functions):
+            function = self.proto.functions[position]
+            self.version = _version(function.opset_import) or _version(self.proto.opset_import)
+            if seen := self.inside(function, GraphPath(Root.FUNCTION, position)):
+                if not _version(function.opset_import):
+                    function.opset_import.append(helper.make_opsetid("", self.version))
+                key = plain_domain(function.domain), function.name, function.overload
+                self.called[key] = len(function.output)
+                function.output.append(self.either(function, seen))
+        self.version = _version(self.proto.opset_import)
+        if seen := self.inside(self.proto.graph, MAIN):
+            self.proto.graph.output.append(self.typed(self.either(self.proto.graph, seen)))
+        return self.proto
+
+    def told(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
+        """The position of each body of which every entry is told."""
+        lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
+        return {path: at for path, at in self.wanted.items() if path in self.reporting and path not in lost}
+
+    def inside(self, body: Body, path: GraphPath) -> list[str]:
+        """The values, from now on, that tell of what is below the nodes of a graph."""
+        before = len(body.node)
+        begins = self.names.fresh("entered")
+        seen = [name for at, node in enumerate(list(body.node)) if (name := self.of_node(node, at, path, begins))]
+        assert len(body.node) == before, "paths hold while a graph is gone through"
+        if any(begins in node.input for node in body.node):
+            body.node.insert(0, self.constant(begins, None))
+        return seen
+
+    def of_node(self, node: NodeProto, at: int, path: GraphPath, begins: str) -> str:
+        """The output, from now on, of a node that tells of what is below it; empty where it has none.
+
+        begins   a vector without an entry
+        """
+        called = self.called.get(_key(node))
+        if called is not None:
+            node.output.extend([""] * (called - len(node.output)))
+            return self.added(node, called)
+        below = {path.below(step): graph for step, graph in subgraphs(node, at)}
+        if not any(one in self.wanted for one in below):
+            return ""
+        is_standard = not plain_domain(node.domain)
+        if is_standard and node.op_type == "If":
+            for one, graph in below.items():
+                self.ends(graph, one, [], len(graph.output))
+            return self.added(node, len(node.output))
+        if is_standard and node.op_type in ("Loop", "Scan"):
+            fixed = 2 if node.op_type == "Loop" else 0
+            scanned = sum(a.i for a in node.attribute if a.name == "num_scan_inputs")
+            states = max(0, len(node.input) - fixed - scanned)
+            ((one, graph),) = below.items()
+            goes_on = int(node.op_type == "Loop")  # the first output of the body of a Loop
+            is_whole = len(graph.input) == fixed + states + scanned and len(graph.output) == goes_on + len(node.output)
+            if is_whole and (node.op_type == "Loop" or self.version >= 9):
+                node.input.extend([""] * (fixed - len(node.input)))
+                node.input.insert(fixed + states, begins)
+                carried = self.names.fresh("entered")
+                graph.input.insert(fixed + states, self.typed(carried))
+                self.ends(graph, one, [carried], goes_on + states)
+                return self.added(node, states)
+        self.silent.update(below)
+        return ""
+
+    def ends(self, graph: GraphProto, path: GraphPath, carried: list[str], at: int) -> None:
+        """Let a body give, as its output at a position, what was entered before, itself, and what is below it."""
+        if path in self.wanted:
+            self.reporting.add(path)
+        own = self.names.fresh("entered")
+        seen = [*carried, own, *self.inside(graph, path)]
+        graph.node.append(self.constant(own, self.wanted.get(path)))
+        graph.output.insert(at, self.typed(self.either(graph, seen)))
+
+    def added(self, node: NodeProto, at: int) -> str:
+        """A new output of a node."""
+        name = self.names.fresh("entered")
+        node.output.insert(at, name)
+        return name
+
+    def either(self, body: Body, seen: Sequence[str]) -> str:
+        """What is in any of these vectors."""
+        found = seen[0]
+        for name in seen[1:]:
+            both = self.names.fresh("entered")
+            body.node.append(helper.make_node("Or", [found, name], [both]))
+            found = both
+        return found
+
+    def constant(self, name: str, position: int | None) -> NodeProto:
+        """A vector that has one entry, or none."""
+        values = np.zeros(len(self.wanted), np.bool_)
+        if position is not None:
+            values[position] = True
+        return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(values, name))
+
+    def typed(self, name: str) -> ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.BOOL, [len(self.wanted)])
+
+
+def _version(imports: Iterable[OperatorSetIdProto]) -> int:
+    """That of the standard operators; 0 where they are not imported."""
+    return next((one.version for one in imports if not plain_domain(one.domain)), 0)
+
+
+def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
+    """Functions, each behind those that it calls."""
+    positions, found = _positions(proto), dict[int, None]()
+
+    def add(position: int) -> None:
+        root = GraphPath(Root.FUNCTION, position)
+        for path in _reached(proto, root, frozenset()):
+            if path.root is Root.FUNCTION and not path.steps and path != root and path.position not in found:
+                add(path.position)
+        found[position] = None
+
+    for position in functions:
+        if position not in found:
+            add(position)
+    assert set(found) <= set(positions.values()), "functions have positions"
+    return list(found)
