@@ -19,6 +19,7 @@ from gather_infer.verification.data import NotDrawable, Numbers
 from gather_infer.verification.drawn import DRAWN
 from gather_infer.verification.draws import MAX_ATTEMPTS, SAME, Draw, Draws
 from gather_infer.verification.findings import Findings
+from gather_infer.verification.halving import Halving, described
 from gather_infer.verification.result import Mismatch, Run, shown_binding
 from gather_infer.verification.tolerance import Tolerance
 from gather_infer.verification.watching import Watch
@@ -60,6 +61,7 @@ class Comparing:
     tolerance   how far floats may be apart in a run with these sizes; None compares bits
     watch       the bodies that runs enter
     progress    is given a function that tells what is being done
+    halving     finds the first layer of an IR that differs
     slowest     seconds of a draw that ran
     wrong       the feeds of the first run that differs
     growing     the size that grows from step to step, as far as that was found out
@@ -77,6 +79,7 @@ class Comparing:
     tolerance: Callable[[Mapping[str, int]], Tolerance | None]
     watch: Watch
     progress: Progress = unseen
+    halving: Halving | None = None
     slowest: float = 0.0
     wrong: bytes | None = None
     growing: list[str | None] = field(default_factory=list)
@@ -177,12 +180,14 @@ class Comparing:
             found.mismatches.append(Mismatch("", f"the rewritten model fails: {second}", draw.binding))
             return not second.is_late
         results = dict(zip(after, second, strict=True))
+        error = found.error
         wrong = self._differences(draw, first, results, unstable)
         for _ in range(AGAIN if wrong else 0):
             unstable |= self._differing(first)
         unstable -= self.drawn.keys()
         wrong = [mismatch for mismatch in wrong if mismatch.output not in unstable]
-        if wrong and (reason := self._why_undefined(draw)):
+        if wrong and (reason := self._why_undefined(draw) or self._why_rounding()):
+            found.error = error
             return self._pass_over(draw, reason, str(wrong[0]))
         if wrong and self.wrong is None:
             self.wrong = self.feeds.read_bytes()
@@ -218,6 +223,26 @@ class Comparing:
             return f"a tensor has no elements, of which {self.original.runtime} checks nothing"
         refusal = self.original.check(self.feeds)
         return "" if refusal is None or refusal.is_late else f"the layers do not take these sizes: {refusal}"
+
+    def _why_rounding(self) -> str:
+        """Which layer decides by numbers that differ by rounding, where outputs differ for that alone; else empty.
+
+        The first layer that differs otherwise is noted; then there is nothing more to look for.
+        """
+        if self.halving is None or self.found.first:
+            return ""
+        paths = self.original.model, self.rewritten.model
+        first = self.halving.first_difference()
+        is_rounding = first is not None and self.halving.is_decided_by_rounding(first[0])
+        for child, path in zip((self.original, self.rewritten), paths, strict=True):
+            assert path is not None, "both models were loaded"
+            child.load(path)
+        if first is None:
+            return ""
+        if not is_rounding:
+            self.found.first = described(*first)
+            return ""
+        return f"{first[0]} decides by numbers that differ by rounding"
 
     def _differences(
         self, draw: Draw, first: Sequence[Any], results: Mapping[str, Any], unstable: set[str]

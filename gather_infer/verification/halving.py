@@ -1,15 +1,17 @@
-"""The first layer of an IR that a converted model computes otherwise."""
+"""The first layer of an IR that a converted model computes otherwise, and whether it does so of the same inputs too."""
 
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from onnx import ModelProto, ValueInfoProto
+import numpy as np
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Child, Failure
@@ -21,13 +23,24 @@ AT_ONCE: Final = 24
 """Layers that are looked at in one run of both models: their outputs are all in memory."""
 
 
+class Layer(NamedTuple):
+    """A layer that both models have, with the name of its first output."""
+
+    name: str
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"layer {self.name} ({self.kind})"
+
+
 @dataclass(slots=True)
 class Halving:
     """The search.
 
     source      the IR, in the dialect; layers whose names are not their own alone are passed over, and those of bodies
     converted   the model that was made of it
-    original, rewritten   what runs them
+    original, rewritten   what runs them; other models are loaded when the search is over
     feeds       inputs on which outputs differ
     """
 
@@ -38,59 +51,111 @@ class Halving:
     feeds: Path
     folder: Path
     tolerance: Tolerance
+    layers: list[Layer] = field(init=False)
+    _nodes: dict[str, NodeProto] = field(init=False)
+    _steps: Iterator[int] = field(default_factory=itertools.count)
 
-    def first_difference(self) -> str:
-        """`layer NAME (TYPE): what is different`; empty when no single layer can be told."""
-        layers = self._layers()
-        below, above, found = 0, len(layers), ""
-        steps = itertools.count()
-        while below < above:
-            step = max(1, (above - below + AT_ONCE - 1) // AT_ONCE)
-            tried = range(below + step - 1, above, step)
-            apart = self._compared([layers[k] for k in tried], next(steps))
-            if apart is None:
-                break
-            wrong = next((k for k, one in zip(tried, apart, strict=True) if one is not None), None)
-            if wrong is None:
-                below = tried[-1] + 1
-                continue
-            name, kind, _ = layers[wrong]
-            found = f"layer {name} ({kind}): {_text(apart[tried.index(wrong)])}"
-            below, above = wrong - step + 1, wrong
-        return found
-
-    def _layers(self) -> list[tuple[str, str, str]]:
-        """Name, type and output of the layers that both models have, in the order of the file."""
+    def __post_init__(self) -> None:
         made = {name for node in self.converted.graph.node for name in node.output}
         nodes = [node for node in self.source.proto.graph.node if node.domain or node.op_type == "If"]
         names = Counter(node.name for node in nodes)
-        return [
-            (node.name, node.op_type, node.output[0])
-            for node in nodes
-            if names[node.name] == 1 and node.output and node.output[0] in made
-        ]
+        alone = [node for node in nodes if names[node.name] == 1 and node.output and node.output[0] in made]
+        self.layers = [Layer(node.name, node.op_type, node.output[0]) for node in alone]
+        self._nodes = {node.name: node for node in alone}
 
-    def _compared(self, layers: Sequence[tuple[str, str, str]], step: int) -> list[Difference | None] | None:
+    def first_difference(self) -> tuple[Layer, Difference] | None:
+        """The first layer whose output is different, and how; None when no single layer can be told."""
+        below, above = 0, len(self.layers)
+        found: tuple[Layer, Difference] | None = None
+        while below < above:
+            step = max(1, (above - below + AT_ONCE - 1) // AT_ONCE)
+            tried = range(below + step - 1, above, step)
+            apart = self._compared([self.layers[k] for k in tried])
+            if apart is None:
+                break
+            wrong = next(((k, one) for k, one in zip(tried, apart, strict=True) if one is not None), None)
+            if wrong is None:
+                below = tried[-1] + 1
+                continue
+            found = self.layers[wrong[0]], wrong[1]
+            below, above = wrong[0] - step + 1, wrong[0]
+        return found
+
+    def is_decided_by_rounding(self, layer: Layer) -> bool:
+        """Whether a layer whose outputs differ computes the same of the same inputs, which themselves are equal but for
+        rounding: it decides, as which box comes first, and makes a large difference of last digits.
+        """
+        node = self._nodes[layer.name]
+        read = self._read(node)
+        if not read:
+            return False
+        names = [each.value for each in read]
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, [*read, layer])
+        second = self._run_converted(self.converted, names, self.feeds)
+        if first is None or second is None:
+            return False
+        *given, wanted = first
+        if any(difference(one, other, self.tolerance) for one, other in zip(given, second, strict=True)):
+            return False
+        feeds = self.folder / f"feeds{next(self._steps)}.pickle"
+        with open(self.feeds, "rb") as file:
+            inputs = pickle.load(file)
+        feeds.write_bytes(pickle.dumps({**inputs, **dict(zip(names, given, strict=True))}))
+        again = self._run_converted(_fed(self.converted, dict(zip(names, given, strict=True))), [layer.value], feeds)
+        return again is not None and difference(wanted, again[0], self.tolerance) is None
+
+    def _read(self, node: NodeProto) -> list[Layer]:
+        """The layers that a node reads; none where it reads something else that is computed, or holds graphs."""
+        layers = {layer.value: layer for layer in self.layers}
+        computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
+        names = dict.fromkeys(name for name in node.input if name in computed)
+        is_plain = not any(attribute.HasField("g") for attribute in node.attribute)
+        return [layers[name] for name in names] if is_plain and names.keys() <= layers.keys() else []
+
+    def _compared(self, layers: Sequence[Layer]) -> list[Difference | None] | None:
         """Of each layer how it differs; None where one of the models does not run so."""
-        part = ModelProto()
-        part.CopyFrom(self.converted)
-        del part.graph.output[:]
-        part.graph.output.extend(ValueInfoProto(name=value) for _, _, value in layers)
-        with on_disk(self.source, part, self.folder / f"part{step}") as path:
-            first = self._run(self.original, Path(self.source.name).absolute(), [name for name, _, _ in layers])
-            second = self._run(self.rewritten, path, ())
+        second = self._run_converted(self.converted, [layer.value for layer in layers], self.feeds)
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, layers)
         if first is None or second is None:
             return None
         return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
 
-    def _run(self, child: Child, path: Path, values: Sequence[str]) -> list[object] | None:
-        if child.load(path, values) is not None:
+    def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
+        """These values of the converted model, or of one that was made of it."""
+        part = ModelProto()
+        part.CopyFrom(proto)
+        del part.graph.output[:]
+        part.graph.output.extend(ValueInfoProto(name=value) for value in values)
+        with on_disk(self.source, part, self.folder / f"part{next(self._steps)}") as path:
+            return self._run(self.rewritten, path, feeds, ())
+
+    def _run(self, child: Child, path: Path, feeds: Path, layers: Sequence[Layer]) -> list[Any] | None:
+        if child.load(path, [layer.name for layer in layers]) is not None:
             return None
-        outputs = child.run(self.feeds)
+        outputs = child.run(feeds)
         return None if isinstance(outputs, Failure) else outputs
 
 
-def _text(found: Difference | None) -> str:
-    if found is None or found.index is None:
-        return "" if found is None else found.reason
-    return f"element {list(found.index)} is {found.rewritten}, was {found.original}"
+def _fed(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
+    """The model, which is given these values in the place of those that it computes."""
+    fed = ModelProto()
+    fed.CopyFrom(proto)
+    for node in fed.graph.node:
+        for at, name in enumerate(node.output):
+            if name in values:
+                node.output[at] = f"{name}_computed"
+    kept = [info for info in fed.graph.value_info if info.name not in values]
+    del fed.graph.value_info[:]
+    fed.graph.value_info.extend(kept)
+    for name, value in values.items():
+        array = np.asarray(value)
+        data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+        fed.graph.input.append(helper.make_tensor_value_info(name, data_type, [None] * array.ndim))
+    return fed
+
+
+def described(layer: Layer, found: Difference) -> str:
+    """`layer NAME (TYPE): what is different`"""
+    if found.index is None:
+        return f"{layer}: {found.reason}"
+    return f"{layer}: element {list(found.index)} is {found.rewritten}, was {found.original}"

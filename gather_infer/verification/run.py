@@ -25,7 +25,7 @@ from gather_infer.verification.draws import Draws, is_always_empty
 from gather_infer.verification.feeds import checked_feeds
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.findings import Findings
-from gather_infer.verification.halving import Halving
+from gather_infer.verification.halving import Halving, described
 from gather_infer.verification.noise import noise_of
 from gather_infer.verification.result import Mismatch, Verification
 from gather_infer.verification.rounding import ROUNDED, has_halves, rounded
@@ -120,6 +120,9 @@ def verify(
         if states is not None:  # OpenVINO gives what is assigned too
             names[0].extend(states.assigned)
         within = _by_binding(tolerance, inference, runtime == REFERENCE, converted is not None)
+        halving = None
+        if not is_onnx:
+            halving = Halving(before, proto, loaded, other, folder / "feeds.pickle", folder, tolerance or Tolerance())
         comparing = Comparing(
             draws,
             loaded,
@@ -133,12 +136,13 @@ def verify(
             within,
             watch,
             progress,
+            halving,
         )
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
-        if not is_onnx and comparing.wrong is not None:
+        if halving is not None and comparing.wrong is not None and not found.first:
             comparing.feeds.write_bytes(comparing.wrong)
-            halving = Halving(before, proto, loaded, other, comparing.feeds, folder, tolerance or Tolerance())
-            found.first = halving.first_difference()
+            first = halving.first_difference()
+            found.first = "" if first is None else described(*first)
     found.untaken = watch.never()
     if watch.bodies and watch.why:
         found.note(f"which branches and bodies of loops the runs came to is not known: {watch.why}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import onnx.parser
 import onnxruntime as ort
 import pytest
@@ -231,6 +232,20 @@ def test_a_wrong_lowering_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             planted.setitem(LOWERINGS._entries, kind, entries)
             found = verified(path)
         assert not found.ok and f"({named})" in found.first, (name, found.first)
+
+
+@pytest.mark.parametrize("planted", ["", "Floor", "Sigmoid"])
+def test_a_layer_that_decides_by_rounded_numbers(planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so many numbers some are next to a level in one runtime and on it in the other."""
+    path = made(["levels"], tmp_path)["levels"]
+    if planted:
+        entries = tuple(map(off_by_one, LOWERINGS.versions(planted)))
+        monkeypatch.setitem(LOWERINGS._entries, planted, entries)
+    result = convert(path)
+    feeds = {"x": np.random.default_rng(1).normal(size=400_000).astype(np.float32)}
+    found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
+    assert found.ok == (not planted) and f"({planted})" in (found.first or "()")
+    assert any("(Floor) decides by numbers that differ by rounding" in note for note in found.notes) == (not planted)
 
 
 def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

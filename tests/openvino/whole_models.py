@@ -47,6 +47,13 @@ def _names(m: Maker) -> Whole:
     return Whole(m.model([node], [x, other]), [{"x0": floats(2, 3), "const_0": floats(2, 3, seed=9)}])
 
 
+@whole("levels")
+def _levels(m: Maker) -> Whole:
+    x = m.input("x", [-1])
+    node = m.ops.floor(m.ops.multiply(m.ops.sigmoid(x), m.const(np.float32(1024))))
+    return Whole(m.model([node], [x]), [{"x": floats(5)}])
+
+
 @whole("an unread output")
 def _unread(m: Maker) -> Whole:
     x = m.input("x", [2, 6])

@@ -49,6 +49,20 @@ CASES: dict[str, tuple[str, list[str]]] = {
         f"(float[A] x, float[B] z) => (float[1] y) {{ {FIRST} {LAST} y = Gather (v, i) }}",
         ["B >= 1 enough", "A >= 1 tight"],
     ),
+    "reflect Pad that cuts as much": (
+        '(float[A] x) => (float[P] y) { p = Constant <value_ints = [1, -1]> () y = Pad <mode = "reflect"> (x, p) }',
+        ["A >= 3 tight"],
+    ),
+    "reflect Pad of one axis": (
+        "(float[A, B] x) => (float[P, Q] y) { p = Constant <value_ints = [0, 2, 0, 1]> () "
+        'y = Pad <mode = "reflect"> (x, p) }',
+        ["B >= 1 tight", "B >= 3 tight"],
+    ),
+    "edge Pad of both axes": (
+        "(float[A, B] x) => (float[P, Q] y) { p = Constant <value_ints = [1, 0, -1, 2]> () "
+        'y = Pad <mode = "edge"> (x, p) }',
+        ["B >= 1 tight", "A >= 2 tight"],
+    ),
 }
 
 

@@ -28,7 +28,7 @@ from gather_infer.ops.vocabulary.operands import (
 from gather_infer.ops.vocabulary.windows import windows
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.spans import hull, kept_span
-from gather_infer.symbolic import Dim, floordiv, maximum, minimum, product
+from gather_infer.symbolic import Dim, Expr, floordiv, known_le, maximum, minimum, product
 from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
 
 rules = RuleSet("")
@@ -110,25 +110,32 @@ def pad(
     for i, axis in enumerate(padded):
         before, after = pads[i], pads[i + len(padded)]
         if mode != "constant" and before is not None and after is not None:
-            _require_source(op, dims[axis], before, after, mode, axis)
+            _require_source(op, data.shape, before, after, mode, axis)
         dims[axis] = _padded(op, dims[axis], before, after, axis)
     result = tuple(dims)
     values = _padded_values(data, padded, all_ints(pads), fill, result) if mode == "constant" else None
     return SymbolicTensor(data.dtype, result, values, span)
 
 
-def _require_source(op: OpCall, dim: Dim, before: Dim, after: Dim, mode: str, axis: int) -> None:
-    """Demand that there are elements to pad with: those that stay, of which `reflect` leaves out the one at the end."""
+def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str, axis: int) -> None:
+    """Demand that there are elements to pad with: those that stay, of which `reflect` leaves out the one at the end.
+
+    Of data without elements `reflect` and `edge` demand no more than that no axis of length 0 grows.
+    """
+    dim = shape[axis]
     left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
+    message = f"elements cannot be added to axis {axis} of length {dim} in mode {mode}"
+    grows = known_le(before + after, 0, op.scope) is False
+    empty = (d for at, d in enumerate(shape) if at != axis or not grows)
+    nothing = [] if mode == "wrap" else [(d, "==", 0) for d in empty if isinstance(d, Expr) or d == 0]
     if left is not dim:
-        op.refuse((1, "<=", left))
+        op.refuse((1, "<=", left), *nothing)
     for width in (before, after):
         least = width + 1 if mode == "reflect" else 1
-        op.require(
-            (width, "<=", 0),
-            (least, "<=", left),
-            otherwise=f"{width} elements cannot be added to axis {axis} of length {dim} in mode {mode}",
-        )
+        op.require((width, "<=", 0), (least, "<=", left), *nothing, otherwise=f"{width} {message}")
+    if nothing:
+        grown = dim + before + after
+        op.require((1, "<=", dim), (grown, "<=", 0), otherwise=f"{grown} {message}")
 
 
 def _padded(op: OpCall, dim: Dim, before: Dim | None, after: Dim | None, axis: int) -> Dim:
