@@ -38,6 +38,10 @@ def mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
                     yield node
 
 
+def is_if(node: NodeProto) -> bool:
+    return _is_standard(node, "If")
+
+
 def is_stepped_slice(node: NodeProto) -> bool:
     """Whether a node is a Slice that may go backwards."""
     return _is_standard(node, "Slice") and len(node.input) == 5

@@ -8,7 +8,7 @@ from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.domains import plain_domain
-from gather_infer.inference.habits import is_stepped_slice
+from gather_infer.inference.habits import is_if, is_stepped_slice
 from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
@@ -49,6 +49,7 @@ class Upstream:
         """
         found: set[Place] = set()
         read: set[tuple[GraphPath, str]] = set()
+        conditions: list[Place] = []
         pending = list(places)
         while pending:
             place = pending.pop()
@@ -61,6 +62,8 @@ class Upstream:
             for inner in scope.below.get(position, ()):
                 pending += [(inner, at) for at in range(len(self.bodies[inner].node))]
                 values += [(inner, name) for name in self.index[inner].outputs]
+            if is_if(node) and scope.reads[position] and not whole:
+                conditions += self._makers(path, scope.reads[position][0], whole=True)
             called = self._functions.get((plain_domain(node.domain), node.op_type, node.overload))
             if called is not None:
                 pending += [(called, at) for at in range(len(self.bodies[called].node))]
@@ -69,7 +72,8 @@ class Upstream:
                 if value not in read:
                     read.add(value)
                     pending += self._makers(*value, whole=whole)
-        return frozenset(found)
+        # once it is known which branch is taken, onnxruntime's optimiser puts that in the place of the If
+        return frozenset(found) | (self.of(conditions, whole=True) if conditions else frozenset())
 
     def outputs(self, places: Iterable[Place]) -> Iterator[tuple[GraphPath, str]]:
         """What nodes write, each with its graph."""
