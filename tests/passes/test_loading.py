@@ -92,6 +92,19 @@ MODELS = {
     "a size that is an output, in a target that onnxruntime's optimiser rewrites": """g (float[1,M,"2*M"] x, float[4,4] w) => (float[A,B] y, b) <int64[1] z = {0}, int64[1] o = {1}, int64[1] two = {2}> {
         u = Size(w) n = Unsqueeze(u, z) t = Concat<axis = 0>(z, n, o) v = Tile(x, t) s = Shape(v)
         h = Gather(s, z) d = Gather(s, o) e = Gather(s, two) b = Mul(d, e) c = Concat<axis = 0>(h, b) y = Reshape(v, c) }""",
+    "what an If gives that turns out to be decided": """g (float[2,M,S] x, float[S,S,N,3] x1, float[S,"N + M","S + N"] w) => (float[A,B,C,D] y) <int64 k = {-2}, int64[1] o = {1}, int64 z = {0}, int64[1] m = {-1}, int64[1] n = {0}> {
+        t = Constant<value = int64[1] {2}>() f = Constant<value = int64[1] {1}>() s = Shape(w) p = Concat<axis = -1>(n, m) d = Gather<axis = 0>(s, k)
+        q = Concat<axis = 0>(t, o) h = l.F<axis = 0>(w, x, o) c = Greater(d, z)
+        r = Resize<axes = [0, 2], coordinate_transformation_mode = "asymmetric", mode = "nearest">(x, "", "", q)
+        u, v = If(c) <else_branch = e () => (float[E,F,G] b5, int64[] b4) <int64[1] b0 = {-1}, float[1,3] b1 = {1, 1, 1}> {
+                          b3 = Concat<axis = 0>(b0) b4 = Reshape(h, b3) b5 = MatMul(r, b1) },
+                      then_branch = t () => (float[] b2, int64[H] b6) { b6 = l.F<axis = -1>(h, q, k) b2 = ReduceProd<keepdims = 1>(r) }>
+        a = Concat<axis = -2>(u, u)
+        g1, y = Loop(z, "", u) <body = b (int64 i, bool j, float[] g2) => (bool j2, float[] g3, float[] y1) <float[2,2] c1 = {1, 1, 1, 1}> {
+            v1 = Relu(u) v2 = MatMul(v1, c1) y1 = Relu(v2) j2 = Identity(j) g3 = Add(g2, g2) }>
+        pad = Pad<mode = "constant">(a, p, "", f) } <domain: "l", opset_import: ["": 21]> F <axis> (a1, a2, a3) => (r1) {
+        s1 = Shape(a2) t1 = Constant<value = int64[1] {2}>() m1 = Constant<value = int64[1] {-1}>() u1 = Concat<axis: int = @axis>(t1, m1)
+        w1 = Reshape(a2, u1) r1 = Identity(t1) }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 
