@@ -175,9 +175,11 @@ HIDDEN = frozenset({"Concat", "ConcatFromSequence", "GatherND", "MatMul"})
 
 
 def may_hide_a_fault(model: ModelProto, values: Mapping[str, Any]) -> bool:
-    """Whether a subgraph or function has such an operator, in a run with empty tensors or large numbers."""
+    """Whether a subgraph or function has such an operator, in a run with empty tensors or large numbers, or a PRelu."""
     graphs = list(_subgraphs(model))
     inner = [n for f in (*model.functions, *graphs) for n in f.node]
+    if any(n.op_type == "PRelu" for n in inner):
+        return True  # nobody sees whether its slope is the larger one
     tensors = [t for g in (model.graph, *graphs) for t in g.initializer]
     tensors += [a.t for n in (*inner, *model.graph.node) for a in n.attribute if a.HasField("t")]
     arrays = [*map(numpy_helper.to_array, tensors), *values.values()]
