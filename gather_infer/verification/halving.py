@@ -104,6 +104,14 @@ class Halving:
         again = self._run_converted(_fed(self.converted, dict(zip(names, given, strict=True))), [layer.value], feeds)
         return again is not None and difference(wanted, again[0], self.tolerance) is None
 
+    def is_past_int32(self, layer: Layer) -> bool:
+        """Whether a layer gives 64-bit integers that OpenVINO's CPU plugin does not hold: it computes in 32 bits."""
+        found = self._run_converted(self.converted, [layer.value], self.feeds)
+        array = None if found is None else np.asarray(found[0])
+        if array is None or array.dtype.kind not in "iu" or array.dtype.itemsize != 8 or not array.size:
+            return False
+        return bool(array.min() < -(2**31) or array.max() >= 2**31)
+
     def _read(self, node: NodeProto) -> list[Layer]:
         """The layers that a node reads; none where it reads something else that is computed, or holds graphs."""
         layers = {layer.value: layer for layer in self.layers}

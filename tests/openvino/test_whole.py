@@ -248,6 +248,15 @@ def test_a_layer_that_decides_by_rounded_numbers(planted: str, tmp_path: Path, m
     assert any("(Floor) decides by numbers that differ by rounding" in note for note in found.notes) == (not planted)
 
 
+def test_integers_that_the_plugin_does_not_hold(tmp_path: Path) -> None:
+    """OpenVINO's CPU plugin computes int64 in int32, and wraps around."""
+    result = convert(made(["squares of integers"], tmp_path)["squares of integers"])
+    for x, is_held in ((3, True), (2**20, False)):
+        feeds = {"x": np.array([x])}
+        found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
+        assert found.ok and any("passes the ends of int32" in note for note in found.notes) == (not is_held)
+
+
 def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(["an output that is given twice"], tmp_path)["an output that is given twice"]
     (tmp_path / "openvino.py").write_text("raise ImportError('no OpenVINO here')\n")

@@ -54,6 +54,12 @@ def _levels(m: Maker) -> Whole:
     return Whole(m.model([node], [x]), [{"x": floats(5)}])
 
 
+@whole("squares of integers")
+def _squares(m: Maker) -> Whole:
+    x = m.input("x", [-1], np.int64)
+    return Whole(m.model([m.ops.multiply(x, x)], [x]), [{"x": np.arange(5)}])
+
+
 @whole("an unread output")
 def _unread(m: Maker) -> Whole:
     x = m.input("x", [2, 6])
