@@ -227,6 +227,8 @@ def _load(
                     found.note(found.fault)
                 found.runtime, found.version, found.fault = runtime, child.version, ""
                 return child
+            if failure.is_absent:
+                break
         assert failure is not None, "there is a model to load"
         if failure.is_absent and runtime == OPENVINO:
             raise UsageError("the conversion is verified by OpenVINO, which is not installed: pip install openvino")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from unittest import mock
 
 import onnx
@@ -13,7 +14,7 @@ from onnx import ModelProto
 from gather_infer.inference import infer
 from gather_infer.report.forms import VERIFICATION, Form, View
 from gather_infer.verification import Run, Verification, watching
-from tests.verification.models import model, verified
+from tests.verification.models import absent_runtime, model, verified
 
 RATES = """(float[B, T] x, float[2, S, 4] state, int64 rate) => (float[B, K] y, float[2, S, 4] next) <int64 sixteen = {16000}> {
   is_wide = Equal(rate, sixteen)
@@ -180,3 +181,11 @@ def test_a_run_that_is_not_counted_is_noticed() -> None:
     with mock.patch.object(watching.Watch, "count", lambda self: None):
         assert len(verified(proto, proto, 4).untaken) == 2
     assert verified(proto, proto, 4).untaken == ()
+
+
+def test_onnxruntime_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The copy that tells which branches runs take is the first to be loaded, by a process that ends then."""
+    absent_runtime(monkeypatch, tmp_path / "site")
+    found = verified(model(RATES), model(RATES), 2)
+    assert found.ok and found.runtime == "onnx's reference evaluator"
+    assert "onnxruntime is not installed" in found.notes
