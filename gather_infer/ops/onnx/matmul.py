@@ -77,6 +77,9 @@ def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: Symboli
             op.refuse((dim, "==", 1))
     else:
         require_one_or(op, tensor, columns, name)
+        if matrix is not None and len(matrix.shape or ()) > 2:  # of several matrices onnxruntime takes no vector
+            for dim in tensor.shape:
+                op.refuse((dim, "==", 1))
 
 
 @rules.rule("QLinearMatMul", since=10)
