@@ -105,12 +105,15 @@ class Halving:
         return again is not None and difference(wanted, again[0], self.tolerance) is None
 
     def is_past_int32(self, layer: Layer) -> bool:
-        """Whether a layer gives 64-bit integers that OpenVINO's CPU plugin does not hold: it computes in 32 bits."""
-        found = self._run_converted(self.converted, [layer.value], self.feeds)
-        array = None if found is None else np.asarray(found[0])
-        if array is None or array.dtype.kind not in "iu" or array.dtype.itemsize != 8 or not array.size:
+        """Whether a layer differs in 64-bit integers alone that OpenVINO's CPU plugin, computing in 32 bits, wraps."""
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, [layer])
+        second = self._run_converted(self.converted, [layer.value], self.feeds)
+        if first is None or second is None:
             return False
-        return bool(array.min() < -(2**31) or array.max() >= 2**31)
+        wrapped, array = np.asarray(first[0]), np.asarray(second[0])
+        if array.dtype.kind not in "iu" or array.dtype.itemsize != 8 or array.shape != wrapped.shape:
+            return False
+        return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
 
     def _read(self, node: NodeProto) -> list[Layer]:
         """The layers that a node reads; none where it reads something else that is computed, or holds graphs."""

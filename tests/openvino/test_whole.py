@@ -257,6 +257,20 @@ def test_integers_that_the_plugin_does_not_hold(tmp_path: Path) -> None:
         assert found.ok and any("passes the ends of int32" in note for note in found.notes) == (not is_held)
 
 
+def test_a_wrong_lowering_of_large_integers_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That its numbers pass int32 is no excuse: they are not what wraps around to OpenVINO's."""
+
+    def wrong(entry: Entry) -> Entry:
+        return replace(entry, lowering=lambda op, g: g.Add(g.Mul(op.x(0), op.x(1)), g.scalar(2**40 + 1, DType.INT64)))
+
+    path = made(["squares of integers"], tmp_path)["squares of integers"]
+    monkeypatch.setitem(LOWERINGS._entries, "Multiply", tuple(map(wrong, LOWERINGS.versions("Multiply"))))
+    result = convert(path)
+    feeds = {"x": np.array([3])}
+    found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
+    assert not found.ok and "(Multiply)" in found.first
+
+
 def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(["an output that is given twice"], tmp_path)["an output that is given twice"]
     (tmp_path / "openvino.py").write_text("raise ImportError('no OpenVINO here')\n")
