@@ -5,14 +5,14 @@
     >>> print(inference["last_hidden"])
     float32[batch, seq, 64]
 
-Everything public is listed here; names are resolved on first use, so that importing the package costs nothing.
+Everything public is listed here. Names are resolved on first use, so importing the package is cheap.
 """
 
 from __future__ import annotations
 
 from gather_infer.lazy import lazy
 
-TYPE_CHECKING = False  # that of `typing` takes longer to import than the rest, and an interrupt here prints a traceback
+TYPE_CHECKING = False  # `typing` takes longer to import than the rest, and an interrupt here would print a traceback
 if TYPE_CHECKING:
     from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, check, check_many
@@ -126,7 +126,7 @@ __all__ = [
 ]
 
 _MODULES = ("shape_inference", "symbolic", "testing", "validate", "verification")
-"""Modules that are part of the API; `gather_infer.symbolic` needs no import of its own."""
+"""Modules that are part of the API; `gather_infer.symbolic` needs no separate import."""
 
 __getattr__ = lazy(__name__, _HOME, _MODULES)
 

@@ -1,8 +1,8 @@
-"""`python -m gather_infer`, the same as `gather-infer`."""
+"""Entry point of `python -m gather_infer`, the same as `gather-infer`."""
 
 try:
     from gather_infer_cli.start import main
-except KeyboardInterrupt:  # while it is looked for
+except KeyboardInterrupt:  # during the import
     import sys
 
     sys.stderr.write("error: interrupted\n")

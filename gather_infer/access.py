@@ -1,4 +1,4 @@
-"""What an operator addresses by index, as data: a rule says it, verdicts and conversions read it."""
+"""Index accesses of an operator as data: rules declare them, bounds checks and conversions read them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from gather_infer.symbolic import Dim
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """What an operator makes of an index i on an axis of length s.
+    """Semantics of an index i on an axis of length s.
 
-    strict         an index out of bounds is an error; else the element there is `fill`
+    strict         an out-of-bounds index is an error; otherwise the element there is `fill`
     from_end       -s <= i < 0 means s + i
-    negative_note  why a negative index deserves a warning; empty where the operator defines it, or forbids it
-    fill           the element for an index out of bounds when not strict; None when it is not defined
-    ignored        an index that addresses nothing, and is never out of bounds
-    inserts        it is a place between elements, or beside them, or how many of them are meant: there is one more than
-                   elements
+    negative_note  why a negative index deserves a warning; empty where the operator defines or forbids it
+    fill           the element for an out-of-bounds index when not strict; None when it is undefined
+    ignored        an index that addresses nothing and is never out of bounds
+    inserts        the index is a position between elements, or a count of elements, so s is a valid index too
     """
 
     strict: bool = True
@@ -28,26 +27,26 @@ class Indexing:
     inserts: bool = False
 
     def first(self, size: Dim) -> Dim:
-        """The least index that the operator defines."""
+        """The smallest index that the operator defines."""
         return self.inserts - size if self.from_end else 0
 
     def least(self, size: Dim) -> Dim:
-        """The least index that is not out of bounds."""
+        """The smallest index that is in bounds."""
         return -size if self.negative_note else self.first(size)
 
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """An axis that the indices of a node address, as its rule sees it.
+    """An axis that the index input of a node addresses, as declared by its rule.
 
-    input     the position of the input that holds the indices
-    axis      the position of the axis in the data, from the front; None where it is no axis of it
-    size      the length of the axis, or how many there are of what is addressed instead
-    column    the component of an index tuple that addresses it; None when indices are single numbers
-    columns   how many components an index tuple has; 1 when indices are single numbers
-    elements  the elements of the index that are known: of numbers the least and the greatest, and every symbolic one
-    complete  whether these are all
-    some      the operator may leave indices unread, nobody knows which
+    input        position of the input that holds the indices
+    axis         position of the axis in the data, counted from the front; None where no data axis is addressed
+    size         length of the axis, or the count of whatever is addressed instead
+    column       component of an index tuple that addresses the axis; None when indices are single numbers
+    columns      number of components of an index tuple; 1 when indices are single numbers
+    elements     the known elements of the index: the smallest and largest number, and every symbolic element
+    is_complete  whether `elements` covers the whole index
+    may_skip     the operator may leave some indices unread, and it is unknown which
     """
 
     input: int

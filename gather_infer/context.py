@@ -1,4 +1,4 @@
-"""What the rules of one run share: what is known of sizes, the symbols it has made, what it has recorded."""
+"""State shared by the rules of one run: known facts about sizes, generated symbols, and the trail of results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gather_infer.record import Assumption, Cause, Constraint, Demand, Record, U
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
 
 Stated: TypeAlias = "tuple[Dim, str, Dim]"
-"""`(left, relation, right)`, the relation `==` or `<=`."""
+"""A relation `(left, relation, right)`, where the relation is `==` or `<=`."""
 
 
 class Finding(NamedTuple):
-    """What a rule has to say about its node; see `Diagnostic`."""
+    """A diagnostic that a rule reports about its node, before its location is added; see `Diagnostic`."""
 
     code: str
     message: str
@@ -28,7 +28,13 @@ class Finding(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where a walk stands: at a node of a graph, in a scope that knows this much, with so many symbols generated."""
+    """A point of the main graph from which a run without assumptions can resume.
+
+    scope    the scope that the interpreter uses there
+    known    a snapshot of the facts that the scope holds at this point
+    causes   number of generated symbols made before it
+    derived  number of derived symbols made before it
+    """
 
     graph: GraphPath
     position: int
@@ -39,15 +45,14 @@ class Standing(NamedTuple):
 
 
 class Context:
-    """What the rules of one run share: the scope, generated symbols and what validity implied or had to be assumed.
+    """State shared by the rules of one run: the scope, generated symbols, and implied or assumed facts.
 
-    reserved    names that a generated symbol must not take: those of other symbols, and what else the file calls dims
-    may_assume  False gives the exact answer or an unknown instead of an assumption
-    zero_dims   symbols whose declared lower bound is 0: nothing is ever assumed about them
-
-    implied     dims that are known to be >= 0 everywhere, each with the nodes that imply it, known before or not; None
-                is what the types of inputs imply
-    equated     pairs of dims that nodes outside of bodies demand to be equal, with these nodes
+    reserved       names that a generated symbol must not take: those of other symbols and other dim names of the file
+    may_assume     False gives the exact answer or an unknown instead of an assumption
+    zero_dims      symbols whose declared lower bound is 0: no assumption is made about them
+    implied_facts  dims that every run proves >= 0, each with the nodes that imply it, also if it was known before; None
+                   stands for the types of the inputs
+    equated        pairs of dims that nodes of the outermost graph require to be equal, each with these nodes
     """
 
     def __init__(
@@ -65,11 +70,11 @@ class Context:
         self.causes: dict[str, Cause] = {}
         self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
-        self.unassumed: Standing | None = None  # where the first assumption was made; until then nothing rests on one
+        self.unassumed: Standing | None = None  # before the first fact that relies on an assumption
         self.implied: dict[Expr, dict[Source | None, None]] = {}
         self.equated: dict[tuple[Dim, Dim], dict[Source | None, None]] = {}
         self.is_enforced = True  # see `unenforced`
-        self.is_ambiguous = False  # a name that the model declares stands for a generated symbol too
+        self.is_ambiguous = False  # a declared dim and a generated symbol share a name
         self.op_type = ""
         self.graph = MAIN
         self.labels: Sequence[str] = ("",)
@@ -82,17 +87,17 @@ class Context:
 
     @property
     def node(self) -> NodePath:
-        """The node whose rule is at work."""
+        """The node whose rule is running."""
         return NodePath(self.graph, self.position, self.labels[self.position])
 
     @property
     def _source(self) -> Source | None:
-        """The node whose rule is at work; None before the first."""
+        """The node whose rule is running; None before the first."""
         return (self.graph, self.position) if self.op_type else None
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The scope, the node, whether to assume: afterwards what they were before, whatever is walked meanwhile."""
+        """Restore scope, node and `may_assume` on exit, whatever is interpreted in between."""
         kept = self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position
         try:
             yield
@@ -101,9 +106,9 @@ class Context:
 
     @contextmanager
     def unenforced(self) -> Iterator[None]:
-        """For clauses of a specification that onnxruntime does not check: it may run where they do not hold.
+        """Mark clauses of a specification that onnxruntime does not check: a model may run where they fail.
 
-        They are demanded and learnt like others; no line of a contract that they make is tight.
+        They are recorded and learned like others, but contract lines that follow from them are not tight.
         """
         before, self.is_enforced = self.is_enforced, False
         try:
@@ -112,14 +117,17 @@ class Context:
             self.is_enforced = before
 
     def rest_on_assumption(self) -> None:
-        """Note where the walk stands before the first of its facts that may not hold in every run."""
+        """Mark all later facts as tainted: they rely on an assumption that may fail in some run.
+
+        The first call snapshots the program point, so that a run without assumptions can resume there.
+        """
         if self.unassumed is None:
             known = self.scope.snapshot()
             counts = len(self.causes), len(self._derived)
             self.unassumed = Standing(self.graph, self.position, self.scope, known, *counts)
 
     def resumed(self, standing: Standing, scope: Scope) -> Context:
-        """What the rules shared where a walk stood, for one that goes on from there and assumes nothing."""
+        """A context that continues from `point` under `scope` and makes no assumptions."""
         found = Context(scope, reserved=self._reserved, may_assume=False, zero_dims=self.zero_dims)
         found.causes = dict(islice(self.causes.items(), standing.causes))
         found._numbers = dict(self._numbers)
@@ -129,16 +137,16 @@ class Context:
 
     @property
     def constraints(self) -> list[Constraint]:
-        """What validity demands of dims, in the order in which nodes do."""
+        """The constraints that valid runs satisfy, in the order in which nodes imply them."""
         return list(self.record.all(Constraint))
 
     @property
     def assumptions(self) -> list[Assumption]:
-        """What had to be assumed."""
+        """The assumptions made so far, in order."""
         return list(self.record.all(Assumption))
 
     def fresh(self, reason: str, *, stem: str = "") -> Expr:
-        """A new symbol >= 0, different from every other; for sizes that depend on data."""
+        """Generate a symbol >= 0, different from every other, for a size that depends on data."""
         return self._generate(stem or self.op_type.lower() or "dim", reason, data_dependent=True)
 
     def _generate(
@@ -160,13 +168,13 @@ class Context:
         return symbol(name)
 
     def adopt(self, name: str) -> Expr:
-        """The symbol of a name that the model declares somewhere inside; see `is_ambiguous`."""
+        """The symbol of a dim name that the model declares inside a graph; see `is_ambiguous`."""
         self.is_ambiguous |= name in self.causes
         self._reserved.add(name)
         return symbol(name)
 
     def derived(self, operation: str, *operands: object, reason: str, equals: Dim | None = None) -> Expr:
-        """The symbol of `operation(operands)`, a function of dims alone: the same question, the same symbol.
+        """The symbol of `operation(operands)`, a function of dims alone: equal calls return the same symbol.
 
         equals   see Cause
         """
@@ -181,11 +189,11 @@ class Context:
         return found
 
     def derivation(self, name: str) -> tuple[Any, ...] | None:
-        """What a symbol was derived from, (operation, operands ...); None for a symbol that was not."""
+        """The `(operation, operand, ...)` from which a symbol was derived; None for any other symbol."""
         return self._derivations.get(name)
 
     def imply(self, dim: Dim) -> None:
-        """Learn `dim >= 0`: the node fails in every run where it does not hold."""
+        """Add the fact `dim >= 0`: the node fails in every run in which it does not hold."""
         if not isinstance(dim, Expr):
             return
         if self.scope is self._outermost:
@@ -195,9 +203,9 @@ class Context:
             self.scope.require(dim)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
-        """Record a constraint that validity implies, in few words, with the first node that does.
+        """Record a constraint in canonical form, with the first node that implies it.
 
-        The symbols stay as they are.
+        Symbols are not substituted.
         """
         if isinstance(left, int) and isinstance(right, int):
             return
@@ -207,9 +215,10 @@ class Context:
         self.record.constrain(Constraint(left, relation, right, self.node, self.is_enforced))
 
     def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
-        """One clause of a specification: one of `any_of` holds, else the node fails.
+        """Enforce one clause of a specification: one relation of `any_of` holds, or the node fails.
 
-        Of sizes that are known it is checked, of others it is demanded, and learnt where it is one inequation.
+        The clause is checked where sizes are known, and otherwise recorded as an implied constraint. A single
+        inequality is also added to the scope.
 
         otherwise   the message where none can hold
 
@@ -225,21 +234,21 @@ class Context:
             if relation == "<=":
                 if undecided is not None:
                     self.demand((left, "<=", right))
-                self.imply(right - left)  # also what is known: the node is one more of those that imply it
+                self.imply(right - left)  # known or not: this node is one more that implies it
             elif undecided is not None:
                 self.constrain(left, "==", right)
 
     def refuse(self, *any_of: Stated, runtime: str = "onnxruntime") -> None:
-        """Record that a runtime fails where none of `any_of` holds, though the specification allows it.
+        """Record that a runtime fails where no relation of `any_of` holds, though the specification allows it.
 
-        Nothing is learnt from it.
+        No fact follows from it.
         """
         undecided = self._undecided(any_of)
         if undecided:
             self.demand(*undecided, refusal=runtime)
 
     def _undecided(self, any_of: Iterable[Stated]) -> list[Stated] | None:
-        """Those of the relations that may hold; None when one does in every run."""
+        """The relations that may hold; None when one holds in every run."""
         found: list[Stated] = []
         for left, relation, right in any_of:
             answer = (known_eq if relation == "==" else known_le)(left, right, self.scope)
@@ -250,27 +259,27 @@ class Context:
         return found
 
     def leave_open(self, reason: str) -> None:
-        """Record that the node may fail for a reason of which no facts tell: it is open in the contract."""
+        """Record that the node may fail for a reason that the facts do not decide; the contract lists it as open."""
         self.record.leave_open(Unchecked(reason, self.node))
 
     def demand(self, *any_of: Stated, refusal: str = "") -> None:
-        """Record that one of (left, relation, right) holds in every legal run, with the first node that demands it.
+        """Record that one of (left, relation, right) holds in every valid run, with the first node that implies it.
 
         relation   `==` or `<=`
-        refusal    see Demand
+        runtime    see ImpliedConstraint
         """
         stated: list[Stated] = []
         for left, relation, right in any_of:
-            assert relation in ("==", "<="), "the other relations are these with the sides exchanged"
+            assert relation in ("==", "<="), "other relations are these with the sides exchanged"
             left, right = reduced(left, relation, right)
             stated.append((left, relation, right))
         self.record.demand(Demand(tuple(stated), self.node, refusal, self.is_enforced))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
-        """The one dim that two dims which have to agree stand for; `what` names them in the message.
+        """Unify two dims that have to agree and return one of them; `what` names both in the message.
 
-        Raises SpecViolation when they can never be equal. When it depends on the run, a constraint is recorded and the
-        number, if one of them is a number, is returned.
+        When equality depends on the run, a constraint is recorded, and a number is preferred over an expression. Raises
+        SpecViolation when the dims can never be equal.
         """
         if left is right or left == right:
             return left
@@ -280,27 +289,27 @@ class Context:
         return right if isinstance(right, int) else left
 
     def assume(self, dim: Dim, least: int, reason: str) -> bool:
-        """True when `dim >= least` may be relied on here: it is known, or it is now listed as an assumption."""
+        """Return True when `dim >= lower` is known here, or has been added to the listed assumptions."""
         known = known_le(least, dim, self.scope)
         if known is not None:
             return known
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
-        assert isinstance(dim, Expr), "what is said of a number is known"
+        assert isinstance(dim, Expr), "comparisons of numbers are decided"
         dim, least = least_of(dim, least)
         self.rest_on_assumption()
         self.record.assume(Assumption(dim, least, self.node, reason))
         return True
 
     def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
-        """As `assume`, for `dim <= most`: a size that an element type has to hold."""
+        """As `assume`, for `dim <= upper`: a size that an element type has to represent."""
         known = known_le(dim, most, self.scope)
         if known is not None:
             return known
         if not self.may_assume:
             return False
         below = -dim
-        assert isinstance(below, Expr), "what is said of a number is known"
+        assert isinstance(below, Expr), "comparisons of numbers are decided"
         below, least = least_of(below, -most)
         self.rest_on_assumption()
         self.record.assume(Assumption(-below, None, self.node, reason, -least))

@@ -1,4 +1,4 @@
-"""What the tool has to say about a model: one Diagnostic per finding, with its place and a code from one table."""
+"""Diagnostics: one per finding, with its location and a code from one table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from gather_infer.places import GraphPath, NodePath
 
 
 class Severity(str, enum.Enum):
-    """How much a finding weighs.
+    """Severity of a finding.
 
-    error    no run of the model succeeds: onnxruntime refuses the file, or every run fails that comes to the place; or
-             what was declared of the inputs lets runs through that fail
-    warning  runs succeed, and yet something is wrong: some fail, another tool refuses the file, what
-             it states is not so
+    error    no run of the model succeeds: onnxruntime refuses the file, every run that reaches the location fails, or
+             the declared inputs admit runs that fail
+    warning  runs succeed, but some fail, another tool refuses the file, or a declaration is wrong
     note     worth knowing
     """
 
@@ -30,11 +29,11 @@ class Severity(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a finding is: a node by its path through subgraphs and functions, or a value by its name.
+    """Location of a finding: a node by its path through subgraphs and functions, or a value by its name.
 
-    version  since_version of the operator; of one without a schema, the version imported for its domain
+    version  since_version of the operator; the imported version of the domain when there is no schema
     value    the tensor, when the finding is about a value
-    graph    what the graph of a value is called, when no node is to blame; "" for the main graph
+    graph    label of the graph of a value, when no node is to blame; "" for the main graph
     """
 
     node: NodePath | None = None
@@ -55,10 +54,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `detail` holds the facts it rests on, a line each.
+    """One finding. `detail` lists the facts behind it, a line each.
 
-    under   the bodies around a failure, from the outside, that not every run comes to: it is a failure of the runs that
-            come to it, and a warning of the model
+    conditional_bodies  the bodies around a failure, outermost first, that some runs skip: the runs that reach it fail,
+                        but for the model it is a warning
     """
 
     severity: Severity
@@ -70,36 +69,36 @@ class Diagnostic:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a run fails that comes to the place; of an error every run does."""
+        """Whether every run that reaches the location fails."""
         return self.severity is Severity.ERROR or bool(self.under)
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self, file: str = "") -> str:
-        """The finding as it is printed: code and message, then the place, then the facts."""
+        """The printed form: code and message, then the location, then the facts."""
         return "\n".join(self.parts(file))
 
     def parts(self, file: str = "") -> list[str]:
-        """The lines of `text`, unless a name in them has line breaks of its own."""
+        """The lines of `text`; a name with line breaks spans several."""
         where = f"{file}: {self.location}" if file else str(self.location)
         head = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
         return [*head, *(f"   |  {line}" for line in self.detail)]
 
 
 def tally(diagnostics: Iterable[Diagnostic]) -> str:
-    """`1 error, 2 warnings`; notes are not counted, and where there is nothing else it is empty."""
+    """Counts by severity, `1 error, 2 warnings`; empty when there are only notes."""
     found = [d.severity for d in diagnostics]
     numbers = [(found.count(severity), severity) for severity in (Severity.ERROR, Severity.WARNING)]
     return ", ".join(f"{number} {severity}{'s' * (number != 1)}" for number, severity in numbers if number)
 
 
-# code -> (severity unless said otherwise, what it means)
+# code -> (default severity, meaning)
 CODES: dict[str, tuple[Severity, str]] = {
     # the file itself
     "GI001": (Severity.ERROR, "the file cannot be read as a model"),
-    "GI002": (Severity.ERROR, "the file could not be checked: the process that did it ended, twice"),
-    "GI003": (Severity.ERROR, "what is said of dims, inputs or ranges does not fit the model"),
+    "GI002": (Severity.ERROR, "the file could not be checked: the worker process ended twice"),
+    "GI003": (Severity.ERROR, "the given dims, inputs or ranges contradict the model"),
     # the model as a whole
     "GI101": (Severity.ERROR, "two nodes, inputs or initializers define the same name"),
     "GI102": (Severity.ERROR, "the nodes form a cycle"),
@@ -111,15 +110,15 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI108": (Severity.ERROR, "a function calls itself, or a model nests deeper than the limit"),
     "GI109": (Severity.WARNING, "an opset, IR version or dim that is legal protobuf but not sensible"),
     "GI110": (Severity.ERROR, "the body of a control-flow operator does not fit its node"),
-    "GI111": (Severity.WARNING, "what the metadata records of the dims cannot be read, or does not fit the inputs"),
+    "GI111": (Severity.WARNING, "the dim constraints in the metadata cannot be read, or contradict the inputs"),
     "GI112": (Severity.ERROR, "external data is missing, out of range or not allowed"),
     "GI113": (Severity.WARNING, "versions that the file states do not fit together"),
-    "GI114": (Severity.WARNING, "a node stands before the one that makes its input"),
+    "GI114": (Severity.WARNING, "a node comes before the node that produces its input"),
     "GI115": (Severity.ERROR, "onnx's checker refuses the model, for a reason that has no code of its own"),
     "GI116": (Severity.ERROR, "the imported opset of one of onnx's domains does not have an operator"),
     "GI117": (Severity.ERROR, "two nodes of a graph have the same name"),
     "GI118": (Severity.NOTE, "weights hold NaN or infinity"),
-    "GI119": (Severity.WARNING, "every initializer is an input too, so that no shape can rest on them"),
+    "GI119": (Severity.WARNING, "every initializer is also an input, so no shape can depend on their values"),
     # declared against inferred
     "GI201": (Severity.WARNING, "value_info contradicts what the inputs imply; the inferred fact is used"),
     "GI202": (Severity.ERROR, "a declared output contradicts what the inputs imply"),
@@ -131,7 +130,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI211": (Severity.ERROR, "the element type is not allowed by the operator at this opset"),
     "GI212": (Severity.ERROR, "shapes that have to agree or broadcast do not"),
     "GI213": (Severity.WARNING, "the rule gave up: a dim grew past the size limit"),
-    "GI214": (Severity.WARNING, "the budget of work is spent: a body is not walked, or questions of sizes stay open"),
+    "GI214": (Severity.WARNING, "the work budget is spent: a body is not interpreted, or sizes stay undecided"),
     # axes, ranks and indices
     "GI301": (Severity.ERROR, "a constant index is out of bounds"),
     "GI302": (Severity.NOTE, "in bounds under a condition on the inputs"),
@@ -141,19 +140,19 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI306": (Severity.ERROR, "batch_dims is outside the allowed range, or the batch dims differ"),
     "GI307": (Severity.ERROR, "the length of the index tuple is outside the allowed range"),
     "GI308": (Severity.ERROR, "the element type of indices or axis is not allowed"),
-    "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) stands in an ONNX domain"),
-    "GI310": (Severity.NOTE, "whether every index is in bounds depends on data, or on what is not known"),
-    "GI321": (Severity.WARNING, "an integer that an index is made of passes the end of its element type"),
-    "GI322": (Severity.WARNING, "a dim that an input leaves open has to be one size"),
-    "GI323": (Severity.WARNING, "a tensor that is addressed by index has 2^31 elements or more"),
+    "GI309": (Severity.ERROR, "an OpenVINO-style Gather (axis as an input) is in an ONNX domain"),
+    "GI310": (Severity.NOTE, "whether every index is in bounds depends on data or on unknown facts"),
+    "GI321": (Severity.WARNING, "an integer that an index is computed from may overflow its element type"),
+    "GI322": (Severity.WARNING, "a dim that an input leaves open must have one fixed size"),
+    "GI323": (Severity.WARNING, "a tensor addressed by index has 2^31 elements or more"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
     # contracts
-    "GI501": (Severity.ERROR, "what is declared of an input reaches outside what the model demands of it"),
-    "GI502": (Severity.ERROR, "a line of the contract is not proved by what is declared"),
+    "GI501": (Severity.ERROR, "the declared range or size of an input exceeds what the model allows"),
+    "GI502": (Severity.ERROR, "the declarations do not prove a line of the contract"),
 }
 
-# beginning of the number -> what these codes are about
+# prefix of the number -> title of the group
 GROUPS: dict[str, str] = {
     "0": "The file itself",
     "1": "The model as a whole",
@@ -164,56 +163,56 @@ GROUPS: dict[str, str] = {
     "5": "Contracts",
 }
 
-# code -> what to do about it
+# code -> advice
 ADVICE: dict[str, str] = {
     "GI001": "Read the message: another kind of file, a damaged one, or one that was not downloaded whole.",
-    "GI002": "Check the file alone, where there is more memory; a crash is a fault of ours, to be reported.",
+    "GI002": "Check the file alone, with more memory; a crash is an internal error, please report it.",
     "GI003": "Correct the option or key that the message names, or check the model by itself.",
     "GI101": "Rename one of them; most runtimes refuse the file.",
     "GI102": "Break the cycle that the message spells out: ONNX has no cycles, a feedback is a Loop or a Scan.",
-    "GI103": "Look for the node that was meant to make it; an edit may have removed or renamed it.",
+    "GI103": "Look for the node that should produce it; an edit may have removed or renamed it.",
     "GI104": "Add the domain to `opset_import`, with the version that the exporter meant.",
-    "GI105": "Give a rule (docs/custom-rules.md) with `--rules`, or put a function body of it into the model.",
+    "GI105": "Give a rule (docs/custom-rules.md) with `--rules`, or add a function body for it to the model.",
     "GI106": "Compare the node with its operator's page at the imported opset; often that opset is too old.",
     "GI107": "Compare the node with its operator's page; an optional input in the middle is left out by an empty name.",
     "GI108": "Inline the function, or flatten the nesting.",
     "GI109": "Leave the dim empty, or name it, when its size is not known.",
     "GI110": "Give the body the inputs and outputs that its node passes and takes.",
-    "GI111": "Remove the entry `gather_infer.dims` of the metadata, or write it as docs/inference.md says.",
-    "GI112": "Put the data file beside the model, whole; if it was made anew, export both again.",
+    "GI111": "Remove the entry `gather_infer.dims` of the metadata, or write it as docs/inference.md describes.",
+    "GI112": "Put the complete data file next to the model; if it was generated again, export both again.",
     "GI113": "Raise `ir_version` to that of the opset, or import the opset that the exporter meant.",
-    "GI114": "Sort the nodes into an order in which they can run: not every runtime does it.",
+    "GI114": "Sort the nodes topologically: not every runtime does it.",
     "GI115": "Read the message of the checker; many tools refuse what it refuses.",
-    "GI116": "Import the opset that the exporter meant, or put the operator into the domain that it is of.",
+    "GI116": "Import the opset that the exporter meant, or move the operator into its own domain.",
     "GI117": "Give one of them another name, or none: onnxruntime refuses the file.",
-    "GI118": "Look at where the weights come from: a training that diverged, or a conversion that overflowed.",
+    "GI118": "Find where the weights come from: a training that diverged, or a conversion that overflowed.",
     "GI119": "Remove initializers from the inputs of the graph, or give `--initializers-as-constants`.",
-    "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that nobody trusts the old one.",
+    "GI201": "Write fresh `value_info` with `gather-infer infer -o`, so that no tool trusts the old one.",
     "GI202": "Correct the declared output, or the inputs that it contradicts: `--dim` and `--input` may be wrong.",
-    "GI203": "Nothing for a name, it can be replaced by the expression. A number is right for runs of just that size.",
-    "GI204": "The file is damaged or was written wrongly; export it again.",
+    "GI203": "Nothing for a name, the expression can replace it. A number is right only for runs of exactly that size.",
+    "GI204": "The file is damaged or was written incorrectly; export it again.",
     "GI205": "Declare the element type, or remove the entry of `value_info`: onnxruntime refuses the file.",
     "GI210": "Read the message against the operator's page: it names the clause, the allowed range and what was found.",
     "GI211": "Insert a Cast, or raise the opset where the operator allows the type.",
-    "GI212": "Follow the shapes in the message back to the inputs; `--dim` may claim sizes that do not fit.",
-    "GI213": "Bind symbols with `--dim`; expressions of this size say little anyway.",
+    "GI212": "Follow the shapes in the message back to the inputs; `--dim` may give sizes that do not fit.",
+    "GI213": "Bind symbols with `--dim`; expressions of this size are hard to read anyway.",
     "GI214": "Inline the functions, or flatten the loops: each level that calls the next twice doubles the work.",
-    "GI301": "Correct the index or the size of the axis: a CPU fails here, other devices read zeros or another row.",
-    "GI302": "See that every input keeps to the condition: past it a CPU fails, other runtimes go on with wrong rows.",
-    "GI303": "Write the index from the front, or raise the opset: only later versions say what a negative index means.",
+    "GI301": "Correct the index or the size of the axis: a CPU fails here, other devices read zeros or a wrong row.",
+    "GI302": "Make sure that inputs meet the condition: else a CPU fails, other runtimes continue with wrong rows.",
+    "GI303": "Count the index from the front, or raise the opset: only later versions define negative indices.",
     "GI304": "Set an axis in the range that the message gives.",
     "GI305": "Add or remove axes with Unsqueeze, Squeeze or Reshape.",
-    "GI306": "Set `batch_dims` in the range that the message gives; data and indices agree in that many first dims.",
+    "GI306": "Set `batch_dims` in the range that the message gives; data and indices agree in that many leading dims.",
     "GI307": "The last dim of `indices` has to be between 1 and the rank of data less `batch_dims`.",
     "GI308": "Cast the indices to int64, which every operator of the Gather family takes.",
     "GI309": "`gather-infer convert` rewrites it.",
-    "GI310": "Look at where the indices come from; a Clip in front of the node makes the access safe.",
-    "GI321": "Compute indices in int64, or bound what goes into the narrow type with a Clip.",
-    "GI322": "Declare the size, if it is meant; else inputs of the node may be swapped, or of the wrong axis.",
-    "GI323": "Split the table, or see that the kernels of the device count elements in 64 bits.",
-    "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the reason stands in the message.",
-    "GI501": "Narrow `--range` or `--dim` to the line, or enlarge the table that the node reads.",
-    "GI502": "Declare it with `--range` or `--dim`, if the callers of the model keep to it; else check each request.",
+    "GI310": "Find where the indices come from; a Clip before the node makes the access safe.",
+    "GI321": "Compute indices in int64, or bound the values of the narrow type with a Clip.",
+    "GI322": "Declare the size if it is intended; else the inputs of the node may be swapped, or of the wrong axis.",
+    "GI323": "Split the table, or make sure that the kernels of the device count elements in 64 bits.",
+    "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the message gives the reason.",
+    "GI501": "Narrow `--range` or `--dim` to the contract line, or enlarge the table that the node reads.",
+    "GI502": "Declare it with `--range` or `--dim` if the callers of the model guarantee it; else check each request.",
 }  # fmt: skip
 
 
@@ -223,41 +222,43 @@ _DIGITS = str.maketrans("OIL", "011")
 
 def diagnostic(code: str, message: str, location: Location = Location(), *, detail: tuple[str, ...] = (),
                severity: Severity | None = None) -> Diagnostic:  # fmt: skip
-    """A Diagnostic whose severity comes from the table unless given."""
+    """A Diagnostic whose severity defaults to that of its code."""
     return Diagnostic(severity or CODES[code][0], code, message, location, detail)
 
 
 def is_structural(finding: Diagnostic) -> bool:
-    """True for what is wrong whether or not the node ever runs; sizes and indices are wrong only if it does."""
+    """True for a finding that is wrong whether or not the node ever runs; wrong sizes and indices matter only if it
+    does.
+    """
     is_of_types = finding.code in ("GI204", "GI205", "GI211", "GI308", "GI309")
     is_of_declared_types = finding.code in ("GI201", "GI202") and finding.severity is Severity.ERROR
     return finding.code < "GI200" or is_of_types or is_of_declared_types
 
 
 def is_broken(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether a model has an error beside sizes and indices; onnx's own inference may crash on such a model."""
+    """Whether a model has a structural error, on which onnx's own inference may crash."""
     return any(finding.severity is Severity.ERROR and is_structural(finding) for finding in diagnostics)
 
 
 def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether there is an error or a warning among them."""
+    """Whether there is an error or a warning among the diagnostics."""
     return any(d.severity is not Severity.NOTE for d in diagnostics)
 
 
 def group_of(code: str) -> str:
-    """What the codes of its kind are about: `Axes, ranks and indices`."""
+    """Title of the group of a code: `Axes, ranks and indices`."""
     return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))
 
 
 def nearest_code(text: str) -> str | None:
-    """The code that a text without its letters, or with letters for digits, is meant for: `301`, `gi-301`, `GI3O1`."""
+    """The code meant by a text without its letters, or with letters for digits: `301`, `gi-301`, `GI3O1`; else None."""
     found = _NEARLY.fullmatch(text.strip().upper())
     code = "" if found is None else "GI" + found[1].translate(_DIGITS)
     return code if code in CODES else None
 
 
 def codes_near(text: str) -> str:
-    """`; did you mean 'GI301'?` for what is nearly a code; else the codes that begin so, of the same group, or all."""
+    """`; did you mean 'GI301'?` for a near miss; else the codes with that prefix, of the same group, or all."""
     near = nearest_code(text)
     if near is not None:
         return f"; did you mean {near!r}?"
@@ -270,7 +271,7 @@ def codes_near(text: str) -> str:
 
 
 def ranges_of(codes: Iterable[str]) -> str:
-    """Codes in their order, `GI301 to GI310, GI401`."""
+    """Sorted codes with runs abbreviated, `GI301 to GI310, GI401`."""
     runs: list[list[str]] = []
     for code in codes:
         if runs and int(code[2:]) == int(runs[-1][-1][2:]) + 1:

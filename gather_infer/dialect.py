@@ -1,6 +1,6 @@
-"""Operators that are inferred by walking a body, made for each node from what is known of its inputs.
+"""Operators that are inferred by lowering each node to a function body, built from the known facts of its inputs.
 
-A dialect is handed to the inference as rules are, so that the inference knows none by name.
+A dialect is passed to the inference like rules, so that the interpreter names none of its operators.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 class LoweringRefused(Exception):
-    """A node that has no body; the message tells why, and what would have to be known."""
+    """Raised for a node that has no body; the message gives the reason and the facts that are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a node computes, in operators of ONNX.
+    """The function body of a node, in ONNX operators.
 
-    function   reads the inputs of the node, in order, and gives its outputs
-    is_alike   it fails where the operator fails, and nowhere else: what its nodes demand of sizes the operator demands.
-               Else whatever they imply, constrain or report says nothing of the operator, only their facts do
+    function            takes the inputs of the node in order and returns its outputs
+    preserves_failures  the body fails exactly where the operator fails, so constraints of its nodes are constraints of
+                        the operator. Otherwise only its output facts hold, and implied constraints and diagnostics are
+                        dropped
     """
 
     function: FunctionProto
@@ -33,17 +34,18 @@ class Body:
 
 
 Builder: TypeAlias = "Callable[[OpCall], Body]"
-"""Makes the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
+"""Builds the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """Which elements an input has to have: of others the operator defines nothing, and a runtime need not fail.
+    """Precondition on the elements of an input: for others the operator's result is undefined, and a runtime need not
+    fail.
 
-    least         none is smaller; None for any
-    size          none is larger than the dim of an input at an axis, less `under`: the position of the input, and the
-                  axis, or the attribute that has it; None for any
-    is_ascending  none is smaller than the one before
+    lower         smallest defined element; None for no bound
+    size          elements are at most the dim of an input at an axis, less `margin`: the position of the input, and the
+                  axis or the attribute that holds it; None for no bound
+    is_ascending  no element is smaller than the previous one
     """
 
     least: int | None = None
@@ -56,11 +58,11 @@ class Defined:
 class Known:
     """An operator of a dialect, from a version on.
 
-    since      the first version of the domain for which it holds
-    described  what makes the bodies; its docstring tells of the operator
-    spec       a page that has the operator
-    refused    why there is no body in any case, "" where there are
-    defined    elements for which alone the operator defines a result, by position of an input
+    since           first version of the domain for which it holds
+    implementation  builds the bodies; its docstring documents the operator
+    spec            page of the operator's specification
+    refusal         why there is never a body; "" where there is one
+    preconditions   preconditions on input elements, by input position
     """
 
     op_type: str
@@ -78,7 +80,7 @@ class Dialect(Protocol):
     def domain(self) -> str: ...
 
     def find(self, op_type: str, version: int) -> Builder | None:
-        """What makes the bodies of an operator at `version` of its domain; None for one that is not known."""
+        """The builder of an operator at `version` of its domain; None for an unknown operator."""
 
     def known(self) -> Iterable[Known]:
-        """Every operator, once for each version that changes it, in no order."""
+        """Every operator, once for each version that changes it, in no particular order."""

@@ -1,4 +1,4 @@
-"""Every exception that the package raises for a fault of the model or of the command; our own faults are assertions."""
+"""Exceptions for errors of the model or of the command; internal errors are assertions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
 _OF_SHELLS = frozenset('"$`\\!')
-"""What means something between double quotes."""
+"""Characters that a shell interprets between double quotes."""
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """A text of a file as a message has it: of a long one the beginning and the end."""
+    """Shorten a text of the file for a message: the beginning and the end of a long one."""
     return text if len(text) <= limit else f"{text[: limit - 40]}...{text[-37:]}"
 
 
@@ -26,15 +26,15 @@ class GatherInferError(Exception):
 class UsageError(GatherInferError):
     """The command or call is wrong: an unknown name, a malformed `--dim`, an output that would overwrite its input.
 
-    What a rule of the caller raises is its cause.
+    An exception of a user's rule is chained as its cause.
     """
 
 
 class UnknownName(UsageError, KeyError):
-    """A model has nothing of a name; the text suggests another, and is made when somebody reads it.
+    """A name that the model does not have; the text suggests a close match and is built lazily.
 
-    what    what was looked for, `tensor`
-    known   the names that there are
+    what    kind of the name, `tensor`
+    known   the existing names
     """
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
@@ -61,19 +61,19 @@ class ModelStructureError(GatherInferError):
 
 
 class ModelWriteError(GatherInferError):
-    """The output could not be written whole; nothing was left behind."""
+    """The output could not be written completely; no partial file remains."""
 
     exit_code = 3
 
 
 class ConversionRefused(GatherInferError):
-    """Nodes that the converter cannot lower; the text names every one of them with its reason."""
+    """Nodes that the converter cannot lower; the text lists each with its reason."""
 
     exit_code = 1
 
 
 class ContractViolated(GatherInferError):
-    """Feeds break the contract of a model; `violations` tells how, a line each."""
+    """Feeds break the contract of a model; `violations` has a line for each violation."""
 
     exit_code = 1
 
@@ -85,8 +85,8 @@ class ContractViolated(GatherInferError):
 class SpecViolation(Exception):
     """A rule found that its node breaks the operator's specification.
 
-    The message states what is wrong, the allowed range and what was found; the walk turns it into a Diagnostic by
-    adding where. `code` is one of `diagnostic.CODES`; `detail` lines show the facts that the verdict rests on.
+    The message gives the problem, the allowed range and the actual value; the interpreter adds the location and makes a
+    Diagnostic of it. `code` is one of `diagnostic.CODES`; `detail` lists the facts behind the verdict.
     """
 
     def __init__(self, message: str, code: str = "GI210", *, detail: tuple[str, ...] = ()) -> None:
@@ -97,7 +97,7 @@ class SpecViolation(Exception):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when some known name is close, else the known names in their order, else nothing."""
+    """`; did you mean 'seq'?` when a known name is close; else the known names in order; else an empty text."""
     known = sorted(known) if isinstance(known, Set) else list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -106,13 +106,13 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when some known name is close, else nothing."""
+    """`; did you mean 'seq'?` when a known name is close, else an empty text."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def as_option(option: str, text: str) -> str:
-    """`--input 'ids=[batch, seq]'`: an option with its value as a shell takes it."""
+    """`--input 'ids=[batch, seq]'`: an option with its value quoted for a shell."""
     if "'" in text and not _OF_SHELLS.intersection(text):
         return f'{option} "{text}"'
     return f"{option} {shlex.quote(text)}"
@@ -120,15 +120,15 @@ def as_option(option: str, text: str) -> str:
 
 @contextmanager
 def foreign(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
-    """Runs code of the caller: what it raises becomes a UsageError `FILE:LINE: what: KeyError: 'x'`, with its cause.
+    """Run user code and turn its exceptions into a UsageError `FILE:LINE: what: KeyError: 'x'`, with its cause.
 
-    file      where the code is; it calls the package, so that the innermost line need not be its own
-    what      the code, in words; may be empty
-    passing   what it may raise, beside the errors of the package that are about the model
+    file      file of the code; its frames are searched for the line, since the innermost frame may be in this package
+    what      description of the code; may be empty
+    passing   exceptions that pass through, besides the package's errors about the model
     """
     try:
         yield
-    # Nobody knows what foreign code raises. Whatever it is, its author is owed the line, and no traceback of ours.
+    # User code may raise anything. Its author needs the line, not a traceback through this package.
     except (Exception, SystemExit) as error:
         if isinstance(error, passing) or (isinstance(error, GatherInferError) and not isinstance(error, UsageError)):
             raise
@@ -137,12 +137,12 @@ def foreign(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
         if isinstance(error, SyntaxError) and error.filename == file:
             lines, text = [error.lineno], error.msg
         if isinstance(error, SystemExit):
-            text = "ends the program, which rules must not do"
+            text = "exits the program, which rules must not do"
         place = f"{file}:{lines[-1]}" if lines else file
         raise UsageError(" ".join(": ".join(filter(None, (place, what, text))).split())) from error
 
 
 def file_of(function: object) -> str:
-    """The file that a function of the caller is written in; empty for what is no plain function."""
+    """The source file of a user's function; empty for any other callable."""
     code = getattr(function, "__code__", None)
     return "" if code is None else str(code.co_filename)

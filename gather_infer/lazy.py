@@ -1,4 +1,4 @@
-"""Names that are resolved on first use: importing a package costs nothing (PEP 562), results reach what is above."""
+"""Names that are resolved on first use (PEP 562): imports stay cheap, and lower layers can reach code above them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[str] = ()) -> Callable[[str], object]:
-    """The `__getattr__` of a package.
+    """The `__getattr__` of a package with lazily imported names.
 
-    homes     names by the module below the package that they are in
-    modules   those below the package that are names of it themselves
+    homes     module below the package -> names defined in it
+    modules   submodules that are themselves public names
     """
     module_of = {name: module for module, names in homes.items() for name in names}
 
@@ -30,9 +30,9 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[s
 
 
 def resolved(home: str) -> Any:
-    """What `module:name` below this package is.
+    """Import `module:name` below this package.
 
-    Results are asked for what stands above them: their texts, which `report` makes, or another run.
+    Results use it to reach code above them without an upward import: their texts in `report`, or another run.
     """
     module, _, name = home.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)

@@ -1,7 +1,7 @@
-"""Where things stand in a model: graphs, nodes and values by position, never by text.
+"""Identities of graphs and nodes in a model: by position, never by name.
 
-Names repeat, and a node may be called like another's path, so a name finds nothing. A label is derived from names for
-people to read and is no part of an identity.
+Names repeat, and a node may be named like another's path, so a name identifies nothing. A label is derived from names
+for printing and is not part of the identity.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 
 class Root(Enum):
-    """What a path starts at."""
+    """The kind of graph that a path starts at."""
 
     GRAPH = "graph"
     FUNCTION = "function"
@@ -22,10 +22,10 @@ class Root(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From a graph into one below it: by the node at `node`.
+    """One step from a graph into a graph below it, through the node at position `node`.
 
     attribute  position of the attribute that holds the subgraph; None steps into the function that the node calls
-    item       position in the attribute's `graphs`, None for its `g`
+    item       position in the attribute's `graphs`; None for its `g`
     """
 
     node: int
@@ -35,9 +35,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """A graph of a model: the main graph, the `position`-th function or training graph, or what is below one.
+    """Path of a graph: the main graph, the `position`-th function or training graph, or a graph below one of them.
 
-    A path that steps into a call is one run of a function's body; the body itself has the root FUNCTION.
+    A path through a call identifies one call of a function body; the body itself has the root FUNCTION.
     """
 
     root: Root = Root.GRAPH
@@ -49,36 +49,36 @@ class GraphPath:
         object.__setattr__(self, "_hash", hash((self.root.value, self.position, self.steps)))
 
     def __hash__(self) -> int:
-        return self._hash  # worked out once: a path is a key wherever its graph is asked for
+        return self._hash  # computed once: paths are dictionary keys everywhere
 
     def __reduce__(self) -> tuple[object, ...]:
-        return GraphPath, (self.root, self.position, self.steps)  # the hash of a text is another in another process
+        return GraphPath, (self.root, self.position, self.steps)  # string hashes differ between processes
 
     def below(self, step: Step) -> GraphPath:
         return GraphPath(self.root, self.position, (*self.steps, step))
 
     @property
     def above(self) -> GraphPath:
-        """The graph around this one."""
+        """The enclosing graph."""
         return GraphPath(self.root, self.position, self.steps[:-1])
 
     def contains(self, other: GraphPath) -> bool:
-        """Whether `other` is this graph or inside it."""
+        """Whether `other` is this graph or nested inside it."""
         depth = len(self.steps)
         return (self.root, self.position, self.steps) == (other.root, other.position, other.steps[:depth])
 
 
 Source: TypeAlias = tuple[GraphPath, int]
-"""A node of a file: its graph, and its position there."""
+"""A node of a file: its graph and its position in the graph."""
 
 MAIN: Final = GraphPath()
 
 
 @dataclass(frozen=True, slots=True)
 class NodePath:
-    """A node: the graph that it stands in, and its position there.
+    """A node: its graph, and its position in the graph.
 
-    label   `/encoder/Gather`, `If_3/then_branch/Gather_1`: what people call it, which `str` gives
+    label   printed name, returned by `str`: `/encoder/Gather`, `If_3/then_branch/Gather_1`
     """
 
     graph: GraphPath

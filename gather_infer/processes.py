@@ -1,4 +1,4 @@
-"""How a process of our own ended, in words."""
+"""Texts that describe how a child process ended."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import signal
 from typing import Final
 
 LAST_BYTES: Final = 4096
-"""Bytes at the end of what a process wrote to standard error that are looked at."""
+"""Bytes at the end of a child's standard error that are searched for its last line."""
 
 
 def ending(code: int) -> str:
-    """`with exit code 3`, `by SIGKILL`."""
+    """How a process ended, from its return code: `with exit code 3`, `by SIGKILL`."""
     if code >= 0:
         return f"with exit code {code}"
     try:
@@ -20,7 +20,7 @@ def ending(code: int) -> str:
 
 
 def last_words(log: bytes) -> str:
-    """`: ` and the last line that was written; empty when there is none."""
+    """`: ` and the last nonempty line of a log; empty when there is none."""
     text = log[-LAST_BYTES:].decode("utf-8", "replace").split("\n")
     words = [line.strip() for line in text if line.strip()]
     return f": {words[-1][:300]}" if words else ""

@@ -1,4 +1,4 @@
-"""How far long work is, for whoever shows it: the work says what to ask, and does not wait."""
+"""Progress of long work: the work registers a function that describes its state, and never waits for a display."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[Callable[[], str]], None]
-"""It is given a function that tells what is being done, whenever it is asked, from any thread."""
+"""Receives a function that returns the current state as text; the display may call it at any time, from any thread."""
 
 
 def unseen(tell: Callable[[], str]) -> None:
-    """The Progress that nobody sees."""
+    """A Progress without a display."""

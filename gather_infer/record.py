@@ -1,4 +1,4 @@
-"""What a run notes beside the facts of values: findings, accesses, what validity implies, what had to be assumed."""
+"""The trail of a run: diagnostics, accesses, constraints and assumptions, in the order in which they are found."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, leas
 
 _T = TypeVar("_T")
 Mark: TypeAlias = int
-"""How many entries a record had at some moment."""
+"""A checkpoint: the number of entries of a trail at some point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`left relation right` (relation is `==` or `<=`) holds in every legal run because `node` demands it.
+    """`left relation right` (`==` or `<=`) holds in every valid run, because `node` implies it.
 
-    Constraints that say the same are equal, whichever nodes demand them.
+    Equality ignores the node.
 
-    is_enforced   False where the specification demands it, and onnxruntime may run all the same
+    is_enforced   False where the specification requires it but onnxruntime may run anyway
     """
 
     left: Dim
@@ -35,11 +35,12 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One of `any_of`, each (left, relation, right), holds in every legal run: `node` fails where none does.
+    """A disjunction that every valid run satisfies: one of `any_of`, each (left, relation, right), or `node` fails.
 
-    It may be implied, and known from then on, or more than one constraint can say: `a == b or a == 1 or b == 1`.
+    It may also be known as a fact, or be more than one Constraint can express: `a == b or a == 1 or b == 1`.
 
-    refusal   the specification allows other sizes, but this runtime fails there; else empty. Nothing follows from it
+    runtime       the runtime that fails otherwise, though the specification allows it; else empty. No fact follows from
+                  it
     is_enforced   see Constraint
     """
 
@@ -50,7 +51,7 @@ class Demand:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """Those of all its dims."""
+        """The symbols of all its dims."""
         return frozenset().union(*(free_symbols(left) | free_symbols(right) for left, _, right in self.any_of))
 
     def __str__(self) -> str:
@@ -59,10 +60,10 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A clause of `node` of which the facts do not tell whether it holds: the node may fail, and no demand says when.
+    """A clause of `node` that the facts do not decide: the node may fail, and no implied constraint covers it.
 
-    any_of   where sizes decide after all, in a body that not every run comes to: it holds where one of these does
-    tight    the node fails in every run that comes to the body and in which none of `any_of` holds
+    any_of   relations of which one suffices, for a clause about sizes in a body that some runs skip
+    tight    the node fails in every run that reaches the body and in which no relation of `any_of` holds
     """
 
     reason: str
@@ -73,10 +74,10 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """`dim >= least` (or `dim <= most`) was assumed: the facts of `node` are right unless it fails.
+    """An assumed fact `dim >= lower` (or `dim <= upper`): the facts of `node` hold wherever the assumption does.
 
-    least   None when the assumption is an upper limit
-    most    None when the assumption is a lower limit
+    lower   None when the assumption is an upper bound
+    upper   None when the assumption is a lower bound
     """
 
     dim: Dim
@@ -91,11 +92,11 @@ class Assumption:
 
     @property
     def claim(self) -> tuple[Dim, int | None, int | None]:
-        """What is assumed, whichever node needs it."""
+        """The assumed fact without the node that needs it."""
         return self.dim, self.least, self.most
 
     def is_known(self, scope: Scope) -> bool:
-        """True when the scope proves it, so that nothing rests on it any more."""
+        """True when the scope proves it, so that no fact depends on it any more."""
         if self.least is not None and known_le(self.least, self.dim, scope) is not True:
             return False
         return self.most is None or known_le(self.dim, self.most, scope) is True
@@ -103,10 +104,10 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a fresh symbol exists: the node that made it and what it could not know.
+    """Why a generated symbol exists: the node that made it and what was unknown there.
 
     operands   for a function of dims: the symbols that it depends on
-    equals     a dim of the same size in every legal run, too unwieldy to reason with; None when there is no such dim
+    equals     a dim of the same size in every valid run that is too large to reason with; None when there is none
     """
 
     node: NodePath
@@ -119,10 +120,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """The body of a loop runs `trips` times, in which `counter` is every number from 0 on below that.
+    """Trip count of a loop body: it runs `trip_count` times, with `counter` in [0, trip_count).
 
-    counter   the name of the symbol that the facts of the body have for the number of the iteration
-    trips     a generated symbol where the number is not known
+    counter     symbol of the iteration number in the facts of the body
+    trip_count  a generated symbol where the number is unknown
     """
 
     body: GraphPath
@@ -132,9 +133,9 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An element of an input of the model decides: true exactly where `input relation number`.
+    """A predicate on an element of a model input: true exactly where `input relation number`.
 
-    relation  `<`, `>=`, `==` or `!=`; `==` alone for a bool, whose elements are 0 and 1
+    relation  `<`, `>=`, `==` or `!=`; only `==` for a bool, whose elements are 0 and 1
     """
 
     input: str
@@ -144,7 +145,7 @@ class Choice:
 
     @property
     def negated(self) -> Choice:
-        """True exactly where this is false."""
+        """The opposite predicate."""
         if self.is_bool:
             return replace(self, number=1 - self.number)
         return replace(self, relation={"<": ">=", ">=": "<", "==": "!=", "!=": "=="}[self.relation])
@@ -157,15 +158,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class PathCondition:
-    """When a body runs that not every run comes to: a branch of an If, the body of a loop that may run 0 times.
+    """The condition under which an optional body runs: a branch of an If, or a loop body that may run 0 times.
 
-    body      its path
-    node      the node that holds it
-    name      of the attribute, `then_branch`
-    negative  a dim that is negative exactly where the body runs, of the runs that come to the node; None where no dim
-              tells
-    choice    an element of an input that decides instead
-    other     the other branch of an If
+    body             its path
+    node             the node that holds it
+    name             of the attribute, `then_branch`
+    sign_predicate   a dim that is negative exactly where the body runs, among runs that reach the node; None where
+                     there is no such dim
+    input_predicate  the predicate on an input element that decides instead
+    other_branch     the other branch of an If
     """
 
     body: GraphPath
@@ -177,7 +178,7 @@ class PathCondition:
 
     @property
     def condition(self) -> str:
-        """`seq >= 3`, `c is true`; empty where it is not known."""
+        """`seq >= 3`, `c is true`; empty where it is unknown."""
         if self.choice is not None:
             return str(self.choice)
         runs = None if self.negative is None else -self.negative
@@ -195,12 +196,12 @@ class PathCondition:
 
 
 class Record:
-    """Entries of any kind in the order in which they were made; a constraint or a claim is entered once.
+    """Entries of any kind in the order in which they are made; constraints and assumptions are entered once.
 
-    It only grows, but for what was entered since a mark: a trial is taken back, of what not every run reaches some
-    entries are dropped, and what is known of the loops around an access is added when they end.
+    It only grows, except for entries since a checkpoint: a trial is rolled back, entries of optional bodies are
+    dropped, and accesses in loops are completed when the loop ends.
 
-    added   how many entries there ever were: a call that leaves it as it was had no effect but its facts
+    total_added   number of entries ever made: a rule call that leaves it unchanged had no side effect
     """
 
     def __init__(self) -> None:
@@ -213,7 +214,7 @@ class Record:
         self.added += 1
 
     def note_effect(self) -> None:
-        """Say that something was learnt that leaves no entry: a symbol, a fact of a scope, the bytes of a constant."""
+        """Count a side effect that leaves no entry: a new symbol, a fact of a scope, the elements of a constant."""
         self.added += 1
 
     def constrain(self, constraint: Constraint) -> None:
@@ -238,7 +239,7 @@ class Record:
         return len(self._entries)
 
     def since(self, mark: Mark, kind: type[_T]) -> Iterator[_T]:
-        """The entries of a kind that were made after a mark and are still there."""
+        """The entries of a kind since a checkpoint that are still present."""
         return (entry for entry in self._entries[mark:] if isinstance(entry, kind))
 
     def all(self, kind: type[_T]) -> Iterator[_T]:
@@ -246,18 +247,18 @@ class Record:
         return self.since(0, kind)
 
     def rollback(self, mark: Mark) -> None:
-        """Forget what was entered since `mark`."""
+        """Drop the entries since `checkpoint`."""
         self.keep_since(mark, lambda _: False)
 
     def revise_since(self, mark: Mark, kind: type[_T], change: Callable[[_T], _T]) -> None:
-        """Put what `change` makes of them in the place of the entries of a kind since `mark`."""
+        """Replace each entry of a kind since `checkpoint` by `change(entry)`."""
         for position in range(mark, len(self._entries)):
             entry = self._entries[position]
             if isinstance(entry, kind):
                 self._entries[position] = change(entry)
 
     def keep_since(self, mark: Mark, is_kept: Callable[[object], bool]) -> None:
-        """Of the entries since `mark` only these stay."""
+        """Drop the entries since `checkpoint` that `is_kept` rejects."""
         new = self._entries[mark:]
         kept = [entry for entry in new if is_kept(entry)]
         if len(kept) == len(new):
@@ -270,7 +271,7 @@ class Record:
 
 
 def _key(entry: Constraint | Demand | Unchecked | Assumption) -> object:
-    """The same for entries that say the same."""
+    """The deduplication key: equal for entries with the same content."""
     if isinstance(entry, Assumption):
         return entry.claim
     return entry if isinstance(entry, Unchecked) else (entry, entry.is_enforced)

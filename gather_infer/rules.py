@@ -1,7 +1,8 @@
-"""What a rule sees and how it is found.
+"""Rules, their view of a node, and the registry that finds them.
 
-A rule is a pure function `OpCall -> list of output facts`. It raises `SpecViolation` when its node breaks the
-operator's specification; the walk adds where. Rule sets are values: users pass theirs to `infer(model, rules=[...])`.
+A rule is a pure function `OpCall -> list of output facts`, the transfer function of an operator. It raises
+`SpecViolation` when its node breaks the operator's specification; the interpreter adds the location. Rule sets are
+values: users pass theirs to `infer(model, rules=[...])`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | o
 class OpCall:
     """One node as a rule sees it.
 
-    inputs   a fact per input; None for an input that is left out. A known-unknown tensor is `SymbolicTensor()`
-    outputs  for each output whether somebody may use it; a rule returns one fact per output, in order
+    inputs   a fact per input; None for an omitted input, `SymbolicTensor()` for one of which nothing is known
+    outputs  whether each output is used; a rule returns one fact per output, in order
     version  the opset version in force for the domain
     """
 
@@ -53,7 +54,7 @@ class OpCall:
         return self.attributes.get(name, default)
 
     def has(self, index: int) -> bool:
-        """True when input `index` is given."""
+        """True when input `index` is present."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def input(self, index: int) -> Value | None:
@@ -72,12 +73,12 @@ class OpCall:
         return value
 
     def optional_tensor(self, index: int) -> SymbolicTensor | None:
-        """As `tensor`, but None when the input is left out."""
+        """As `tensor`, but None when the input is omitted."""
         return self.tensor(index) if self.has(index) else None
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
-        """The numbers of an integer input that is a constant of the model, read from the file on demand; else None."""
-        self.context.record.note_effect()  # what the constant holds is not among the facts of the input
+        """The elements of an integer input that is a constant of the model, read from the file on demand; else None."""
+        self.context.record.note_effect()  # the elements are not part of the input's fact, which is the cache key
         return self.load(index) if self.load is not None else None
 
     @property
@@ -93,13 +94,13 @@ class OpCall:
         return self.context.derived(operation, *operands, reason=reason, equals=equals)
 
     def imply(self, dim: Dim) -> None:
-        """Learn `dim >= 0`, and record that this node demands it; see Context.imply."""
+        """Add the fact `dim >= 0` and record that this node implies it; see Context.add_implied_fact."""
         if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
             self.context.demand((0, "<=", dim))
         self.context.imply(dim)
 
     def learn(self, dim: Dim) -> None:
-        """Learn `dim >= 0`, which no run fails to meet: NonZero does not find more elements than there are."""
+        """Add the fact `dim >= 0` that holds in every run and fails no node: NonZero finds at most all elements."""
         self.context.imply(dim)
 
     def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
@@ -107,7 +108,7 @@ class OpCall:
         self.context.require(*any_of, otherwise=otherwise, code=code)
 
     def refuse(self, *any_of: Stated) -> None:
-        """See Context.refuse."""
+        """See Context.add_runtime_constraint."""
         self.context.refuse(*any_of)
 
     def unenforced(self) -> AbstractContextManager[None]:
@@ -115,15 +116,15 @@ class OpCall:
         return self.context.unenforced()
 
     def leave_open(self, reason: str) -> None:
-        """See Context.leave_open."""
+        """See Context.add_unchecked."""
         self.context.leave_open(reason)
 
     def demand(self, *any_of: Stated) -> None:
-        """See Context.demand."""
+        """See Context.add_implied_constraint."""
         self.context.demand(*any_of)
 
     def constrain(self, left: Dim, relation: str, right: Dim) -> None:
-        """See Context.constrain."""
+        """See Context.add_constraint."""
         self.context.constrain(left, relation, right)
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
@@ -143,36 +144,38 @@ class OpCall:
         return self.context.derivation(name)
 
     def cause(self, name: str) -> Cause | None:
-        """Why there is a generated symbol of this name; None for a symbol of the model."""
+        """Why a generated symbol exists; None for a symbol of the model."""
         return self.context.causes.get(name)
 
     def check_operands(self, traits: Traits) -> None:
-        """Leave open what the node demands of operands whose elements are not known, and of sizes beyond its rule."""
+        """Record as unchecked the requirements on operands with unknown elements, and on sizes that the rule does not
+        check.
+        """
         for index, clause in traits.operands.items():
             value = self.input(index)
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
                 continue
             if self.load is None or self.load(index) is None:
-                self.leave_open(f"input {index} of {self.op_type} is known in a run only: {clause}")
+                self.leave_open(f"input {index} of {self.op_type} is known only at run time: {clause}")
         for index in sorted(traits.unstated):
             value = self.input(index)
             if isinstance(value, SymbolicTensor) and (value.shape is None or any(map(free_symbols, value.shape))):
-                self.leave_open(f"not all that {self.op_type} demands of the sizes of input {index} is known: {value}")
+                self.leave_open(f"some requirements of {self.op_type} on sizes of input {index} are unknown: {value}")
 
     def address(self, *axes: Addressing) -> None:
-        """Say which axes the node addresses by index; a verdict on each is given from the facts before this node.
+        """Declare the axes that the node addresses by index; each gets a verdict from the facts before this node.
 
         The rule declares the index input: `rule(..., addresses={1: 0})`.
         """
         self.context.addressed += axes
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
-        """Add a finding about this node and go on; for what is no reason to give up its outputs."""
+        """Add a finding about this node and continue, where its outputs remain valid."""
         self.context.report(code, message, detail, severity)
 
 
 def _is_known(operand: SymbolicTensor, may_be_dims: bool) -> bool:
-    """Whether every element is a number, or a dim where these will do."""
+    """Whether every element is a number, or a dim where dims are allowed."""
     if operand.values is None:
         return operand.shape is not None and any(isinstance(dim, int) and dim == 0 for dim in operand.shape)
     return all(
@@ -187,22 +190,23 @@ Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is true of an operator, whatever its inputs are, beside what its rule says of a call.
+    """Properties of an operator that hold for all inputs, in addition to its rule.
 
-    addresses      the inputs that hold indices, each with the input whose axes they address: {1: 0} of Gather
-    checks_types   the rule itself says which element types are not allowed, under its own codes; else the schema does
-    moves          each element of output 0 is an element of this input, as it is. Some of the input may be missing, or
-                   stand there several times; other inputs and attributes only say which, and where
-    permutes       with `moves`: each element of that input is in output 0 exactly once
-    gathers        output 0 holds what the indices point at, be it dequantized or masked: it is of the gather family
-    tells_dims     the elements of output 0 are dims of input 0 or their product, and nothing can fail
-    deterministic  the same inputs give the same outputs, at another node and in another run too
-    operands       the inputs of whose elements the node demands something, and what: {1: "each is an axis"}. Where an
-                   element is known neither as a number nor as a dim that the rule itself judges, that is open in the
-                   contract
-    dims           those of them of which the rule judges elements that are dims
-    unstated       the inputs of whose sizes the node demands more than the rule says: where one is no number, that is
-                   open in the contract
+    addresses        the index inputs, each with the input whose axes they address: {1: 0} of Gather
+    checks_types     the rule checks element types itself, under its own codes; otherwise the schema does
+    moves            each element of output 0 is an element of this input, unchanged. Elements may be dropped or
+                     repeated; other inputs and attributes only select and place them
+    permutes         with `moves`: each element of that input is in output 0 exactly once
+    gathers          output 0 holds the addressed elements, possibly dequantized or masked: the operator is of the
+                     Gather family
+    outputs_dims     the elements of output 0 are dims of input 0 or their product, and the node cannot fail
+    deterministic    equal inputs give equal outputs, at another node and in another run too
+    operands         inputs whose elements have to meet a requirement, with its text: {1: "each is an axis"}. Where an
+                     element is neither a number nor a dim that the rule checks, the contract lists the clause as
+                     unchecked
+    dims             the operands in which the rule checks elements that are dims
+    unchecked_sizes  inputs on whose sizes the node has requirements beyond its rule; the contract lists them as
+                     unchecked unless the sizes are numbers
 
     Raises ValueError for `permutes` without `moves`, and `gathers` without `addresses`.
     """
@@ -220,11 +224,11 @@ class Traits:
 
     def __post_init__(self) -> None:
         if self.permutes and self.moves is None:
-            raise ValueError("what permutes elements moves them: give moves= too")
+            raise ValueError("permutes requires moves=")
         if self.gathers and not self.addresses:
-            raise ValueError("what gathers addresses by index: give addresses= too")
+            raise ValueError("gathers requires addresses=")
         if not self.dims <= self.operands.keys():
-            raise ValueError("inputs whose dims are judged are operands: give operands= too")
+            raise ValueError("dims requires operands= for the same inputs")
 
 
 NO_TRAITS: Final = Traits()
@@ -232,7 +236,7 @@ NO_TRAITS: Final = Traits()
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A rule, the version since which it holds, and the traits of the operator since then."""
+    """A rule with its since_version, and the traits of the operator from then on."""
 
     since: int
     rule: Rule
@@ -241,11 +245,11 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many multiply-adds an operator takes.
+    """The number of multiply-adds of an operator.
 
-    text     for people, in the letters of the operator's page
-    source   where that is, or empty
-    macs     the same as a function of a `gather_infer.cost.Work`
+    text     printed formula, in the letters of the operator's page
+    source   where the formula comes from; may be empty
+    macs     the formula as a function of a `gather_infer.cost.Work`
     """
 
     text: str
@@ -254,7 +258,7 @@ class Counted:
 
 
 class RuleSet:
-    """The rules of one domain; one rule per behaviour change, found by the newest `since <= version`."""
+    """The rules of one domain, one per change of behaviour; a lookup finds the newest with `since <= version`."""
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
@@ -290,9 +294,9 @@ class RuleSet:
         return add
 
     def macs(self, op_type: str, *, text: str, source: str = "") -> Callable[[_Macs], _Macs]:
-        """Decorator: the function counts the multiply-adds of `op_type`; `text` says the same to people.
+        """Decorator: the function counts the multiply-adds of `op_type`; `text` is the same formula for printing.
 
-        It is given a `gather_infer.cost.Work` and returns a number or an expression.
+        It receives a `gather_infer.cost.Work` and returns a number or an expression.
         """
 
         def add(function: _Macs) -> _Macs:
@@ -307,7 +311,7 @@ class RuleSet:
         self._counted[op_type] = counted
 
     def counted(self, op_type: str) -> Counted | None:
-        """How the multiply-adds of an operator are counted; None where this set does not say it."""
+        """The multiply-add formula of an operator; None where this set has none."""
         return self._counted.get(op_type)
 
     def _add(self, op_type: str, entry: Registered) -> None:
@@ -322,7 +326,7 @@ class RuleSet:
         return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
 
     def versions(self, op_type: str) -> Sequence[Registered]:
-        """Every rule of an operator, the newest first."""
+        """Every rule of an operator, newest first."""
         return tuple(self._rules.get(op_type, ()))
 
     def find(self, op_type: str, version: int) -> Rule | None:
@@ -338,7 +342,7 @@ class RuleSet:
         )
 
     def update(self, other: RuleSet) -> None:
-        """Take over the rules of another set of the same domain; raises ValueError when one is defined twice."""
+        """Add the rules of another set of the same domain; raises ValueError when one is defined twice."""
         for op_type, versions in other._rules.items():
             for entry in versions:
                 self._add(op_type, entry)

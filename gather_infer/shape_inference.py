@@ -1,12 +1,12 @@
-"""`onnx.shape_inference` on this package's inference: the same functions, options and errors.
+"""`onnx.shape_inference` on top of this package: the same functions, options and errors.
 
     >>> from gather_infer import shape_inference
     >>> model = shape_inference.infer_shapes(model)
 
-Two things are better: dims are expressions of the inputs' symbols (`past + seq`) where onnx makes up a name, and values
-are always followed through the graph, with or without `data_prop`. A dim that nobody can know is called `unk__0`,
-`unk__1`, ..., as onnx calls it; equal names are equal sizes. `strict_mode` raises for every error of the model, also
-for those that onnx does not look for, as a constant index that is out of bounds.
+Two things are better: dims are expressions of the inputs' symbols (`past + seq`) where onnx generates a name, and known
+elements are always propagated, with or without `data_prop`. An unknown dim is named `unk__0`, `unk__1`, ..., as in
+onnx; equal names are equal sizes. `strict_mode` raises for every error of the model, also for those that onnx does not
+check, such as a constant index that is out of bounds.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ if TYPE_CHECKING:
 __all__ = ["InferenceError", "infer_function_output_types", "infer_node_outputs", "infer_shapes", "infer_shapes_path"]
 
 _TYPES = {"GI107", "GI211", "GI308"}
-"""Numbers of inputs and element types that the operator does not allow: what `check_type` is about."""
+"""Codes for input counts and element types that the operator does not allow: those that `check_type` enables."""
 
 _ERRORS = "[ShapeInferenceError] Inference error(s): "
 
 _CONTRADICTIONS = {"GI201", "GI202"}
-"""Declared against inferred types: onnx compares numbers only, since exporters use names of dims freely."""
+"""Codes for declared types that contradict inferred ones: onnx compares numbers only, since exporters use dim names
+freely.
+"""
 
 
 def infer_shapes(
@@ -64,11 +66,11 @@ def infer_shapes(
     strict_mode: bool = False,
     data_prop: bool = False,
 ) -> ModelProto:
-    """The model with what can be inferred filled in: `value_info`, and the types of the outputs.
+    """The model with inferred types added: `value_info`, and the types of the outputs.
 
     check_type    raise for an element type that the operator does not allow
-    strict_mode   raise for any error; otherwise the outputs of a node in error stay unknown
-    data_prop     makes no difference, values are always followed
+    strict_mode   raise for any error; otherwise the outputs of a failing node stay unknown
+    data_prop     ignored, known elements are always propagated
 
     Raises InferenceError, ValueError for bytes that are no model, TypeError for another kind of object.
     """
@@ -121,11 +123,11 @@ def infer_node_outputs(
     opset_imports: Iterable[OperatorSetIdProto] | None = None,
     ir_version: int = IR_VERSION,
 ) -> dict[str, TypeProto]:
-    """The types of the outputs of one node, by name; those of which nothing is known are left out.
+    """The output types of one node, by name; outputs of unknown type are left out.
 
-    schema        an operator of onnx; one of the caller's own is left to onnx
-    input_types   of the inputs, and of what subgraphs of the node read from outside
-    input_data    the inputs that are known
+    schema        an operator of onnx; a schema registered by the caller is delegated to onnx
+    input_types   of the inputs, and of outer values that subgraphs of the node read
+    input_data    the known inputs
 
     Raises InferenceError, onnx.checker.ValidationError for a wrong number or type of inputs, KeyError for an input
     without a type.
@@ -162,9 +164,9 @@ def infer_node_outputs(
 def infer_function_output_types(
     function: FunctionProto, input_types: Sequence[TypeProto], attributes: Sequence[AttributeProto]
 ) -> list[TypeProto]:
-    """The types of the outputs of a call of `function`; an empty TypeProto where nothing is known.
+    """The output types of a call of `function`; an empty TypeProto for an unknown type.
 
-    input_types   an empty TypeProto for an input that is left out
+    input_types   an empty TypeProto for an omitted input
 
     Raises InferenceError.
     """
@@ -190,7 +192,7 @@ def infer_function_output_types(
 
 
 def _annotated(inference: Inference, check_type: bool, strict_mode: bool) -> ModelProto:
-    """The model filled in. Raises InferenceError, and ValidationError for a function that calls itself."""
+    """The model with inferred types. Raises InferenceError, and ValidationError for a function that calls itself."""
     _raise_errors(inference, check_type, strict_mode)
     model, misfits = completed(inference.model, inference.scopes, inference.causes)
     if strict_mode and misfits:
@@ -209,7 +211,7 @@ def _raise_errors(inference: Inference, check_type: bool, strict_mode: bool) -> 
 
 def _is_raised(finding: Diagnostic, check_type: bool, strict_mode: bool) -> bool:
     if finding.code == "GI104" or (finding.code == "GI204" and finding.message.startswith("the default")):
-        return True  # by onnx too, whatever the options are
+        return True  # onnx raises for these under all options too
     if check_type and finding.code in _TYPES:
         return True
     return strict_mode and finding.severity is Severity.ERROR and finding.code not in _CONTRADICTIONS

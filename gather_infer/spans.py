@@ -1,10 +1,9 @@
-"""Arithmetic of spans: bounds, with symbolic ends, of every element of an integer tensor.
+"""Value ranges (MLIR: IntegerValueRange): interval arithmetic on the elements of integer tensors, with symbolic bounds.
 
-An end of None is "as far as the element type goes". Integer arithmetic wraps, so a sum that might pass the end of its
-type tells nothing: `[0, None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`.
-A bool counts as 0 or 1.
+A bound of None is the end of the element type. Integer arithmetic wraps, so a sum that may overflow has no bounds: `[0,
+None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`. A bool counts as 0 or 1.
 
-No function here raises; where a bound would grow past the size cap it is given up.
+No function here raises; a bound that would exceed the size cap is dropped.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ANY = Span()
-"""Nothing is known."""
+"""The top of the lattice: no bounds."""
 
 MAX_END_SIZE = 64
-"""Nodes of a symbolic end; what is longer proves nothing that a person would follow."""
+"""Nodes of a symbolic bound; longer ones are dropped, since no reader could follow a proof from them."""
 
 ORDINARY_SIZE = 16
-"""What does not hold of sizes like this one is not assumed."""
+"""A typical size; a bound that fails for it is not assumed."""
 
 HUGE = 1 << 53
-"""A number past it stands for "no limit": together with a size it may well wrap."""
+"""Larger numbers stand for "no limit": added to a size they may well wrap."""
 
 MAX_FACTOR = 1 << 36
-"""A size taken this often, and the sizes of one tensor, do not pass the ends of int64; what is taken more often may."""
+"""Sum of the factors of sizes up to which an expression stays within int64 for the sizes of one tensor."""
 
 MAX_SIZES = 8
-"""Sizes of which the product is a number of elements; one of more may pass the ends of int64."""
+"""Number of sizes whose product still counts elements; a longer product may overflow int64."""
 
 
 def is_near(dim: Dim) -> bool:
-    """False for what may take elements of int64 from one end to the other: a huge number, a size taken that often."""
+    """False for a bound that may overflow int64: a huge number, or a size with a huge factor."""
     if isinstance(dim, int):
         return -HUGE <= dim <= HUGE
     terms = [(monomial, abs(factor)) for monomial, factor in dim.terms if monomial]
@@ -66,7 +65,7 @@ def _is_atom_near(atom: Expr) -> bool:
     match atom:
         case FloorDiv(num=num):
             return is_near(num)
-        case Min(args=args):  # "no limit" limits nothing
+        case Min(args=args):  # a huge constant stands for "no limit" and does not count
             return all(is_near(arg) for arg in args if not (isinstance(arg, int) and arg > 0))
         case Max(args=args):
             return all(is_near(arg) for arg in args if not (isinstance(arg, int) and arg < 0))
@@ -74,9 +73,9 @@ def _is_atom_near(atom: Expr) -> bool:
 
 
 def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
-    """Bounds of all elements: from the values when all are known, else the span, else those of the element type.
+    """Bounds of all elements: from the values when all are known, else the value range, else those of the element type.
 
-    int64 has none, and uint64 starts at 0: nothing can be proved from their far ends.
+    int64 has none, and uint64 starts at 0: no proof uses their far ends.
     """
     if tensor.values is not None:
         found = of_elements(tensor.values.flat, scope)
@@ -88,7 +87,7 @@ def span_of(tensor: SymbolicTensor, scope: Scope | None = None) -> Span:
 
 
 def kept_span(tensor: SymbolicTensor, scope: Scope | None = None) -> Span | None:
-    """The span of integers, also when only their values tell it, for a tensor that has no values; None for no span."""
+    """The value range of an integer tensor after its known elements are dropped; None for no range."""
     if tensor.span is not None:
         return tensor.span
     if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
@@ -98,15 +97,15 @@ def kept_span(tensor: SymbolicTensor, scope: Scope | None = None) -> Span | None
 
 
 def needs_span(values: npt.NDArray[np.object_] | None) -> bool:
-    """True when a span says more than the elements: not every one is known, or there are none.
+    """True when a value range adds to the elements: some are unknown, or there are none.
 
-    The span of an empty tensor is what its elements would be in: a loop may start from it.
+    The range of an empty tensor bounds the elements it would have: a loop may start from it.
     """
     return values is None or not values.size or None in values.reshape(-1).tolist()
 
 
 def type_span(dtype: DType | None) -> Span:
-    """What the element type alone says."""
+    """The value range of an element type."""
     if dtype is DType.BOOL:
         return Span(0, 1)
     if dtype is None or dtype is DType.INT64 or dtype not in INTEGER_RANGE:
@@ -115,7 +114,7 @@ def type_span(dtype: DType | None) -> Span:
 
 
 def of_elements(elements: Iterable[object], scope: Scope | None = None) -> Span | None:
-    """The hull of single elements; None when one of them is unknown, or there is none."""
+    """The hull of single elements; None when one is unknown or there are none."""
     numbers: list[int] = []
     symbolic: dict[Expr, None] = {}
     for element in elements:
@@ -128,7 +127,7 @@ def of_elements(elements: Iterable[object], scope: Scope | None = None) -> Span 
     if not symbolic:
         return Span(min(numbers), max(numbers)) if numbers else None
     ends: list[Dim] = list(symbolic)
-    if len(ends) > 8:  # a hull of many different sizes is of no use, and costs
+    if len(ends) > 8:  # a hull of many different sizes is useless and expensive
         return ANY
     if any(not -HUGE <= number <= HUGE for number in numbers):
         return ANY
@@ -138,7 +137,7 @@ def of_elements(elements: Iterable[object], scope: Scope | None = None) -> Span 
 
 
 def hull(*spans: Span, scope: Scope | None = None) -> Span:
-    """The span of a tensor whose elements come from any of several tensors."""
+    """The lattice join: the value range of a tensor whose elements come from any of several tensors."""
     first = spans[0]
     if all(s == first for s in spans):
         return first
@@ -146,14 +145,14 @@ def hull(*spans: Span, scope: Scope | None = None) -> Span:
 
 
 def both(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """The span of elements that are in each of two spans."""
+    """The lattice meet: the value range of elements that are in both ranges."""
     return Span(_most_known([a.lo, b.lo], scope), _least_known([a.hi, b.hi], scope))
 
 
 def fit(op: OpCall, span: Span, dtype: DType | None) -> Span | None:
-    """`span` as the span of a result of type `dtype`; None when an element may pass the end of the type and wrap.
+    """`value_range` as the range of a result of type `dtype`; None when an element may overflow the type and wrap.
 
-    Symbolic ends are sizes, they do not reach 2^63; that they fit in 32 bits is known, or a listed assumption.
+    Symbolic bounds are sizes and do not reach 2^63; that they fit in 32 bits is known or a listed assumption.
     """
     if dtype is None or (dtype not in INTEGER_RANGE and dtype is not DType.BOOL):
         return None
@@ -173,10 +172,10 @@ def fit(op: OpCall, span: Span, dtype: DType | None) -> Span | None:
 
 
 def holds(op: OpCall, dim: Expr, least: int, most: int, *, may_assume: bool) -> bool:
-    """True when least <= dim <= most is known or, with `may_assume`, listed as an assumption.
+    """True when lower <= dim <= upper is known or, with `may_assume`, listed as an assumption.
 
-    A lower limit is assumed for signed types only: a difference of sizes that must not be negative is no matter of
-    magnitude. Nor is a limit that an ORDINARY_SIZE passes.
+    A lower bound is assumed for signed types only: a difference of sizes may be negative whatever the sizes' magnitude.
+    A bound that fails at SAMPLE_SIZE is not assumed either.
     """
     bounds = op.scope.bounds(dim)
     low = bounds.lo is not None and bounds.lo >= least
@@ -201,7 +200,7 @@ P = ParamSpec("P")
 
 
 def _guarded(function: Callable[P, Span]) -> Callable[P, Span]:
-    """ANY where an end grows past the hard cap of expressions."""
+    """Return ANY where a bound exceeds the hard cap on expressions."""
 
     @wraps(function)
     def result(*args: P.args, **kwargs: P.kwargs) -> Span:
@@ -218,7 +217,7 @@ def add(a: Span, b: Span, scope: Scope | None = None) -> Span:
     """a + b"""
     if _may_wrap(a, b):
         return ANY
-    # The sum wraps at an end unless both ends are known, or the other operand only moves away from the end.
+    # The sum may wrap unless both bounds are known, or the other operand only moves away from the unknown bound.
     if a.lo is None or b.lo is None:
         if not ((a.lo is None and _at_least(b.lo, 0, scope)) or (b.lo is None and _at_least(a.lo, 0, scope))):
             return ANY
@@ -236,7 +235,7 @@ def add(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def neg(a: Span, scope: Scope | None = None) -> Span:
-    """-a; of the least integer it is the least integer again"""
+    """-a; the smallest integer is its own negative"""
     if a.lo is None:
         return ANY
     return _closed(None if a.hi is None else -a.hi, -a.lo)
@@ -290,13 +289,13 @@ def mul(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """a / b rounded toward zero, for b >= 1 or b <= -1 throughout; else unknown"""
+    """a / b rounded toward zero, for b >= 1 or b <= -1 throughout; else ANY"""
     if _at_most(b.hi, -1, scope) and b.hi is not None:
         return neg(trunc_div(a, Span(-b.hi, None if b.lo is None else -b.lo), scope), scope)
     if not _at_least(b.lo, 1, scope):
         return ANY
     assert b.lo is not None, "it is at least 1"
-    # Monotone in a; for a given a the quotient is closest to 0 at the largest b. Where there is an a >= 0, a.hi is too.
+    # Monotone in a; for a given a the quotient is closest to 0 at the largest b. Where an a >= 0 exists, a.hi >= 0.
     lo: Dim | None = None
     hi: Dim | None = None
     is_positive, is_negative = _at_least(a.lo, 0, scope), _at_most(a.hi, 0, scope)
@@ -315,7 +314,7 @@ def trunc_div(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def mod(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """a mod b with the sign of b, which is not 0: by 0 nothing is divided, runtimes fail"""
+    """a mod b with the sign of b; b = 0 needs no result, since runtimes fail"""
     if _at_least(b.lo, 0, scope):
         if _at_least(a.lo, 0, scope):
             if a.hi is not None and b.lo is not None and known_lt(a.hi, b.lo, scope) is True:
@@ -331,7 +330,7 @@ def mod(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 @_guarded
 def fmod(a: Span, b: Span, scope: Scope | None = None) -> Span:
-    """a mod b with the sign of a, as in C, where b is not 0; runtimes go through float64, which holds HUGE"""
+    """a mod b with the sign of a, as in C, for b != 0; runtimes compute it in float64, which is exact up to HUGE"""
     size = absolute(b, scope).hi
     most = None if size is None or (isinstance(size, int) and size > HUGE) else size - 1
     lo: Dim | None = 0
@@ -346,13 +345,13 @@ def fmod(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 
 def _held(end: Dim | None) -> Dim | None:
-    """The end, None for a number that float64 may round."""
+    """The bound; None for a number that float64 may round."""
     return None if isinstance(end, int) and not -HUGE <= end <= HUGE else end
 
 
 @_guarded
 def absolute(a: Span, scope: Scope | None = None) -> Span:
-    """|a|; of the least integer it is the least integer again"""
+    """|a|; the smallest integer is its own absolute value"""
     if _at_least(a.lo, 0, scope):
         return a
     if a.lo is None:
@@ -375,15 +374,15 @@ def most(a: Span, b: Span, scope: Scope | None = None) -> Span:
 
 
 def clip(a: Span, low: Span, high: Span, scope: Scope | None = None) -> Span:
-    """min(max(a, low), high): the upper limit wins where they cross"""
+    """min(max(a, low), high): the upper limit wins where the limits cross"""
     return least(most(a, low, scope), high, scope)
 
 
 @_guarded
 def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_be_empty: bool = True) -> Span:
-    """The sum of at most `count` elements of a; of at least one unless it may be empty
+    """The sum of at most `count` elements of a; of at least one unless `may_be_empty`
 
-    Wherever there is such a sum, count is >= 1, or >= 0 if it may be empty.
+    Wherever such a sum exists, count is >= 1, or >= 0 if it may be empty.
     """
     if a.lo == 0 and a.hi == 0:
         return a
@@ -402,7 +401,7 @@ def repeated_sum(a: Span, count: Dim | None, scope: Scope | None = None, *, may_
 
 
 def _may_wrap(a: Span, b: Span) -> bool:
-    """True when a huge number would be combined with a size."""
+    """True when the operation combines a huge number with a size."""
     ends = (a.lo, a.hi, b.lo, b.hi)
     if not any(isinstance(end, Expr) for end in ends):
         return False
@@ -427,7 +426,7 @@ def _at_most(end: Dim | None, number: int, scope: Scope | None) -> bool:
 
 
 def _closed(lo: Dim | None, hi: Dim | None) -> Span:
-    """Both ends, None where one is too long to be of use; ANY when one may pass 64 bits."""
+    """The range of two bounds, None for one that is too long; ANY when one may exceed 64 bits."""
     for end in (lo, hi):
         if end is not None and not (-(2**63) <= end < 2**64 if isinstance(end, int) else is_near(end)):
             return ANY
@@ -439,7 +438,7 @@ def _short(end: Dim | None) -> Dim | None:
 
 
 def _least(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The least of all ends; None as soon as one is not known."""
+    """The minimum of all bounds; None if any is unknown."""
     dims = list(dict.fromkeys(ends))
     known = [end for end in dims if end is not None]
     if len(known) < len(dims) or not known:
@@ -456,7 +455,7 @@ def _most(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
 
 
 def _least_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The least of the ends that are known: any of them is a bound."""
+    """The minimum of the known bounds: in a meet each of them is valid."""
     known = [end for end in ends if end is not None]
     return _short(_extreme(minimum, known, scope)) if known else None
 

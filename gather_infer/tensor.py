@@ -1,6 +1,6 @@
-"""What is known about a value: element type, shape, the elements of small tensors, bounds of integer ones.
+"""Facts about a value: element type, shape, the known elements of small tensors, value ranges of integer tensors.
 
-Nothing here knows protobuf. `None` means unknown wherever it stands; `()` is the shape of a scalar and 0 is a length.
+This module does not depend on protobuf. `None` always means unknown; `()` is the shape of a scalar and 0 is a length.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gather_infer.symbolic import Dim, Expr
 Shape: TypeAlias = tuple[Dim, ...]
 
 MAX_VALUES = 1024
-"""Elements that `SymbolicTensor.values` holds at most; a larger tensor keeps its span only."""
+"""Maximal number of elements in `SymbolicTensor.values`; a larger tensor has a value range only."""
 
 MAX_VALUES_RANK = 16
-"""Axes of a tensor whose elements are held: numpy 1 has 32 at most, and operators need twice as many on the way."""
+"""Maximal rank of a tensor with known elements: numpy 1 allows 32 axes, and operators need twice as many in between."""
 
 
 class DType(enum.IntEnum):
-    """Element types under the numbers of `TensorProto.DataType` (IR version 14)."""
+    """Element types, numbered as in `TensorProto.DataType` (IR version 14)."""
 
     FLOAT32 = 1
     UINT8 = 2
@@ -62,7 +62,7 @@ class DType(enum.IntEnum):
 
     @property
     def is_integer(self) -> bool:
-        """Signed or unsigned integers; bool is not one."""
+        """True for signed and unsigned integers, not for bool."""
         return self in INTEGER_RANGE
 
     @property
@@ -71,10 +71,10 @@ class DType(enum.IntEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What numpy calls it, which `np.dtype(element_type)` gives too; as in `onnx.numpy_helper`.
+        """The numpy dtype, which `np.dtype(element_type)` returns too; as in `onnx.numpy_helper`.
 
         Strings are objects. bfloat16 and the types of 8, 6, 4 and 2 bits are those of ml_dtypes, where an element of
-        less than a byte takes a whole one.
+        less than a byte takes a whole byte.
         """
         if self is DType.STRING:
             return np.dtype(object)
@@ -102,7 +102,7 @@ INTEGER_RANGE: dict[DType, tuple[int, int]] = {
 }
 FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
 _NOT_NUMPYS = {
-    # what ml_dtypes calls them
+    # names in ml_dtypes
     DType.BFLOAT16: "bfloat16",
     DType.FLOAT8E4M3FN: "float8_e4m3fn",
     DType.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
@@ -127,11 +127,11 @@ _WIDTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and held exactly by the type.
+    """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and exactly representable.
 
-    Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient are those of the
-    exact one (proof in ops/elements.py); nothing else is promised: the product of a size and the rounded 1/3 and the
-    quotient of the size and 3 are the same Ratio and need not be the same float.
+    Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient equal those of the
+    exact one (proof in ops/elements.py). Nothing else holds: the product of a size and the rounded 1/3, and the
+    quotient of the size and 3, are the same Ratio and need not be the same float.
     """
 
     num: Expr
@@ -147,9 +147,9 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Inclusive bounds `lo <= element <= hi` of every element of an integer tensor; the ends may be symbolic.
+    """Value range: inclusive bounds `lo <= element <= hi` of every element of an integer tensor; they may be symbolic.
 
-    An end of `None` is unbounded. The span of a tensor without elements holds trivially.
+    A bound of `None` is unbounded. The range of a tensor without elements holds trivially.
     """
 
     lo: Dim | None = None
@@ -160,12 +160,13 @@ class Span:
 class SymbolicTensor:
     """Facts about one dense tensor.
 
-    dtype   element type, None when unknown
-    shape   a Dim per axis, None when not even the rank is known
-    values  an object array with the tensor's own rank and shape: int or Expr for integers, bool for booleans, float (or
-            int/Expr, an integer held exactly, or Ratio) for floats, None for an element that is not known. Only for
-            tensors whose shape is static and that have at most MAX_VALUES elements
-    span    bounds of all elements, integer tensors only; a bool tensor has [0, 0] or [1, 1] when all elements are equal
+    dtype        element type, None when unknown
+    shape        a Dim per axis, None when the rank is unknown
+    values       known elements: an object array with the tensor's own rank and shape. int or Expr for integers, bool
+                 for booleans, float (or int/Expr, an integer held exactly, or Ratio) for floats, None for an unknown
+                 element. Only for tensors of static shape with at most MAX_VALUES elements
+    value_range  bounds of all elements, integer tensors only; a bool tensor has [0, 0] or [1, 1] when all elements are
+                 equal
     """
 
     dtype: DType | None = None
@@ -184,13 +185,13 @@ class SymbolicTensor:
 
     @property
     def only_element(self) -> Any:
-        """The element of a tensor that has just one; None when it has more, or it is not known."""
+        """The element of a one-element tensor; None when it has more elements or the element is unknown."""
         return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
 
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with some fields replaced."""
         given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "span": self.span}
-        return SymbolicTensor(**{**given, **changes})  # `replace` takes several times as long
+        return SymbolicTensor(**{**given, **changes})  # dataclasses.replace takes several times as long
 
     def _key(self) -> tuple[object, ...]:
         values = None if self.values is None else (self.values.shape, tuple(map(_typed, self.values.flat)))
@@ -214,7 +215,7 @@ class SymbolicTensor:
 
 
 UNKNOWN: Final = SymbolicTensor()
-"""A value of which nothing is known; most are tensors."""
+"""The top of the lattice: a value of which nothing is known. Most are tensors."""
 
 
 def _typed(element: object) -> tuple[str, object]:
@@ -223,9 +224,9 @@ def _typed(element: object) -> tuple[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class SequenceType:
-    """A sequence; `element` covers every member (a fresh dim stands where members differ), `length` may be symbolic.
+    """A sequence; `element` covers every member (with a fresh dim where members differ), `length` may be symbolic.
 
-    members  each of them where they are known one by one, as many as `length`; None where they are not
+    members  each member where all are known individually, `length` of them; else None
     """
 
     element: Value | None = None
@@ -238,7 +239,7 @@ class SequenceType:
 
 @dataclass(frozen=True, slots=True)
 class OptionalType:
-    """An optional value; `present` is None when it is not known whether there is one."""
+    """An optional value; `present` is None when its presence is unknown."""
 
     element: Value | None = None
     present: bool | None = None
@@ -260,7 +261,7 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class SparseTensor:
-    """A sparse tensor (the `sparse_tensor` type of ONNX); its elements are never tracked."""
+    """A sparse tensor (the `sparse_tensor` type of ONNX); its elements are not tracked."""
 
     dtype: DType | None = None
     shape: Shape | None = None
@@ -273,16 +274,16 @@ Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | Spar
 
 
 MAX_NESTING: Final = 16
-"""Sequences, optionals and maps inside each other, of which something is said."""
+"""Maximal nesting of sequences, optionals and maps; deeper types are unknown."""
 
 
 def element_bytes(dtype: DType) -> int:
-    """Bytes of an element; one for strings and for types of less than a byte."""
+    """Bytes of an element; 1 for strings and for types of less than a byte."""
     return _WIDTHS.get(dtype, 1)
 
 
 def is_nested_too_deep(value: Value) -> bool:
-    """True for sequences in sequences, or the like, past MAX_NESTING."""
+    """True for sequences, optionals and maps nested deeper than MAX_NESTING."""
     for _ in range(MAX_NESTING):
         inner = value.value if isinstance(value, MapType) else getattr(value, "element", None)
         if inner is None:
@@ -305,9 +306,9 @@ def format_values(values: npt.NDArray[np.object_]) -> str:
 
 
 def holds_values(shape: Sequence[int]) -> bool:
-    """True for a tensor that is small enough for its elements to be held, in every version of numpy.
+    """True for a tensor small enough to hold its elements, in every version of numpy.
 
-    An axis beside one of length 0 counts as well: numpy refuses what is too long, of nothing too.
+    The other axes of an empty tensor count too: numpy rejects a shape whose nonzero dims have a huge product.
     """
     if len(shape) > MAX_VALUES_RANK or prod(shape) > MAX_VALUES:
         return False
@@ -328,12 +329,12 @@ def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDAr
 
 
 def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor:
-    """A tensor whose elements are (partly) known; those of one that is too large are dropped."""
+    """A tensor whose elements are (partly) known; elements beyond the limits are dropped."""
     if not holds_values(values.shape) or (values.size and all(v is None for v in values.flat)):
         return SymbolicTensor(dtype, values.shape)
     return SymbolicTensor(dtype, values.shape, values)
 
 
 def is_known(element: object) -> bool:
-    """True for a Dim, False for None: an element with a value, symbolic or not."""
+    """True for a known element, symbolic or not; False for None."""
     return isinstance(element, (int, Expr, float, Ratio))

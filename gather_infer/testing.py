@@ -1,4 +1,4 @@
-"""Models in the test suites of others.
+"""Assertions for the test suites of models.
 
 >>> from gather_infer.testing import assert_model_ok
 >>> assert_model_ok("model.onnx", dims=["seq=1..512"])
@@ -31,7 +31,7 @@ def assert_model_ok(
     ignore: Iterable[str] = (),
     baseline: str | os.PathLike[str] | None = None,
 ) -> CheckResult:
-    """The result of the checks of a model with nothing in it that weighs `fail_on` or more.
+    """Check a model and assert that no finding has severity `fail_on` or more; return the result.
 
     Arguments are those of `check`, and the options of `gather-infer check`. Raises AssertionError with the findings;
     ModelReadError and UsageError as `check` does.

@@ -47,7 +47,7 @@ RULE = "the rule of ai.onnx.Gather at node /word/Gather"
 FAULTY = {
     "syntax": ("def (:\n", r"error: mine.py:1: .*\n"),
     "raises": ("\nx = 1 / 0\n", r"error: mine.py:2: ZeroDivisionError: division by zero\n"),
-    "exit": ("import sys\nsys.exit(0)\n", r"error: mine.py:2: ends the program, which rules must not do\n"),
+    "exit": ("import sys\nsys.exit(0)\n", r"error: mine.py:2: exits the program, which rules must not do\n"),
     "exit in a rule": (
         """
 from gather_infer import RuleSet
@@ -57,7 +57,7 @@ rules = RuleSet("")
 def gather(op):
     raise SystemExit
 """,
-        rf"error: mine.py:7: {RULE}: ends the program, which rules must not do\n",
+        rf"error: mine.py:7: {RULE}: exits the program, which rules must not do\n",
     ),
     "raises in a rule": (
         """
@@ -128,7 +128,7 @@ FAULTY_REWRITES = {
     # id: (what the rule does, the message)
     "raises": ('return {}["x"]', rf"mine.py:7: {AT}: KeyError: 'x'"),
     "asks wrongly": ("return site.keeps('law', 1, 2, 3)", rf"mine.py:7: {AT}: 3 values for the 1 .*"),
-    "exit": ("raise SystemExit(0)", rf"mine.py:7: {AT}: ends the program, which rules must not do"),
+    "exit": ("raise SystemExit(0)", rf"mine.py:7: {AT}: exits the program, which rules must not do"),
     "a list": ("return []", rf"mine.py: {AT} must return a Rewrite or None, returns list"),
     "a number for a name": (
         "return Rewrite(law='', values={site.output(): 3})", rf"mine.py: {AT} must map names to names in values, .*",

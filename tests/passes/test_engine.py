@@ -401,7 +401,7 @@ def test_what_a_callers_step_raises_is_the_cause_of_a_usage_error() -> None:
         raise SystemExit(0)
 
     made = parsed("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
-    with pytest.raises(UsageError, match="rewrite broken: ends the program, which rules must not do"):
+    with pytest.raises(UsageError, match="rewrite broken: exits the program, which rules must not do"):
         optimize(made, rewrites=[mine])
 
 
