@@ -1,4 +1,4 @@
-"""The accesses of a node: what its rule has said to address by index, with what was known before."""
+"""Records the accesses of a node: the axes that its rule addresses by index, with the facts known before."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def record_accesses(
     frame: Frame,
     before: Scope,
 ) -> None:
-    """Note an access for each axis that the node addresses; one where its rule could not tell which.
+    """Record an access for each axis that the node addresses; one without an axis where the rule could not determine
+    it.
 
-    before   what was known when the run came to the node
+    before   facts known when the run reached the node
     """
     context = state.context
     for index_input, data_input in entry.traits.addresses.items():

@@ -1,4 +1,4 @@
-"""The model with what was inferred written into its `value_info`."""
+"""Annotation: writes inferred types into the `value_info` of a model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gather_infer.tensor import Value
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How facts are written.
+    """Options of an annotation.
 
-    spell      the text of a symbolic dim
-    unsaid     values whose declarations stay as they are
-    complete   what is declared stays, and is only completed; also the types of the graph's outputs
-    misfits    declarations that contradict what was inferred
+    render          renders a symbolic dim as text
+    omitted         values whose declarations stay unchanged
+    complete        complete declarations instead of replacing them, also the types of the graph's outputs
+    contradictions  messages about declarations that contradict the inferred types
     """
 
     spell: Callable[[Expr], str]
@@ -35,7 +35,7 @@ class _Style:
     misfits: list[str] = field(default_factory=list)
 
     def merge(self, declared: ValueInfoProto, value: Value) -> None:
-        """Complete a declaration with what was inferred, unless the two contradict."""
+        """Complete a declaration with the inferred type, unless the two contradict."""
         stated = to_type(value, self.spell)
         if stated is None:
             return
@@ -48,7 +48,7 @@ class _Style:
 def annotated(
     source: ModelFile, run: Run, *, weights: bool = False, outputs: bool = False
 ) -> tuple[ModelProto, Interface]:
-    """See Inference.annotated, which is the `run`; and how the types differ from those that were there."""
+    """The annotated model, see Inference.annotated; and how its types differ from the original ones."""
     given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True, outputs=outputs)
     style = _Style(speller(given, run.scopes, run.inputs))
     model = _copy(given)
@@ -61,9 +61,10 @@ def annotated(
 
 
 def completed(source: ModelFile, scopes: Scopes, generated: Collection[str]) -> tuple[ModelProto, list[str]]:
-    """What `onnx.shape_inference` makes of a model, and a sentence for every declaration that contradicts the facts.
+    """The model as `onnx.shape_inference` would complete it, and a message for each declaration that contradicts the
+    facts.
 
-    Declarations are completed, not replaced, and the `generated` symbols are called `unk__0`, `unk__1`, ...
+    Declarations are completed, not replaced, and the `generated` symbols are named `unk__0`, `unk__1`, ...
     """
     model = _copy(source.proto)
     style = _Style(_unknowns(model, generated), complete=True)
@@ -78,7 +79,7 @@ def _copy(proto: ModelProto) -> ModelProto:
 
 
 def _unknowns(model: ModelProto, generated: Collection[str]) -> Callable[[Expr], str]:
-    """Texts of dims in which a generated symbol has onnx's kind of name, that nothing in the model has."""
+    """A renderer of dims that names generated symbols as onnx does, with names that the model does not use."""
     taken = names_of_dims(model)
     free = (name for name in map("unk__{}".format, count()) if name not in taken)
     names: dict[str, Dim] = {}
@@ -118,7 +119,7 @@ def _annotate_graph(
             if stated is not None:
                 kept = ValueInfoProto()
                 if entry is not None:
-                    kept.CopyFrom(entry)  # doc string and metadata stay
+                    kept.CopyFrom(entry)  # keeps doc string and metadata
                 kept.name = name
                 if style.complete:
                     style.merge(kept, values[name])
@@ -129,7 +130,7 @@ def _annotate_graph(
                 entries.append(entry)
         for step, inner in subgraphs(node, position):
             _annotate_graph(inner, path.below(step), scopes, style, node.op_type == "If")
-    entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of nothing
+    entries += [v for v in graph.value_info if v.name in declared]  # of inputs, initializers, or of undefined names
     rebuilt = [ValueInfoProto.FromString(v.SerializeToString()) for v in entries]
     del graph.value_info[:]
     graph.value_info.extend(rebuilt)
@@ -143,8 +144,8 @@ def _annotate_graph(
         stated = to_type(value, style.spell)
         if stated is None:
             continue
-        # A wrong output of a branch would not pass onnx's checker next to what is written. Those of loops stay, which
-        # runtimes go by when a body never runs.
+        # onnx's checker would reject a wrong output of a branch next to the inferred types. Outputs of loops stay:
+        # runtimes use their declared types when a body never runs.
         proto = output.type
         if proto.WhichOneof("value") is None or (is_branch and not fits(proto, stated)):
             proto.CopyFrom(stated)
@@ -153,7 +154,7 @@ def _annotate_graph(
 
 
 def fits(declared: TypeProto, stated: TypeProto) -> bool:
-    """True when no kind, element type, rank or size of the one differs from that of the other."""
+    """True when no kind, element type, rank or size of one type contradicts the other."""
     kind = declared.WhichOneof("value")
     if kind is None or stated.WhichOneof("value") is None:
         return True
@@ -178,7 +179,7 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
 
 
 def complete(declared: TypeProto, stated: TypeProto) -> None:
-    """Fill in what a declared type leaves open, and sizes where it has a name; the two must fit."""
+    """Add the known parts of `stated` to a declared type that it fits: missing parts, and sizes in place of names."""
     kind = stated.WhichOneof("value")
     if kind is None:
         return

@@ -1,7 +1,7 @@
-"""Results of rule calls that were made before: deep models repeat the same layer many times.
+"""Memoized results of rule calls: deep models repeat the same layer many times.
 
-Only a call without side effects is remembered: one that made no symbol, reported, learnt and assumed nothing, and read
-no constant. Its key holds everything a rule can see, the facts of its inputs by identity.
+Only a call without side effects is cached: one that generated no symbol, added no finding, fact or assumption, and read
+no constant. Its key holds everything a rule can see, with the facts of its inputs by identity.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from gather_infer.rules import Attribute
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_INTERNED_VALUES: Final = 16
-"""Elements of a tensor whose facts are compared element by element; a larger one is only ever equal to itself."""
+"""Elements up to which facts are interned by their elements; a larger tensor equals only itself."""
 
 Key: TypeAlias = tuple[object, ...]
 _HASHED: Final = (int, float, str)
 
 
 def _types(attributes: Mapping[str, Attribute]) -> Iterator[object]:
-    """The types of attributes that no schema tells: 1 and 1.0 are equal, and different."""
+    """The types of attributes without a schema: 1 and 1.0 compare equal but differ."""
     for attribute in attributes.values():
         yield tuple(map(type, attribute)) if isinstance(attribute, tuple) else type(attribute)
 
 
 class RuleCache:
-    """The pure calls of one run; `clear` when what they rested on is taken back."""
+    """The pure calls of one run; `clear` it when facts they depend on are rolled back."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -37,12 +37,12 @@ class RuleCache:
         self.addressed: dict[Key, tuple[Addressing, ...]] = {}  # of the gather family
         self.calls: dict[Key, Any] = {}  # of functions, see `bodies.memo`
         self._canonical: dict[Key, Value] = {}
-        self._alive: dict[int, Value | None] = {id(None): None}  # so that no id is given to another fact
+        self._alive: dict[int, Value | None] = {id(None): None}  # keeps the ids of the keys from being reused
 
     def key(
         self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
-        """What a call's result depends on, None when that cannot be told. Makes the facts in `inputs` canonical."""
+        """The cache key of a call; None when it has none. Replaces the facts in `inputs` by canonical ones."""
         if entry.op_type == "Constant":
             return None
         for position, value in enumerate(inputs):
@@ -66,7 +66,7 @@ class RuleCache:
         )
 
     def canonical(self, value: Value) -> Value:
-        """The one object that stands for all facts equal to `value`."""
+        """The canonical object of all facts equal to `value`."""
         if isinstance(value, SymbolicTensor):
             values = value.values
             key: Key | None
@@ -75,7 +75,7 @@ class RuleCache:
             elif values.size <= MAX_INTERNED_VALUES and value.dtype is not None and value.dtype.is_integer:
                 key = (value.dtype, value.shape, value.span, *values.flat)
             else:
-                key = None  # 0.0 == -0.0 and True == 1, but they are different facts
+                key = None  # 0.0 == -0.0 and True == 1 although the facts differ
             if key is not None:
                 value = self._canonical.setdefault(key, value)
         self._alive[id(value)] = value
@@ -85,12 +85,12 @@ class RuleCache:
         return self._results.get(key)
 
     def put(self, key: Key, results: Sequence[Value | None]) -> Sequence[Value | None]:
-        """Remember the results of a call, which become canonical."""
+        """Store the results of a call and return them as canonical facts."""
         made = [None if value is None else self.canonical(value) for value in results]
         self._results[key] = made
         return made
 
     def clear(self) -> None:
-        """Forget the results: what they rested on has been taken back."""
+        """Drop the results, after facts they depend on were rolled back."""
         self._results.clear()
         self.calls.clear()

@@ -1,4 +1,4 @@
-"""Rules of the caller: what they raise, and what they must return."""
+"""Calls of user rules: their exceptions, and validation of their results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, Spar
 
 
 def facts_by_caller(entry: Entry, call: OpCall) -> Sequence[Value | None]:
-    """What a caller's rule says of a node.
+    """The facts that a user rule returns for a node.
 
-    Raises UsageError when it does not return one fact per output, or raises what a rule does not.
+    Raises UsageError when it does not return one fact per output, or raises an exception that rules may not raise.
     """
-    assert entry.rule is not None, "a custom entry has a rule"
+    assert entry.rule is not None, "a user rule is present"
     file = file_of(entry.rule)
     what = f"the rule of {entry.domain or 'ai.onnx'}.{entry.op_type} at node {call.context.node}"
     with foreign(file, what, SpecViolation, DimTooLarge):
@@ -26,7 +26,7 @@ def facts_by_caller(entry: Entry, call: OpCall) -> Sequence[Value | None]:
 
 
 def require_facts(name: str, results: object, outputs: int) -> None:
-    """Raise UsageError when a caller's rule does not return one fact per output."""
+    """Raise UsageError when a user rule does not return one fact per output."""
 
     def fault(found: object) -> str | None:
         if found is None or isinstance(found, (SequenceType, OptionalType, MapType, SparseTensor)):

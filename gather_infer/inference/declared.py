@@ -1,4 +1,4 @@
-"""What the model declares about its values and outputs, held against what was inferred."""
+"""Declared types of values and outputs, compared with the inferred facts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 
 def declared_fact(state: State, proto: onnx.TypeProto, frame: Frame, reason: str) -> Value | None:
-    """The fact that a type inside the model states, None when it states nothing.
+    """The fact of a type declared inside the model; None when it declares nothing.
 
-    In a body, a name that no input has is a symbol of that body; in a function every name is one, of that call.
+    In a body, a name that no input has is a new symbol; in a function every name is one, per call.
     """
     return from_type(proto, reader_of(state, frame), lambda _: state.context.fresh(reason))
 
 
 def reader_of(state: State, frame: Frame) -> DimReader:
-    """What reads the dims that a graph declares inside."""
+    """The reader of dims that a graph declares."""
     if frame.reader is None:
         if frame.path == MAIN:
             frame.reader = state.reader
@@ -42,7 +42,7 @@ def reader_of(state: State, frame: Frame) -> DimReader:
 def compared(
     state: State, declared: onnx.ValueInfoProto, inferred: Value, node: NodeProto, index: int, frame: Frame
 ) -> Value:
-    """The fact to go on with: the inferred one; what is declared stands in where nothing could be inferred."""
+    """Reconcile a declaration with the inferred fact: inference wins, the declaration fills in unknown parts."""
     if isinstance(inferred, SymbolicTensor) and _is_no_news(state, declared.type, inferred, frame):
         return inferred
     stated = declared_fact(state, declared.type, frame, "value_info states no size")
@@ -58,7 +58,7 @@ def compared(
         state.record.add(
             diagnostic(
                 "GI201",
-                f"value_info of {declared.name} says {stated}, the inputs imply {inferred}",
+                f"value_info of {declared.name} declares {stated}, the inputs imply {inferred}",
                 state.location(node, index, frame, f"output {declared.name}"),
                 severity=Severity.ERROR if is_refused else None,
             )
@@ -74,14 +74,14 @@ def compared(
 
 
 LOADED: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
-"""Domains whose operators onnxruntime knows: it refuses an output that is declared with another type than it has."""
+"""Domains whose operators onnxruntime infers itself: it refuses an output declared with another type."""
 
 
 def _is_compared_by_loaders(state: State, name: str, node: NodeProto, frame: Frame) -> bool:
-    """Whether a loader holds the value_info of an output of a node against the type that it infers.
+    """Whether a loader compares the value_info of a node's output with the type that it infers.
 
-    It does so of calls too, and in branches inside functions, but not in the body of a function. A Constant is an
-    initializer by then, and of an output of the graph the type counts that is declared there.
+    It does so for calls and in branches inside functions, but not in the body of a function. A Constant has become an
+    initializer by then, and for a graph output the type declared there counts.
     """
     is_function = bool(frame.path.steps) and frame.path.steps[-1].attribute is None
     if is_function or is_constant(node) or name in frame.outputs:
@@ -91,12 +91,12 @@ def _is_compared_by_loaders(state: State, name: str, node: NodeProto, frame: Fra
 
 
 def is_constant(node: NodeProto) -> bool:
-    """Whether loaders take the node for an initializer."""
+    """Whether loaders turn the node into an initializer."""
     return bool(node.op_type == "Constant") and not plain_domain(node.domain)
 
 
 def _imply_sizes(state: State, value: Value) -> None:
-    """Learn that the dims of a declared tensor are sizes: `N - 5` is one only where N >= 5, and the file is right."""
+    """Add the facts that the dims of a declared tensor are >= 0: the file is trusted, so `N - 5` implies N >= 5."""
     if isinstance(value, SymbolicTensor) and value.shape and state.context.may_assume:
         state.context.rest_on_assumption()
         for dim in value.shape:
@@ -104,7 +104,9 @@ def _imply_sizes(state: State, value: Value) -> None:
 
 
 def _is_no_news(state: State, declared: onnx.TypeProto, inferred: SymbolicTensor, frame: Frame) -> bool:
-    """True when a declaration neither adds to what was inferred nor contradicts it: most do, and no fact is built."""
+    """True when a declaration neither adds to the inferred fact nor contradicts it. Most do neither, and no fact is
+    built.
+    """
     tensor = declared.tensor_type
     if inferred.shape is None or inferred.dtype != tensor.elem_type or not tensor.HasField("shape"):
         return False
@@ -123,14 +125,14 @@ def _is_no_news(state: State, declared: onnx.TypeProto, inferred: SymbolicTensor
         else:
             stated = proto.dim_value
             if stated < 0 or (stated == 0 and not proto.HasField("dim_value")):
-                continue  # it states no size
+                continue  # declares no size
         if stated is not dim and never_equal(stated, dim, scope):
             return False
     return True
 
 
 def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value], frame: Frame) -> None:
-    """Report the declared outputs of a body that contradict what was inferred, in one finding."""
+    """Report the declared outputs of a body that contradict the inferred facts, in one finding."""
     known = state.reader.known if frame.parameters is None else frozenset[str]()
     reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
     made = {name for node in graph.node if not is_constant(node) for name in node.output}
@@ -145,20 +147,22 @@ def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value]
 def misfits(
     outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope, made: Set[str]
 ) -> Iterator[tuple[str, Severity]]:
-    """What is wrong with the declared outputs of a body, and how much that weighs.
+    """Messages and severities for declared outputs of a body that contradict the inferred facts.
 
-    made   by nodes that loaders do not take for initializers: of others they do not compare the types
+    made   names produced by nodes that loaders do not turn into initializers; for others they compare no types
     """
     for proto, value in zip(outputs, values, strict=True):
         stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
-        # of sequences runtimes do not look at the shapes
+        # runtimes ignore the shapes of sequences
         if isinstance(stated, SymbolicTensor) and value != SymbolicTensor() and contradiction(stated, value, scope):
             message = f"output {proto.name} is declared {shown(proto.type)}, the inputs imply {value}"
             yield message, severity(stated, value) if proto.name in made else Severity.WARNING
 
 
 def severity(stated: Value, value: Value) -> Severity:
-    """Of a declared output that contradicts: runtimes only warn when it is the shape alone, exporters get it wrong."""
+    """Severity of a wrong declared output: a warning for the shape alone, which exporters often get wrong and runtimes
+    accept.
+    """
     is_shape_alone = (
         isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
     )
@@ -166,7 +170,7 @@ def severity(stated: Value, value: Value) -> Severity:
 
 
 def contradicted_hints(state: State, reader: DimReader) -> Iterable[Diagnostic]:
-    """What the file says of values beside what it declares, and what is not so."""
+    """Findings for type hints of the file that the inferred facts contradict."""
     hints = state.model.hints
     for path, values in state.scopes.items() if hints else ():
         for name, value in values.items():
@@ -175,12 +179,12 @@ def contradicted_hints(state: State, reader: DimReader) -> Iterable[Diagnostic]:
                 continue
             stated = from_type(hint, reader, lambda axis: symbol(f"{axis}"))
             if stated is not None and contradiction(stated, value, state.context.scope):
-                message = f"the file says that {name} is {_shown(hint, stated)}, the inputs imply {value}"
+                message = f"the file declares {name} as {_shown(hint, stated)}, the inputs imply {value}"
                 yield diagnostic("GI201", message, Location(graph=state.labels[path], value=name))
 
 
 def _shown(hint: TypeProto, stated: Value) -> str:
-    """A type with `?` for the sizes that it leaves open."""
+    """The printed type, with `?` for unknown sizes."""
     dtype = stated.dtype if isinstance(stated, SymbolicTensor) and stated.dtype is not None else "?"
     sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
     return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
@@ -189,7 +193,7 @@ def _shown(hint: TypeProto, stated: Value) -> str:
 def declared_outputs(
     state: State, declared: Iterable[ValueInfoProto], outputs: Iterable[Value], reader: DimReader
 ) -> list[Diagnostic]:
-    """Contradictions between declared and inferred outputs, and what declared symbols turn out to be."""
+    """Findings for contradictions between declared and inferred outputs, and for the values of declared symbols."""
     found: list[Diagnostic] = []
     made = {name for node in state.model.proto.graph.node if not is_constant(node) for name in node.output}
     aliases: dict[str, Dim] = {}
@@ -206,7 +210,7 @@ def declared_outputs(
             continue
         if not isinstance(stated, SymbolicTensor):
             continue
-        assert isinstance(value, SymbolicTensor), "else it would contradict what is declared"
+        assert isinstance(value, SymbolicTensor), "another kind would contradict the declaration"
         for axis, (written, dim) in enumerate(zip(stated.shape or (), value.shape or (), strict=False)):
             if isinstance(written, int) and isinstance(dim, Expr) and free_symbols(dim) <= reader.known:
                 message = f"dim {axis} is declared {written}, the inputs imply {dim}"
@@ -214,7 +218,7 @@ def declared_outputs(
             if not isinstance(written, Expr) or not written.is_symbol or written.name in state.context.causes:
                 continue
             if written.name in reader.known:
-                continue  # a symbol of the inputs stands for itself
+                continue  # a symbol of the inputs keeps its meaning
             if written == dim or not free_symbols(dim) <= reader.known:
                 continue
             first = aliases.setdefault(written.name, dim)

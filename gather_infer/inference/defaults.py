@@ -1,4 +1,4 @@
-"""Inputs that have an initializer: a caller may override these from IR version 4 on, so nothing may rest on them.
+"""Inputs with an initializer: a caller may override them from IR version 4 on, so no fact may depend on their elements.
 
 https://github.com/onnx/onnx/blob/main/docs/IR.md#graphs
 """
@@ -18,23 +18,23 @@ from gather_infer.places import MAIN
 from gather_infer.record import Cause
 from gather_infer.tensor import SymbolicTensor, Value
 
-ADVICE: Final = "--initializers-as-constants takes initializers for constants"
+ADVICE: Final = "--initializers-as-constants treats initializers as constants"
 FEWEST: Final = 2
-"""Initializers that are all inputs: of a single one it is meant."""
+"""Minimal number of initializers for the warning that all are inputs: a single one is probably intended."""
 
 
 def overridable_finding(graph: GraphProto, inputs: Iterable[ValueInfoProto]) -> Iterator[Diagnostic]:
-    """The warning that every initializer is an input that a caller feeds or leaves out."""
+    """The warning that every initializer is also an input, so that a caller may feed it or leave it out."""
     names = initializers_of(graph)
     if len(names) >= FEWEST and names <= {value.name for value in inputs}:
-        message = f"all {len(names)} initializers are inputs too, which callers may override: no shape can rest on them"
+        message = f"all {len(names)} initializers are inputs that callers may override: no shape can depend on them"
         yield diagnostic("GI119", message, detail=(ADVICE,))
 
 
 def with_defaults_named(
     causes: Mapping[str, Cause], proto: ModelProto, inputs: Iterable[ValueInfoProto], values: Mapping[str, Value]
 ) -> dict[str, Cause]:
-    """The causes, in which the input is named that would be a constant if no caller could override it.
+    """The causes, with the name of an overridable input that would otherwise be a constant.
 
     inputs   those that callers feed
     values   the facts of the main graph
@@ -47,7 +47,7 @@ def with_defaults_named(
 
 
 def _behind(graph: GraphProto, defaults: set[str], values: Mapping[str, Value]) -> dict[str, str]:
-    """The tensors whose elements would be known, each with the first input that keeps them from it."""
+    """Tensors whose elements would be known, each with the first overridable input that prevents it."""
     found = {name: name for name in defaults}
     constants = initializers_of(graph) - defaults
     for node in graph.node:
@@ -66,7 +66,7 @@ def _is_known(value: Value | None) -> bool:
 def _named(cause: Cause, proto: ModelProto, behind: Mapping[str, str]) -> Cause:
     path = cause.node.graph
     if not cause.data_dependent or path.root is not MAIN.root or any(step.attribute is None for step in path.steps):
-        return cause  # in the body of a function names mean something else
+        return cause  # names in a function body are not those of the main graph
     node = graph_at(proto, path).node[cause.node.position]
     found = next((behind[name] for name in node.input if name in behind), None)
     return cause if found is None else replace(cause, reason=f"{cause.reason}: callers may override the input {found}")

@@ -1,4 +1,4 @@
-"""How the walk treats an operator: the rule, function body or schema that is in force under a set of opset imports."""
+"""Op resolution: finds the rule, function body or schema of an operator under a set of opset imports."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One operator under one set of imports.
+    """An operator resolved under one set of imports.
 
-    domain     canonical
-    version    the opset version in force, 0 when the model does not import the domain
-    traits     of the operator, as far as a rule says
-    custom     the rule is one of the caller's
-    lineage    how it is followed, see `follow`; None when it is not
-    overridden   the operator of the same name, where the model defines a function that is called like one
-    builder    makes the body by which a node of a dialect is inferred, where there is no rule
-    checked    tuples of input element types that were found legal
+    domain            canonical
+    version           the opset version in force, 0 when the model does not import the domain
+    traits            of the operator, as far as a rule declares them
+    is_user_rule      the rule is one of the caller's
+    provenance        transfer function for provenance; None when elements are not followed
+    overridden_op     the operator of the same name, where the model defines a function with the name of an operator
+    builder           builds the body by which a dialect's node is inferred, where there is no rule
+    legal_types       tuples of input element types that passed the check
+    is_control_flow   it holds subgraphs: If, Loop, Scan or SequenceMap
     """
 
     op_type: str
@@ -50,7 +51,7 @@ class Entry:
 
 
 class Opsets:
-    """The opset imports of a model or function, with the entries found under them."""
+    """The opset imports of a model or function, with the operators resolved under them."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class Opsets:
         self._entries: dict[tuple[str, str, str], Entry] = {}
 
     def entry(self, domain: str, op_type: str, overload: str) -> Entry:
-        """The entry of an operator; found once, then remembered."""
+        """The resolved operator; cached after the first call."""
         key = (domain, op_type, overload)
         found = self._entries.get(key)
         if found is None:
@@ -76,10 +77,10 @@ class Opsets:
         return found
 
     def version_of(self, domain: str) -> int:
-        """The version in force for a domain as it is written in the node; 0 when the domain is not imported."""
+        """The version in force for a domain as written in the node; 0 when the domain is not imported."""
         opset = openvino_opset(domain)
         if opset is not None:
-            # the domain itself carries the version of the opset, an IR does not number it otherwise
+            # the name of the domain holds the opset version; an IR has no other number for it
             return opset or self.versions.get(domain) or NEWEST_OPENVINO
         return self.versions.get(plain_domain(domain), 0)
 
@@ -100,9 +101,9 @@ class Opsets:
 
 @lru_cache(maxsize=1024)
 def _standard_entry(domain: str, op_type: str, version: int) -> Entry | None:
-    """The entry of an operator that the package has a rule for, the same in every model; None for another one.
+    """The resolved op of a package rule, the same for every model; None for any other operator.
 
-    Schemas of operators without a rule may come and go while a program runs.
+    It is not cached without a rule, since schemas may be registered and removed while a program runs.
     """
     found = _entry(domain, op_type, version, [standard_rules()], None, None)
     return found if found.rule is not None else None
@@ -122,7 +123,7 @@ def _entry(
         rules = sets.get(domain) or sets.get(name)
         found = rules.lookup(op_type, version) if rules is not None and version else None
         if found is not None:
-            custom = sets is not rule_sets[-1]  # the package's own come last
+            custom = sets is not rule_sets[-1]  # built-in rules come last
             break
     lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
     schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
@@ -149,9 +150,9 @@ def _entry(
 
 
 def _completed(own: Traits, known: Traits) -> Traits:
-    """The traits of an operator of the package for which a caller has a rule.
+    """The traits of a built-in operator for which the user has a rule.
 
-    It is the same operator, whoever has written the rule; but how the rule says what it addresses is its own.
+    Traits describe the operator, whichever rule it has; but the declared addressing is that of the user's rule.
     """
     moves = known if own.moves is None else own
     return replace(

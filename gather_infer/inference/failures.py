@@ -1,4 +1,4 @@
-"""Which failures every run comes to: those are errors, the others warnings of the branch or body that they are in."""
+"""Severity of failures: those that every run reaches are errors, others are warnings of their branch or body."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from gather_infer.record import PathCondition
 
 Conditions: TypeAlias = Mapping[GraphPath, PathCondition]
 Under: TypeAlias = tuple[GraphPath, ...]
-"""The bodies around a place, from the outside, that not every run comes to."""
+"""The bodies around a location, outermost first, that some runs skip."""
 
 
 _Answer: TypeAlias = "tuple[Hashable, bool]"
 _Case: TypeAlias = "frozenset[_Answer]"
 
 _MAX_CASES: Final = 200
-"""Ways to a failure that are held against each other."""
+"""Maximal number of path conditions of failures that are combined."""
 
 
 def under(graph: GraphPath, conditions: Conditions) -> Under:
-    """The bodies around a graph, it among them, that not every run comes to."""
+    """The bodies that some runs skip, among a graph and the graphs around it."""
     if not conditions:
         return ()
     around = (GraphPath(graph.root, graph.position, graph.steps[: k + 1]) for k in range(len(graph.steps)))
@@ -37,10 +37,10 @@ def under(graph: GraphPath, conditions: Conditions) -> Under:
 
 
 def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a run, errors as warnings where a run that does not come to them is legal.
+    """The diagnostics of a run, with errors lowered to warnings where runs that skip them are valid.
 
-    What both branches of an If do every run does that comes to it. What a loader refuses is wrong whether or not a run
-    comes to it.
+    A failure in both branches of an If fails every run that reaches the If. A node that a loader refuses stays an error
+    whether or not a run reaches it.
     """
     conditions = inference.conditions
     found = {d: under(d.location.node.graph, conditions) for d in inference.diagnostics
@@ -50,12 +50,12 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
     if not spared:
         return inference.diagnostics
     if is_broken(inference.diagnostics):
-        doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash
+        doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash on a broken model
     else:
         doubtful = refused_nodes(inference, spared)
     if doubtful and not inference.model.foreign:
         refused = refused_as_it_is(inference.model)
-        is_called = any(path.root is Root.FUNCTION for path, _ in refused)  # a finding is placed in the call
+        is_called = any(path.root is Root.FUNCTION for path, _ in refused)  # findings are located in the call
         spared = {
             d: bodies for d, bodies in spared.items() if d not in doubtful or not (is_called or _place(d) in refused)
         }
@@ -63,7 +63,7 @@ def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
 
 
 def refused_unreached(inference: Inference) -> Iterator[Diagnostic]:
-    """What is wrong with nodes that no run comes to, and for which a loader refuses the file all the same."""
+    """The errors of unreachable nodes for which a loader refuses the file anyway."""
     if not inference.unreached or inference.model.foreign or is_broken(inference.diagnostics):
         return
     doubtful = refused_nodes(inference, inference.unreached)
@@ -79,19 +79,19 @@ def _place(finding: Diagnostic) -> tuple[GraphPath, int] | None:
 
 
 def refused_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
-    """Those of the findings about nodes that a loader may refuse, if it knows enough of what they read."""
+    """The findings about nodes that a loader may refuse if it knows enough about their inputs."""
     bodies = Bodies(inference)
     places = {d: None if d.location.node is None else bodies.place(d.location.node) for d in findings}
     return frozenset(d for d, place in places.items() if place is not None and _may_be_refused(place))
 
 
 def _may_be_refused(place: Place) -> bool:
-    """Whether onnx rejects a node that is given all that is known of its inputs."""
+    """Whether onnx rejects a node given all known facts about its inputs."""
     schema = place.entry.schema
     if schema is None:
         return False
     if place.entry.control:
-        return True  # its bodies see names around them, which a node by itself does not have
+        return True  # its bodies read outer names, which a single node does not have
     frame = Frame(place.body.opsets, attributes=place.body.attributes)
     inputs = [place.body.fact(name) if name else None for name in place.node.input]
     node = resolved(place.node, frame)
@@ -99,10 +99,10 @@ def _may_be_refused(place: Place) -> bool:
 
 
 def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Under]:
-    """For each of some places that fail, by the bodies around it, the bodies in which it is certain that a run fails.
+    """Hoist failures to the outermost bodies in which a run certainly fails, for each failing location.
 
-    Where both branches of an If fail, the run that comes to the If does. Where no run takes its way past all of the
-    places, every run fails.
+    When both branches of an If fail, the run that reaches the If fails. When the failures cover all paths, every run
+    fails.
     """
     given = frozenset(failing)
     unavoidable = _unavoidable(given, conditions)
@@ -125,10 +125,10 @@ def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Unde
 
 
 def _unavoidable(failing: Iterable[Under], conditions: Conditions) -> frozenset[Under]:
-    """Places of which every run comes to one, by the bodies around them.
+    """Failing locations of which every run reaches one, by the bodies around them.
 
-    A body asks a question, and several Ifs may ask the same one. Two cases that differ in the answer to one question
-    make a case without it; the case without any question is that of every run.
+    This is resolution on path conditions: a body is guarded by a condition, which several Ifs may share. Two cases that
+    differ in one condition yield a case without it; the empty case is reached by every run.
     """
     cases: dict[_Case, frozenset[Under]] = {}
     for bodies in failing:
@@ -156,7 +156,7 @@ def _is_possible(case: _Case) -> bool:
 
 
 def _answer(condition: PathCondition) -> _Answer:
-    """What decides whether a body runs, and which way."""
+    """The canonical condition of a body, and the value for which the body runs."""
     choice, negative = condition.choice, condition.negative
     if choice is not None:
         is_plain = choice.relation == "<" or (choice.relation == "==" and not (choice.is_bool and choice.number == 0))
@@ -170,13 +170,13 @@ def _answer(condition: PathCondition) -> _Answer:
 
 
 def _other(bodies: Under, conditions: Conditions) -> Under | None:
-    """The other branch of the innermost If."""
+    """The path with the other branch of the innermost If."""
     other = conditions[bodies[-1]].other if bodies else None
     return None if other is None else (*bodies[:-1], other)
 
 
 def conditional(finding: Diagnostic, bodies: Under, conditions: Conditions) -> Diagnostic:
-    """An error as the warning that it is for a model of which not every run comes to it."""
+    """An error as a warning of a model in which some runs skip it."""
     stated = [conditions[body] for body in bodies]
     when = "taken" if any(condition.other is not None for condition in stated) else "it runs"
     return replace(

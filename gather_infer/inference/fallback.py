@@ -1,7 +1,7 @@
-"""onnx's own inference for one node: where neither a rule nor a function body exists.
+"""Fallback to onnx's own inference for one node without a rule or function body.
 
-Its element types and ranks are trusted; a static dim only when every input shape is static, because what it makes of
-symbols is not sound for every operator. Any other dim is an unknown.
+Its element types and ranks are trusted; a static dim only when every input shape is static, because its treatment of
+symbols is unsound for some operators. Any other dim is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
 
 REJECTIONS: Final = (InferenceError, onnx.checker.ValidationError)
-"""What onnx's inference raises for a model or a node that it does not take."""
+"""Exceptions of onnx's inference for a model or node that it rejects."""
 
 
 def onnx_inference(
@@ -33,10 +33,10 @@ def onnx_inference(
     versions: Mapping[str, int],
     context: Context,
 ) -> list[Value | None]:
-    """The facts of a node's outputs, None where onnx says nothing. Raises SpecViolation when onnx rejects the node."""
+    """The facts of a node's outputs; None where onnx infers nothing. Raises SpecViolation when onnx rejects it."""
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     if not static:
-        context.leave_open(f"there is no rule for {schema.op_type}: not all that it demands of sizes is known")
+        context.leave_open(f"there is no rule for {schema.op_type}: its requirements on sizes are unknown")
     found = _outputs(schema, node, names, inputs, versions)
     if found is None:
         return [None] * len(node.output)
@@ -60,7 +60,7 @@ def rejection(
     inputs: Sequence[Value | None],
     versions: Mapping[str, int],
 ) -> str | None:
-    """Why onnx rejects a node with these inputs, None when it does not."""
+    """Why onnx rejects a node with these inputs; None when it does not."""
     try:
         _outputs(schema, node, names, inputs, versions)
     except SpecViolation as violation:
@@ -75,7 +75,7 @@ def _outputs(
     inputs: Sequence[Value | None],
     versions: Mapping[str, int],
 ) -> Mapping[str, TypeProto] | None:
-    """The types of the outputs by name; None without every element type. Raises SpecViolation as `onnx_inference`."""
+    """The output types by name; None unless every input has an element type. Raises as `onnx_inference`."""
     types: dict[str, TypeProto] = {}
     data: dict[str, TensorProto] = {}
     for name, value in zip(names, inputs, strict=False):

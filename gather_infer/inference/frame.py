@@ -1,4 +1,4 @@
-"""The names that are in scope while a graph is walked."""
+"""The environment: names in scope while a graph is interpreted, with their facts."""
 
 from __future__ import annotations
 
@@ -23,37 +23,43 @@ from gather_infer.tensor import Value
 _T = TypeVar("_T")
 
 MAX_DEPTH: Final = 40
-"""Subgraphs and function calls inside each other."""
+"""Maximal nesting of subgraphs and function calls."""
 
 
 @dataclass(slots=True)
 class Frame:
-    """The names of one graph, subgraph or function body while it is walked.
+    """The names of one graph, subgraph or function body while it is interpreted.
 
-    label       what the graph is called: "" for the main graph, else the label of the node and the attribute
-    declared    the value_info of the graph
-    outputs     its declared outputs
-    constants   tensors that no caller can override, for rules that need every element
-    attributes  of the call, in a function body and its subgraphs
-    parameters  the attributes that the function has; None outside functions
-    reader      of dims declared in this body: a name that no input has means something else in every body and call
-    labels      of the nodes, below that of this graph
-    absent      inputs of a function that the call leaves out
-    negative    for an integer comparison that depends on the run: it is true exactly when this dim is < 0
-    choices     bools that an element of an input decides
-    traces      where the elements of integer tensors come from
-    shifts      `y: (x, d)` for a tensor y that is x + d, element by element
-    sums        `y: ("Add", a, b)` for an integer tensor y that is a + b, element by element; "Sub" for a - b
-    floats      between which numbers, or sizes, floats are that have been integers
-    growth      of which tensor another one is a growing function, element by element
-    bools       the tensor of bools whose elements, as they are or as 0 and 1, another tensor has in some order
-    counts      how many elements of a tensor of bools are true
-    extents     by a scalar and a start, how many numbers there are from the start on before the scalar
-    scalars     the scalars that the elements of a small shape are, by name; empty for others
-    meanings    symbols for such a number, by name, that count from an input on: max(0, the part)
-    sized_by_data  by operator, what its nodes have computed whose sizes depend on data
-    tests       bools that say of each element of other tensors, by name, between which numbers it is
-    hints       of the main graph: types that the file states beside the model, of values of all its graphs
+    label                   label of the graph: "" for the main graph, else the label of the node and the attribute
+    declared                the value_info of the graph
+    outputs                 its declared outputs
+    constants               tensors that no caller can override, for rules that need every element
+    attributes              of the call, in a function body and its subgraphs
+    parameters              the attributes that the function declares; None outside functions
+    reader                  reads dims declared in this body: a name that no input has is a new symbol in every body and
+                            call
+    labels                  of the nodes, including the label of this graph
+    absent                  inputs of a function that the call omits
+    sign_predicates         for a bool from an integer comparison: it is true exactly when this dim is < 0
+    input_predicates        bools that an element of a model input decides
+    provenance              origins of the elements of integer tensors
+    offsets                 `y: (x, d)` for a tensor y equal to x + d, element by element
+    sums                    `y: ("Add", a, b)` for an integer tensor y equal to a + b, element by element; "Sub" for a -
+                            b
+    float_ranges            bounds, by numbers or sizes, of floats that were converted from integers
+    monotonicity            for a tensor that is an increasing function of another, element by element: that other
+                            tensor
+    bool_sources            for a tensor whose elements are those of a bool tensor in some order, as bools or as 0 and
+                            1: that tensor
+    true_counts             number of true elements of a bool tensor
+    extents                 by a scalar and a start: how many integers are in [start, scalar)
+    shape_scalars           for a small shape tensor: the names of the scalars that are its elements; empty for other
+                            elements
+    symbol_origins          generated symbols, by name, that are max(0, origin) for an element of an input
+    data_dependent_results  by operator: results of nodes whose sizes depend on data, for reuse by equal nodes
+    element_predicates      bools that state a range for each element of other tensors, by their names
+    hints                   of the main graph: types that the file gives outside its declarations, for values of all
+                            graphs
     """
 
     opsets: Opsets
@@ -87,7 +93,7 @@ class Frame:
     depth: int = 0
 
     def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Frame:
-        """This frame as it was before these nodes of the main graph were visited."""
+        """This environment as it was before these nodes of the main graph were visited."""
         later = {name for node in nodes for name in node.output}
 
         def earlier(facts: dict[str, _T]) -> dict[str, _T]:
@@ -114,19 +120,19 @@ class Frame:
         )
 
     def _home(self, name: str) -> Frame | None:
-        """Where a name is defined: here or in a graph around this one, an inner name hides an outer one."""
+        """The environment that defines a name: this one or an enclosing one; inner names shadow outer ones."""
         frame: Frame | None = self
         while frame is not None and name not in frame.values:
             frame = frame.parent
         return frame
 
     def find(self, name: str) -> Value | None:
-        """The fact of a name in this graph or in one around it."""
+        """The fact of a name in this graph or an enclosing one."""
         home = self._home(name)
         return None if home is None else home.values[name]
 
     def hint(self, name: str) -> onnx.ValueInfoProto | None:
-        """The type that the file states beside the model of a value of this graph."""
+        """The type hint of the file for a value of this graph."""
         outermost = self
         while outermost.parent is not None:
             outermost = outermost.parent
@@ -134,27 +140,27 @@ class Frame:
         return None if stated is None else onnx.ValueInfoProto(name=name, type=stated)
 
     def comparison(self, name: str) -> Dim | None:
-        """The dim whose sign the boolean `name` tells; see `negative`."""
+        """The dim whose sign decides the bool `name`; see `sign_predicates`."""
         home = self._home(name)
         return None if home is None else home.negative.get(name)
 
     def choice(self, name: str) -> Choice | None:
-        """What decides the boolean `name`, None when no single element of an input does."""
+        """The predicate on an input element that decides the bool `name`; None when there is none."""
         home = self._home(name)
         return None if home is None else home.choices.get(name)
 
     def trace(self, name: str) -> Trace | None:
-        """Where the elements of a tensor come from, None when that is not known."""
+        """The provenance of a tensor's elements; None when it is unknown."""
         home = self._home(name)
         return None if home is None else home.traces.get(name)
 
     def scalars_of(self, name: str) -> tuple[str, ...] | None:
-        """The scalars that the elements of a shape are; None where that is not known."""
+        """The scalars that are the elements of a shape; None where they are unknown."""
         home = self._home(name)
         return None if home is None else home.scalars.get(name)
 
     def extent(self, name: str, start: Dim) -> Dim | None:
-        """How many numbers there are from `start` on before the element of a scalar; None where it is not noted."""
+        """How many integers are in [start, scalar) for the scalar `name`; None where it is not recorded."""
         frame: Frame | None = self
         while frame is not None:
             if (name, start) in frame.extents or name in frame.values:
@@ -163,14 +169,14 @@ class Frame:
         return None
 
     def all_meanings(self) -> Mapping[str, Part]:
-        """The symbols that count from an input on, here and in the graphs around this one."""
+        """The symbols with an origin in an input, of this graph and the enclosing ones."""
         if self.parent is None:
             return self.meanings
         around = self.parent.all_meanings()
         return {**around, **self.meanings} if self.meanings else around
 
     def is_absent(self, name: str) -> bool:
-        """True for an input of the function around this graph that the call leaves out."""
+        """True for an input of the enclosing function that the call omits."""
         frame: Frame | None = self
         while frame is not None and name not in frame.values:
             if name in frame.absent:
@@ -179,6 +185,6 @@ class Frame:
         return False
 
     def constant(self, name: str) -> TensorProto | None:
-        """The tensor of a constant name, None for what is no constant."""
+        """The tensor of a constant; None for any other name."""
         home = self._home(name)
         return None if home is None else home.constants.get(name)

@@ -1,6 +1,6 @@
-"""What onnxruntime makes of a model by itself, where onnx's shape inference finds something else.
+"""Runtime quirks: where onnxruntime infers or rewrites something that onnx's shape inference does differently.
 
-A written file has to load with both: it must not let the runtime see a size about which they do not agree.
+A written file has to load with both, so it must not declare a size on which they disagree.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gather_infer.inference.naming import dims_of
 from gather_infer.model.paths import bodies
 
 _LARGEST: Final = (2**31 - 1, 2**63 - 1)
-"""Ends of a Slice that onnxruntime takes for "all the rest", whichever way it steps."""
+"""Ends of a Slice that onnxruntime reads as "all the rest", in either direction."""
 
 
 def mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
-    """The nodes of which onnxruntime infers another size than it computes: it loads none that it computes by then.
+    """The nodes for which onnxruntime infers another size than it computes, so that it refuses to load the model.
 
-    Backwards to the largest number its kernel takes everything to the beginning, onnx's inference no element.
-    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+    For a backward Slice to the largest number the kernel takes everything down to the first element, onnx's inference
+    none. https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
     """
     for _, body in bodies(proto):
         if not isinstance(body, GraphProto):
@@ -48,9 +48,9 @@ def is_stepped_slice(node: NodeProto) -> bool:
 
 
 def fuse_targets(proto: ModelProto) -> None:
-    """Let a Reshape read the target that onnxruntime's optimiser gives it: -1 for the one size that is computed.
+    """Give Reshapes the fused target of onnxruntime's optimizer: -1 for the single computed size.
 
-    Where a dim is 0 onnx refuses that one, though it takes the target that the model has.
+    Where a dim is 0, onnx rejects that target but accepts the model's own.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
     """
     for _, body in bodies(proto):
@@ -74,7 +74,7 @@ def fuse_targets(proto: ModelProto) -> None:
 
 
 def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
-    """The numbers that are joined, -1 in the place of the one that is not known; None when that is not all."""
+    """The concatenated numbers, with -1 for the one unknown; None when more is unknown."""
     found: list[int] = []
     unknown = 0
     for name in target.input:

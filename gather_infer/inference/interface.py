@@ -1,4 +1,4 @@
-"""A model whose types say what was given of its inputs: what is written under `--dim batch=1` has inputs of batch 1."""
+"""Interface types: writes input constraints into a model's types, as `--dim batch=1` makes the batch of inputs 1."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Change: TypeAlias = Callable[[ValueInfoProto], None]
 
 
 class Run(Protocol):
-    """What is read of an Inference."""
+    """The parts of an Inference that this module reads."""
 
     model: ModelFile
     scopes: Mapping[GraphPath, Mapping[str, Value]]
@@ -43,11 +43,11 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Redeclared:
-    """A value whose declared dims were changed.
+    """A value whose declared dims changed.
 
     kind     `input`, `output` or `value_info`
-    graph    what the graph of the value is called, "" is the main graph
-    before, after   the dims, a number or a name, None where nothing is said of one; None when there was no shape
+    graph    label of the graph of the value, "" for the main graph
+    before, after   the dims, a number or a name, None for an undeclared one; None when there was no shape
     """
 
     name: str
@@ -59,11 +59,11 @@ class Redeclared:
 
 @dataclass(frozen=True, slots=True)
 class OpenDim:
-    """A dim of an input or output that is no number after all that is given.
+    """A dim of an input or output that is not a number under all constraints.
 
-    axis   None when not even the rank is known
-    dim    how it is declared, None where nothing is said of it
-    reason   why it is none
+    axis     None when the rank is unknown
+    dim      its declared name, None when undeclared
+    reason   why it is not a number
     """
 
     name: str
@@ -75,11 +75,11 @@ class OpenDim:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """How the types in a written model differ from those of the model that was given.
+    """Differences between the types of a written model and those of the source model.
 
-    changed    values with other dims, the inputs first
-    open       dims of inputs and outputs that are no numbers yet
-    recorded   what was given and cannot be said in types: it stands in `metadata_props`, under `gather_infer.dims`
+    changed                values with other dims, inputs first
+    dynamic_dims           dims of inputs and outputs that are still not numbers
+    persisted_constraints  constraints that types cannot express: written to `metadata_props`, under `gather_infer.dims`
     """
 
     changed: tuple[Redeclared, ...] = ()
@@ -91,18 +91,19 @@ UNCHANGED: Final = Interface()
 
 
 def declare(proto: ModelProto, run: Run, *, rests: bool, outputs: bool = False) -> tuple[ModelProto, Interface]:
-    """A copy of the model of `inference`, in which what the inference was given is declared; and what that changed.
+    """A copy of the model in which the constraints of the inference are declared, and the differences.
 
-    A dim that is given as a number is one in inputs, outputs and `value_info`, and so is one of which that follows; in
-    branches of an If where it was inferred. An output without a shape gets the one that is known. Of outputs and
-    `value_info` nothing is said that makes a runtime refuse a node that it had loaded. What `--input` calls a dim is
-    its name. Bounds and relations are recorded in `metadata_props`. Everything else stays as it is; it is `proto`
-    itself when nothing was given.
+    A dim given as a number is written as one in inputs, outputs and `value_info`, and so are dims that follow from it;
+    in branches of an If where it was inferred. An output without a shape gets the inferred one. An output or
+    `value_info` keeps its declaration where another would make a runtime refuse a node that it loaded before. `--input`
+    names a dim. Bounds and relations are persisted in `metadata_props`. Everything else stays as it is; the result is
+    `proto` itself when no constraints are given.
 
-    rests     whether something else that is written rests on what was given
-    outputs   whether dims say the numbers that they are known to be though nothing is given
+    is_relied_on   whether other written facts depend on the constraints
+    outputs        whether to write known numbers as dims even without constraints
 
-    Raises UsageError where a file cannot say it: a relation with a name of `--input` that no dim of an input is called.
+    Raises UsageError where a file cannot express a constraint: a relation with a name of `--input` that is no input
+    dim.
     """
     given = run.given
     if given is None or not (given.is_said or outputs):
@@ -127,7 +128,7 @@ def declare(proto: ModelProto, run: Run, *, rests: bool, outputs: bool = False) 
 
 
 class _Declaring:
-    """Types of a model that say what was given; those of the values in `left` stay, inputs aside."""
+    """Writes constraints into the types of a model; values in `omitted` keep their types, except inputs."""
 
     def __init__(
         self, proto: ModelProto, run: Run, given: Given, left: frozenset[tuple[GraphPath, str]] = frozenset()
@@ -138,7 +139,7 @@ class _Declaring:
         self.given = given
         self.reader = DimReader(given.known)
         self.renamed = frozenset(given.changed)
-        self.kept = given.known - self.renamed  # and what `--input` introduces is known as well
+        self.kept = given.known - self.renamed  # names that `--input` introduces are in `known` as well
 
     def changes(self) -> Iterator[Redeclared]:
         main, facts = self.proto.graph, self.run.scopes[MAIN]
@@ -161,10 +162,10 @@ class _Declaring:
                             yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
 
     def _is_of_branches(self, path: GraphPath) -> bool:
-        """Whether the graph runs with the main graph, or not at all.
+        """Whether the graph runs with the main graph or not at all.
 
-        Other bodies stay as they are: by their declarations runtimes go when a loop has no iterations, where a name
-        is 0 to them. What is declared in a function holds for all its calls.
+        Other bodies stay unchanged: runtimes use their declarations when a loop has no iterations, reading a name as 0.
+        Declarations in a function hold for all its calls.
         """
         steps = [GraphPath(path.root, path.position, path.steps[:i]) for i in range(len(path.steps))]
         nodes = (graph_at(self.proto, p).node[path.steps[i].node] for i, p in enumerate(steps))
@@ -191,27 +192,27 @@ class _Declaring:
                     _set(dim, given.changed[name])
 
     def _substitute(self, dim: Any) -> None:
-        """Say what is given in the place of the names in a dim."""
+        """Substitute given dims for the names in a dim."""
         declared = self.reader.param(dim.dim_param)
         if isinstance(declared, Expr) and not free_symbols(declared).isdisjoint(self.renamed):
             try:
                 _set(dim, substitute(declared, self.given.changed))
-            except ZeroDivisionError:  # no size is declared there
+            except ZeroDivisionError:  # the dim has no size there
                 return
 
     def _output(self, declared: TypeProto, fact: Value | None) -> None:
-        """What is known of an output without a shape; of one that has one what follows from what is given."""
+        """Write the inferred dims of an output without a shape; refine an existing shape by the constraints."""
         if said_dims(declared) is not None:
             self._refine(declared, fact)
         elif not (self.given.changed or self.given.inputs):
-            return  # it is for those who write what is known of every tensor
+            return  # shapes of all tensors are written by `annotated` only
         elif isinstance(fact, SymbolicTensor) and fact.shape is not None and _may_state(declared, fact):
             said = self.kept.difference(self.given.unnamed.values())
             names = [dim if free_symbols(dim) <= said else None for dim in fact.shape]
             _state_shape(declared, fact.dtype, names)
 
     def _refine(self, declared: TypeProto, fact: Value | None) -> None:
-        """Numbers, as far as they are known, and where a changed name stood the dim that is known instead."""
+        """Write known numbers, and the inferred dim in place of a substituted name."""
         for dim, known in _paired(declared, fact):
             if isinstance(known, int) or (self._mentions_changed(dim) and free_symbols(known) <= self.kept):
                 _set(dim, known)
@@ -222,7 +223,7 @@ class _Declaring:
 
 
 def _numbers(fact: Value | None) -> Change:
-    """Says the dims that are known as numbers."""
+    """A change that writes the dims known as numbers."""
 
     def change(value: ValueInfoProto) -> None:
         for dim, known in _paired(value.type, fact):
@@ -233,7 +234,7 @@ def _numbers(fact: Value | None) -> Change:
 
 
 def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]]:
-    """The dims of a type, each with what is known of it; none where kind, element type or rank contradict."""
+    """The dims of a type, each with its inferred dim; none where kind, element type or rank contradict."""
     while (kind := declared.WhichOneof("value")) in INNER:
         if isinstance(fact, (SequenceType, OptionalType)) and kind != "map_type":
             fact = fact.element
@@ -252,16 +253,16 @@ def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]
 
 
 def _may_state(declared: TypeProto, fact: SymbolicTensor) -> bool:
-    """Whether a type without a shape does not contradict what is known of its value."""
+    """Whether a type without a shape is compatible with the inferred fact."""
     if declared.WhichOneof("value") not in (None, "tensor_type"):
         return False
     return not declared.tensor_type.elem_type or fact.dtype in (None, declared.tensor_type.elem_type)
 
 
 def _state_shape(declared: TypeProto, dtype: DType | None, shape: Sequence[Dim | None]) -> None:
-    """Let a type have a shape; nothing is said of a dim that is None."""
+    """Declare a shape; a dim of None stays open."""
     if declared.WhichOneof("value") is None and dtype is None:
-        return  # a type cannot be said without its element type
+        return  # a type needs an element type
     tensor = declared.tensor_type
     if not tensor.elem_type and dtype is not None:
         tensor.elem_type = int(dtype)
@@ -283,7 +284,7 @@ def _set(dim: Any, known: Dim) -> None:
 
 
 def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
-    """The dims of a type, None where nothing is said of one; None when there is no shape."""
+    """The dims of a type, None for an undeclared one; None when there is no shape."""
     inner = declared
     while (kind := inner.WhichOneof("value")) in INNER:
         inner = getattr(getattr(inner, kind), INNER[kind])
@@ -292,11 +293,11 @@ def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
     return tuple(int(d.dim_value) if is_sized(d) else d.dim_param or None for d in dims_of(declared))
 
 
-# what cannot be said in types
+# constraints that types cannot express
 
 
 def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement]:
-    """Bounds and relations in terms of the symbols that the inputs of `proto` have."""
+    """Bounds and relations in the symbols of the inputs of `proto`."""
     values = [v for v in proto.graph.input if v.name in set(run.inputs)]
     present, _ = symbols_of_inputs(values, {})
     bound = given.dims.bound
@@ -313,19 +314,19 @@ def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement
         for declared, dim in _paired(value.type, run.scopes[MAIN][value.name]):
             name = declared.dim_param
             if isinstance(dim, Expr) and name == str(dim) != "" and name in present and not dim.is_symbol:
-                yield Statement(_symbol(name), dim)  # so that the names in it are symbols when it is read
+                yield Statement(_symbol(name), dim)  # makes the names in it symbols when the file is read
 
 
 def _check_said(statements: Iterable[Statement], proto: ModelProto, run: Run) -> None:
-    """Raise UsageError for a statement with a name that no input of `proto` has."""
+    """Raise UsageError for a constraint with a name that no input of `proto` has."""
     names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(run.inputs)], {})
     _, faults, _ = read_recorded([text_of(statements)], names)
     if faults:
-        raise UsageError(f"what is given cannot be said in a file: {faults[0]}")
+        raise UsageError(f"a file cannot express the given constraints: {faults[0]}")
 
 
 def _resolved(statement: Statement, bound: Mapping[str, Dim]) -> Iterator[Statement]:
-    """A statement with what its symbols are bound to; nothing when there are no symbols left."""
+    """The constraint with its bound symbols replaced; none when no symbol is left."""
     dim, value = substitute(statement.dim, bound), statement.value
     if isinstance(value, Interval):
         if isinstance(dim, Expr):
@@ -345,7 +346,7 @@ def _symbol(name: str) -> Expr:
 
 
 def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterable[Statement]) -> None:
-    """Let the one entry of `KEY` say the statements; it stays as it is when that is what it says."""
+    """Write the constraints to the single entry of `KEY`; an entry with the same content stays unchanged."""
     text = text_of(statements)
     if text == text_of(recorded) and len(recorded_texts(proto)) <= 1:
         return
@@ -360,13 +361,13 @@ def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterab
         proto.metadata_props.add(key=KEY, value=text)
 
 
-# what is no number yet
+# dims that are still not numbers
 
 
 def open_dims(proto: ModelProto, run: Run) -> Iterator[OpenDim]:
-    """The dims of inputs and outputs in `proto` that are no numbers, each with the reason."""
+    """The dims of inputs and outputs in `proto` that are not numbers, each with the reason."""
     given = run.given
-    assert given is not None, "a run was told something of its inputs"
+    assert given is not None, "`infer` keeps its input constraints"
     facts = run.scopes[MAIN]
     inputs = set(run.inputs)
     for value in proto.graph.input:
@@ -394,7 +395,7 @@ def _open(value: ValueInfoProto, kind: str, fact: Value | None, run: Run, given:
 
 def _of_input(name: str | None, given: Given) -> str:
     if name is None:
-        return "nothing is declared of it"
+        return "it is not declared"
     if name in given.dims.bound:
         return f"it is {given.dims.bound[name]}"
     return _not_given(DimReader(given.known).param(name))
@@ -402,7 +403,7 @@ def _of_input(name: str | None, given: Given) -> str:
 
 def _of_output(dim: str | None, known: Dim | None, run: Run, given: Given) -> str:
     if not isinstance(known, Expr):
-        return "nothing is known of it"
+        return "it is unknown"
     causes = [run.causes[n] for n in sorted(free_symbols(known)) if n in run.causes]
     if causes:
         return f"{causes[0].reason} (node {causes[0].node})"

@@ -1,4 +1,4 @@
-"""Facts that hold on two paths, facts that contradict, and facts that leave the body in which they were found."""
+"""Operations of the fact lattice: join of two facts, contradictions, and projecting out local symbols of a body."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FreshDim: TypeAlias = Callable[[], Dim]
 
 
 def fresh_dim(context: Context, reason: str) -> FreshDim:
-    """Makes a symbol for `reason` each time it is called."""
+    """A function that generates a symbol for `reason` at each call."""
     return lambda: context.fresh(reason)
 
 
 def join(a: Value, b: Value, fresh: FreshDim) -> Value:
-    """What holds of a value that is either `a` or `b`; `fresh()` stands where their dims differ."""
+    """The lattice join: facts that hold of a value that is either `a` or `b`; `fresh()` replaces dims that differ."""
     match a, b:
         case SymbolicTensor(), SymbolicTensor():
             dtype = a.dtype if a.dtype == b.dtype else None
@@ -58,7 +58,7 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
 
 
 def _join_inner(a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: bool, fresh: FreshDim) -> Value | None:
-    """What holds of every member of either; None when nothing is known. Without members there are none to disagree."""
+    """The join of member facts; None is unknown. A container without members adds nothing to the join."""
     if a is None and a_is_empty:
         return b
     if b is None and b_is_empty:
@@ -67,7 +67,7 @@ def _join_inner(a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: 
 
 
 def join_shapes(a: Shape | None, b: Shape | None, fresh: FreshDim) -> Shape | None:
-    """The shape of a tensor that has either shape; None when the ranks differ."""
+    """The join of two shapes; None when the ranks differ."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else fresh() for x, y in zip(a, b, strict=True))
@@ -85,7 +85,7 @@ def _joint_span(a: SymbolicTensor, b: SymbolicTensor) -> Span | None:
 
 
 def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
-    """True when no run can satisfy both: kinds, element types, ranks or dims that are never equal."""
+    """True when no run can satisfy both: different kinds, element types or ranks, or dims that are never equal."""
     match declared, inferred:
         case SymbolicTensor(dtype=a, shape=s), SymbolicTensor(dtype=b, shape=t):
             return _differ(a, b) or _shapes_differ(s, t, scope)
@@ -115,19 +115,24 @@ def _shapes_differ(a: Shape | None, b: Shape | None, scope: Scope) -> bool:
 
 
 def never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
-    """Of two expressions only where their difference is a number: no proof by cases for each dim that is declared."""
+    """Whether two dims differ in every run.
+
+    Two expressions are compared only by their difference: a proof by cases for every declared dim would be too slow.
+    """
     if isinstance(a, int) or isinstance(b, int):
         return known_eq(a, b, scope) is False
     return isinstance(a - b, int) and a != b
 
 
 def symbols_of(value: Value | None) -> set[str]:
-    """The symbols in the shape, elements and span of a value, and of its members."""
+    """The symbols in the shape, elements and value range of a value, and of its members."""
     return {name for dim in dims_of(value) if isinstance(dim, Expr) for name in dim.symbols}
 
 
 def dims_of(value: Value | None) -> list[object]:
-    """The dims in the shape, elements and span of a value, and of its members, and elements that are none."""
+    """The dims in the shape, elements and value range of a value and of its members; unknown or numeric elements
+    included.
+    """
     match value:
         case SymbolicTensor(shape=shape, values=values, span=span):
             dims: list[object] = [] if shape is None else [*shape]
@@ -146,7 +151,10 @@ def dims_of(value: Value | None) -> list[object]:
 
 
 def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
-    """`value` outside the body it was found in: what mentions a symbol of the body becomes fresh or unknown."""
+    """Project out the symbols in `local`: the fact of a body's value outside the body.
+
+    Dims that mention a local symbol become fresh, elements and bounds become unknown.
+    """
 
     def is_local(element: object) -> bool:
         dim = element.num if isinstance(element, Ratio) else element

@@ -1,4 +1,4 @@
-"""What a run may spend, so that its work stays linear in the model: the size of a fact, the walks of bodies, proofs."""
+"""Work limits that keep a run linear in the model: sizes of facts, interpretation of bodies, proofs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ from gather_infer.symbolic import Dim, Effort, Expr, Scope
 from gather_infer.tensor import MAX_VALUES_RANK, UNKNOWN, Span, SymbolicTensor, Value, is_nested_too_deep, make_values
 
 MAX_DIM_SIZE: Final = 160
-"""Nodes of a dim's expression; past it the dim becomes a symbol."""
+"""Nodes of a dim's expression; a larger one is replaced by a symbol."""
 
 BODY_NODES: Final = 50_000
 BODY_NODES_PER_NODE: Final = 20
-"""Nodes of bodies that one walk visits, whatever the size of the model, and for each of its nodes.
+"""Nodes of bodies that one iteration may visit: a constant, and a number per node of the model.
 
-Deep models that keep their layers as functions visit some 20 000. Calls that call twice what they call, and loops in
-loops whose states change, would visit 2^40."""
+Deep models with functions for layers visit some 20 000. Functions that call others twice, and nested loops whose states
+change, would visit 2^40.
+"""
 
 LISTED_VALUES: Final = 40_000
 LISTED_VALUES_PER_NODE: Final = 100
-"""Values of function bodies that one walk lists again for calls that it has not walked again."""
+"""Values of function bodies that one iteration may list again for calls whose body is not interpreted again."""
 
 RETRIES: Final = 60
 RETRIES_PER_NODE: Final = 2
-"""Walks of bodies of loops under a weaker hypothesis, after the first, in one pass: whatever the size of the model, and
-for each of its nodes. Loops in loops multiply them."""
+"""Loop bodies interpreted again under a weaker hypothesis, in one iteration: a constant, and a number per node of the
+model. Nested loops multiply them.
+"""
 
 ELIMINATIONS: Final = 600
 ELIMINATIONS_PER_NODE: Final = 2
-"""What proofs may cost in one walk, a few milliseconds each at worst; real models take one or two for each node."""
+"""Budget of proofs in one iteration, at most a few milliseconds each; real models use one or two per node."""
 
 VISITS_PER_BODY: Final = 5
-"""Nodes that are as much work as it takes to begin and end a body."""
+"""Cost of entering and leaving a body, in visited nodes."""
 
 NAMES_PER_VISIT: Final = 8
-"""Names that are as much work as a node."""
+"""Number of names that cost as much as visiting a node."""
 
 
 class Budget:
-    """What is left of the work that one walk may do beyond visiting each node once."""
+    """Remaining work of one iteration, beyond a single visit of each node."""
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
@@ -55,15 +57,15 @@ class Budget:
         self._is_spent = False
 
     def spend(self, nodes: Sequence[NodeProto], names: int) -> None:
-        """Account for a walk of a body with these nodes, and as many names in its interface.
+        """Charge the interpretation of a body with these nodes, and `names` names in its interface.
 
-        Raises SpecViolation when that is more than is left.
+        Raises SpecViolation when the budget does not suffice.
         """
         names += sum(len(node.input) + len(node.output) for node in nodes)
         cost = VISITS_PER_BODY + len(nodes) + names // NAMES_PER_VISIT
         if not self._fits(self._visits + cost, BODY_NODES, BODY_NODES_PER_NODE):
             self._is_spent = True
-            raise SpecViolation("the run has spent its budget of work on bodies", "GI214")
+            raise SpecViolation("the run has spent its work budget on bodies", "GI214")
         self._visits += cost
 
     @property
@@ -72,7 +74,7 @@ class Budget:
         return self._is_spent
 
     def may_list(self, values: int) -> bool:
-        """Account for values that are listed once more; False when that is more than is left."""
+        """Charge values that are listed again; False when the budget does not suffice."""
         if not self._fits(self._listed + values, LISTED_VALUES, LISTED_VALUES_PER_NODE):
             return False
         self._listed += values
@@ -80,7 +82,7 @@ class Budget:
 
     @property
     def retries(self) -> int:
-        """How often bodies of loops may be walked again."""
+        """How often loop bodies may be interpreted again."""
         return RETRIES + RETRIES_PER_NODE * self._nodes
 
     def _fits(self, amount: int, base: int, per_node: int) -> bool:
@@ -88,25 +90,25 @@ class Budget:
 
     @cached_property
     def _nodes(self) -> int:
-        """Those of the whole model; counted only when it matters."""
+        """Nodes of the whole model; counted on demand."""
         return _nodes_in((self._model.graph, *self._model.functions))
 
 
 def effort_of(model: ModelProto) -> Effort:
-    """What the proofs of one walk may cost."""
+    """The proof budget of one iteration."""
     nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
     return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
 
 
 def spent_on_proofs(scope: Scope) -> list[Diagnostic]:
-    """The finding that says why questions about sizes stay open; none when the effort of the walk was enough."""
+    """A finding when the proof budget was exhausted, since later comparisons of sizes stay undecided; else none."""
     if not scope.is_exhausted:
         return []
-    return [diagnostic("GI214", "the run has spent its budget of work on proofs: later questions of sizes stay open")]
+    return [diagnostic("GI214", "the run has spent its work budget on proofs: later size comparisons stay undecided")]
 
 
 def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:
-    """Nodes in graphs and in all below them."""
+    """Number of nodes in graphs and all graphs below them."""
     found = 0
     pending = list(graphs)  # a loop, since subgraphs may nest very deep
     while pending:
@@ -119,7 +121,7 @@ def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:
 
 
 def limited(value: Value, context: Context) -> Value:
-    """`value` with a symbol for every dim that is too long, and without such elements and ends of the span.
+    """`value` with a symbol for every dim that is too long, and without elements and bounds that are too long.
 
     Raises SpecViolation for a size that no tensor can have.
     """
@@ -149,5 +151,5 @@ def _is_long(element: object) -> bool:
 
 
 def _capped(dim: Dim, context: Context) -> Dim:
-    """The dim, or the one symbol that stands for it when its expression is too long."""
+    """The dim, or a derived symbol for it when its expression is too long."""
     return context.derived("dim", dim, reason="its expression grew past the size limit") if _is_long(dim) else dim

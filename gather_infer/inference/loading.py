@@ -1,9 +1,9 @@
-"""The nodes of a model that a runtime refuses while it loads the file, whether a run comes to them or not.
+"""Load refusals: nodes that a runtime refuses while it loads the file, whether or not a run reaches them.
 
-Runtimes infer shapes with onnx's own functions, in every branch and body, before anything runs. These see the dims that
-a file declares or that follow from it, and the elements of small constants. Here they are given all that a runtime may
-find by itself: the facts of our own inference beside what is declared, and in each graph the constants of outer ones.
-They are also asked with nothing beside, for what they find by themselves is not always right.
+Runtimes infer shapes with onnx's own functions, in every branch and body, before anything runs. These use declared
+dims, dims that follow from them, and the elements of small constants. Here they get everything that a runtime may find:
+the inferred facts in addition to the declarations, and in each graph the constants of outer graphs. They also run
+without additions, since what they infer alone is not always right.
 """
 
 from __future__ import annotations
@@ -35,46 +35,47 @@ Place: TypeAlias = tuple[GraphPath, int]
 """A node: its graph and its position."""
 
 Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
-"""What is known of a value of a graph."""
+"""Returns the inferred fact of a value of a graph."""
 
 READ: Final = 1024
-"""Elements of a tensor that shape inference may read one by one; of a larger one it reads the dims."""
+"""Elements up to which shape inference may read a tensor; of a larger one it uses the dims."""
 
 _MAX_DEPTH: Final = 30
-"""Graphs in graphs; protobuf reads no deeper ones, so that no runtime loads them."""
+"""Maximal nesting of graphs; protobuf reads no deeper ones, so no runtime loads them."""
 
 _MAX_EXPANDED: Final = 1 << 16
-"""Nodes of functions, those that they call counted at each call: onnx infers them anew each time."""
+"""Maximal number of nodes of inlined functions: onnx infers them again for each call."""
 
 _MAX_CALLS: Final = 64
-"""Calls in calls; of models with deeper ones the functions are left out."""
+"""Maximal call depth; functions of models with deeper calls are ignored."""
 
 _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
-"""What onnx raises of a model; the last two of one that is broken otherwise, of which it then says nothing."""
+"""Exceptions of onnx for a refused model; the last two for one that is broken in another way and has no node to report.
+"""
 
 _OF_INNER: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
-"""Of which an error tells: one that is of a graph in the node; a declaration that is not what is inferred."""
+"""Markers in error texts: an error inside a subgraph of the node; a declaration that contradicts the inferred type."""
 
 
 def unseen(path: GraphPath, name: str) -> Value | None:
-    """The facts of one who knows nothing but what onnx's shape inference finds by itself, which is not always right."""
+    """Facts for onnx's shape inference on its own, which is not always right."""
     return None
 
 
 def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True) -> frozenset[Place]:
-    """The nodes that onnx's shape inference refuses, those in branches and bodies too; none where it cannot say.
+    """The nodes that onnx's shape inference refuses, including those in branches and bodies; none where it cannot run.
 
-    source        where the weights are to which `proto` refers
-    declarations  those as well that only contradict a declaration, of which onnxruntime just warns
+    source        holds the weights to which `proto` refers
+    declarations  include nodes that only contradict a declaration, for which onnxruntime just warns
     """
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
     _complete(skeleton, places, facts)
     try:
-        if skeleton.functions:  # runtimes put them in the place of the calls, and then see constants in their branches
+        if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
             skeleton = inline_local_functions(skeleton)
         fuse_targets(skeleton)
         _hand_down(skeleton.graph)
@@ -90,7 +91,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
 
 
 def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
-    """The nodes that onnx's shape inference refuses by itself in the file that was given, as onnx.checker asks it."""
+    """The nodes of the unmodified file that onnx's shape inference refuses, as onnx.checker runs it."""
     skeleton, places = _skeleton(source, source.proto)
     try:
         infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
@@ -100,7 +101,7 @@ def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
 
 
 def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
-    """The types that all who load the model find: those of onnx's shape inference as it is by itself."""
+    """The types that every loader finds: those of onnx's shape inference on its own."""
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
         return {}
@@ -116,15 +117,15 @@ def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, T
 
 
 def _is_inside(inner: Place, outer: Place) -> bool:
-    """Whether a node stands in a graph that another one holds."""
+    """Whether a node is in a graph that another node holds."""
     depth = len(outer[0].steps)
     return len(inner[0].steps) > depth and outer[0].contains(inner[0]) and inner[0].steps[depth].node == outer[1]
 
 
 def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[Place]]:
-    """The model without large payloads, its nodes called by their numbers, and where these stand.
+    """The model without large payloads and with numbered node names, and the node identities by number.
 
-    None for one that is nested too deeply.
+    None for a model that is nested too deeply.
     """
     if any(len(path.steps) > _MAX_DEPTH for path, _ in bodies(proto)):
         return None, []
@@ -143,7 +144,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
             graph.initializer.append(lean)
         elif tensor.name not in given:
             graph.input.append(make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
-    for sparse in proto.graph.sparse_initializer:  # onnx's shape inference does not look at them
+    for sparse in proto.graph.sparse_initializer:  # onnx's shape inference ignores them
         values = sparse.values
         graph.value_info.append(make_tensor_value_info(values.name, values.data_type, sparse.dims))
     for node in proto.graph.node:
@@ -163,7 +164,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
 
 
 def _declare_constants(body: GraphProto) -> None:
-    """Let outputs that are initializers be declared with their dims: onnx goes by what is declared, others by these."""
+    """Declare the dims of body outputs that are initializers: onnx uses the declaration, other tools the tensor."""
     held = {t.name: t for t in body.initializer}
     for value in body.output:
         declared, tensor = value.type.tensor_type, held.get(value.name)
@@ -174,7 +175,7 @@ def _declare_constants(body: GraphProto) -> None:
 
 
 def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
-    """Whether each node stands behind those that it reads; `known` is what outer graphs have at this place."""
+    """Whether each node comes after the nodes that it reads; `known` are the outer names at this node."""
     known = known | {v.name for v in graph.input} | {t.name for t in graph.initializer} | {""}
     for at, node in enumerate(graph.node):
         if not known.issuperset(node.input) or not all(_is_sorted(inner, known) for _, inner in subgraphs(node, at)):
@@ -184,16 +185,16 @@ def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
 
 
 def _sort(proto: ModelProto) -> None:
-    """Put each node behind those that it reads, as runtimes do; onnx's shape inference takes nodes as they stand."""
+    """Sort nodes topologically, as runtimes do; onnx's shape inference takes them in file order."""
     scopes = GraphIndex(proto).scopes
-    for path, body in reversed(list(bodies(proto))):  # inner graphs first: a node is copied with them
+    for path, body in reversed(list(bodies(proto))):  # inner graphs first, since a node is copied with its graphs
         nodes, scope = list(body.node), scopes[path]
         del body.node[:]
         body.node.extend(nodes[at] for at in (*scope.order, *scope.cyclic))
 
 
 def _bodies(skeleton: ModelProto, places: Sequence[Place]) -> Iterator[tuple[GraphPath, Body]]:
-    """The graphs and functions of a skeleton by their paths in the file, where nodes may stand otherwise."""
+    """The graphs and functions of a skeleton by their paths in the file, where the node order may differ."""
     found: dict[GraphPath, tuple[GraphPath, Body]] = {}
     for path, body in bodies(skeleton):
         origin = path
@@ -206,7 +207,7 @@ def _bodies(skeleton: ModelProto, places: Sequence[Place]) -> Iterator[tuple[Gra
 
 
 def _expanded(proto: ModelProto) -> int:
-    """The nodes of the functions of a model, those of functions that they call at each call; at most the limit.
+    """Number of nodes of the functions of a model after inlining, at most the limit.
 
     Nodes in the graphs that nodes hold count too.
     """
@@ -234,7 +235,7 @@ def _expanded(proto: ModelProto) -> int:
 
 
 def _lean(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
-    """The tensor with its elements; of a large one the type and the dims. None when its elements are not there."""
+    """The tensor with its elements; a large one with type and dims only. None when its elements are missing."""
     if prod(tensor.dims) > READ:
         return TensorProto(
             name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL
@@ -258,7 +259,7 @@ def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
 
 
 def _as_tensor(attribute: AttributeProto) -> None:
-    """Write the integers of a Constant as a tensor, which bodies are handed down."""
+    """Rewrite the integers of a Constant as a tensor, which `_propagate_constants` can copy into bodies."""
     if attribute.ref_attr_name or attribute.name not in ("value_int", "value_ints"):
         return
     is_one = attribute.name == "value_int"
@@ -268,7 +269,7 @@ def _as_tensor(attribute: AttributeProto) -> None:
 
 
 def _hand_down(graph: GraphProto) -> None:
-    """Let graphs in nodes have the small constants of outer graphs that they read: runtimes see them there."""
+    """Copy small constants of outer graphs into the graphs that read them, as runtimes propagate them."""
     pending: list[tuple[GraphProto, Mapping[str, TensorProto]]] = [(graph, {})]
     while pending:
         body, outer = pending.pop()
@@ -289,12 +290,12 @@ def _hand_down(graph: GraphProto) -> None:
 
 
 def _number(node: NodeProto) -> int:
-    """Where the place of a node is, which has a second number once its function has been put in the place of a call."""
+    """The number of a node; inlining a function appends a second number to its name."""
     return int(node.name[1:].partition("__")[0])
 
 
 def _complete(proto: ModelProto, places: Sequence[Place], facts: Facts) -> None:
-    """Write the dims that are known as numbers where the model declares nothing."""
+    """Declare the dims known as numbers where the model declares nothing."""
     for path, body in _bodies(proto, places):
         if not isinstance(body, GraphProto):
             continue
@@ -318,5 +319,5 @@ def _is_silent(declared: TypeProto, data_type: int) -> bool:
 
 
 def _stated(fact: Value | None) -> TypeProto | None:
-    """The type of a tensor whose rank is known, with the dims that are numbers."""
+    """The type of a tensor of known rank, with its static dims only."""
     return to_type(fact, lambda _: "") if isinstance(fact, SymbolicTensor) and fact.shape is not None else None

@@ -1,4 +1,4 @@
-"""What a file calls its dims, and where that stays when facts are written into it."""
+"""Dim-name rendering: texts of dims in a file, and the names that stay when facts are written into it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gather_infer.symbolic.text import is_plain_name
 from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
 
 INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}
-"""Kinds of a type that hold another one, and the field that does."""
+"""Kinds of types that contain another type, and the field that holds it."""
 
 TENSORS = ("tensor_type", "sparse_tensor_type")
 
@@ -27,14 +27,14 @@ Scopes: TypeAlias = Mapping[GraphPath, Mapping[str, Value]]
 
 
 def dims_of(proto: TypeProto) -> list[Any]:
-    """The dims that a type states, of a sequence or optional those of its elements."""
+    """The dims of a type; for a sequence or optional, those of its elements."""
     while (kind := proto.WhichOneof("value")) in INNER:
         proto = getattr(getattr(proto, kind), INNER[kind])
     return list(getattr(proto, kind).shape.dim) if kind in TENSORS else []
 
 
 def is_sized(dim: Any) -> bool:
-    """Whether a dim of a type is a number: a negative one says nothing."""
+    """Whether a dim of a type is a number; a negative one counts as unknown."""
     return dim.WhichOneof("value") == "dim_value" and int(dim.dim_value) >= 0
 
 
@@ -44,15 +44,15 @@ def names_of_dims(model: ModelProto) -> frozenset[str]:
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:
-    """The texts, each of which may be one name, and the names that stand in them."""
+    """The texts, each of which may be a single name, and the names inside them."""
     return frozenset(name for text in texts for name in (text, *_NAME.findall(text)))
 
 
 def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callable[[Expr], str]:
-    """The texts of dims in the file: two dims that differ have different texts.
+    """A function that renders dims for the file, with different texts for different dims.
 
-    An expression in symbols that no input has is read as a name of its own. Where the file has the same text for
-    another dim, it is put in parentheses.
+    An expression with symbols that no input has would be read as a new name. Where the file uses the same text for
+    another dim, the text gets parentheses.
     """
     known = {n for name in inputs for n in symbols_of(scopes[MAIN].get(name, SymbolicTensor()))}
     symbols = {n for values in scopes.values() for value in values.values() for n in symbols_of(value)}
@@ -72,13 +72,13 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
 
 
 def mentions_generated(model: ModelProto, scopes: Scopes, generated: Collection[str]) -> bool:
-    """True when a dim that stays in the file has a generated symbol's name, and that symbol is not what it means."""
-    names = names_of_dims(model).intersection(generated) if generated else ()  # nearly always empty
+    """True when a dim that stays in the file has the name of a generated symbol but another meaning."""
+    names = names_of_dims(model).intersection(generated) if generated else ()  # usually empty
     return bool(names) and not names_in(foreign(model, scopes)).isdisjoint(names)
 
 
 def foreign(model: ModelProto, scopes: Scopes) -> set[str]:
-    """The dim_params that stay in the file, but for those that are what their dims would be written as."""
+    """The dim_params that stay in the file, except those equal to the rendering of their own dims."""
     return {text for text, is_ours in _kept(model, scopes) if not is_ours}
 
 
@@ -88,7 +88,7 @@ def kept_names(model: ModelProto, scopes: Scopes) -> frozenset[str]:
 
 
 def _kept(model: ModelProto, scopes: Scopes) -> Iterator[tuple[str, bool]]:
-    """The dim_params that stay in the file, each with whether its dim would be written so."""
+    """The dim_params that stay in the file, each with whether its own dim would be rendered so."""
     inside = (d.dim_param for body in model.functions for v in body.value_info for d in dims_of(v.type))
     for text, is_ours in (*((text, False) for text in inside), *_kept_below(model.graph, scopes)):
         if text:

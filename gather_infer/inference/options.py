@@ -1,4 +1,4 @@
-"""What a caller says about the inputs: `seq=1..512`, `total=past+seq`, `ids=int64[batch, seq]`."""
+"""Parser of input constraints given by the caller: `seq=1..512`, `total=past+seq`, `ids=int64[batch, seq]`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gather_infer.symbolic import (
 from gather_infer.tensor import DType, Shape, Span
 
 MAX_SIZE: Final = 2**63 - 1
-"""The largest size that a model file can state."""
+"""The largest size that a model file can hold."""
 
 _TENSOR = re.compile(r"([A-Za-z][A-Za-z0-9]*)?\s*\[(.*)\]", re.DOTALL)
 _BOUNDS_OF_OTHERS = re.compile(r"\s*([0-9]{1,40})\s*(?:-|:|,|\.\.\.|–|to)\s*([0-9]{1,40})\s*")
@@ -36,7 +36,7 @@ _DTYPES = {str(d): d for d in DType} | _ALIASES
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """What `--input` states of one input; None where it leaves the declaration as it is."""
+    """Element type and shape given by `--input`; a None leaves the declared one."""
 
     dtype: DType | None
     shape: Shape
@@ -46,7 +46,7 @@ class InputSpec:
 class DimSpecs:
     """Bindings (`seq = 128`, `total = past + seq`) and bounds (`seq` in 1..512) of input symbols, by name.
 
-    required   what holds of expressions, and can be said of no symbol alone
+    constraints   constraints on expressions that no single symbol can carry
     """
 
     bound: dict[str, Dim] = field(default_factory=dict)
@@ -62,8 +62,9 @@ def read_dims(
     """Parse `dims=`: strings as on the command line, or a mapping of names to a size, a text or a pair of bounds.
 
     known      the symbols of the model's inputs
-    renaming   the option that gives a symbol another name, empty where there is none
-    Raises UsageError for an unknown name, a malformed entry, a binding that contradicts another.
+    renaming   returns the option that renames a symbol, empty where there is none
+
+    Raises UsageError for an unknown name, a malformed entry, or a binding that contradicts another.
     """
     names = set(known)
     found = DimSpecs()
@@ -84,7 +85,7 @@ def read_dims(
 
 
 def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) -> Iterable[tuple[str, str]]:
-    """Names and texts of what a caller gives, `LOW..HIGH` for a pair. Raises UsageError, which says the form."""
+    """Names and texts of the caller's entries, `LOW..HIGH` for a pair. Raises UsageError with the expected form."""
     if isinstance(specs, str):
         raise UsageError(f"{what} must be a list of texts or a mapping, is the text {specs!r}")
     if isinstance(specs, Mapping):
@@ -103,14 +104,14 @@ def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) 
 
 
 def _require_one(what: str, name: str, text: str) -> None:
-    """Raise UsageError for `batch=1,seq=3`, which are several."""
+    """Raise UsageError for `batch=1,seq=3`, which is more than one entry."""
     if _SEVERAL.fullmatch(text):
         each = " ".join(as_option(f"--{what}", part.strip()) for part in f"{name}={text}".split(","))
-        raise UsageError(f"{what} {name!r}: each has an option of its own, found {text!r}; did you mean {each}?")
+        raise UsageError(f"{what} {name!r}: each needs its own option, found {text!r}; did you mean {each}?")
 
 
 def _interval(name: str, text: str, names: set[str]) -> Interval | None:
-    """The bounds `LOW..HIGH`, None when the text is of another form."""
+    """The bounds `LOW..HIGH`; None when the text has another form."""
     if ".." not in text or text in names:
         return None
     match = BOUNDS.fullmatch(text)
@@ -149,7 +150,7 @@ def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], s
 
 
 def _require_no_unit(name: str, text: str) -> None:
-    """Raise UsageError for `4K`, which is a number of bytes to the options that take one."""
+    """Raise UsageError for `4K`, which other options accept as a number of bytes."""
     if _UNITS.fullmatch(text):
         raise UsageError(
             f"dim {name!r} counts elements, not bytes, and has no unit, found {text!r}; it is a size ({name}=4096), "
@@ -158,7 +159,7 @@ def _require_no_unit(name: str, text: str) -> None:
 
 
 def _meant(text: str) -> str:
-    """`; did you mean 1..512?` for bounds as others write them, `1-512` or `1:512`."""
+    """`; did you mean 1..512?` for bounds in the notation of other tools, `1-512` or `1:512`."""
     match = _BOUNDS_OF_OTHERS.fullmatch(text)
     if match is None or int(match[1]) > int(match[2]):
         return ""
@@ -181,22 +182,22 @@ def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
 
 
 def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
-    """The dim with what its symbols are bound to. Raises UsageError when a divisor becomes 0, or it grows too large."""
+    """The dim with its bound symbols replaced. Raises UsageError when a divisor becomes 0, or it grows too large."""
     try:
         return substitute(dim, bound)
     except ZeroDivisionError as error:
         sizes = ", ".join(f"{name} = {bound[name]}" for name in sorted(free_symbols(dim) & bound.keys()))
         raise UsageError(f"{dim} divides by 0 where {sizes}") from error
     except DimTooLarge as error:
-        raise UsageError(f"with what is said of its dims, {dim} is too large: {error}") from error
+        raise UsageError(f"with the given sizes, {dim} is too large: {error}") from error
 
 
 def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) -> None:
-    """Add what a file records of its dims.
+    """Add a dim constraint that the file records.
 
-    stands_for   dims in the place of names of the file
+    replacements   dims that replace names of the file
 
-    Raises UsageError when that cannot be true together with what is there.
+    Raises UsageError when it contradicts the other constraints.
     """
     named = bound_dim(statement.dim, stands_for)
     dim = bound_dim(named, specs.bound)
@@ -210,9 +211,9 @@ def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) 
 
 
 def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
-    """Add that two dims are equal, of which nothing is bound any more. Raises UsageError when they cannot be.
+    """Add the equality of two dims without bound symbols. Raises UsageError when they cannot be equal.
 
-    what   says it in words
+    what   the equality in words, for the message
     """
     if dim == value:
         return
@@ -234,7 +235,7 @@ def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
 
 
 def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
-    """The symbol and its size where `zero` is 0; None when that is no question of one symbol with a factor."""
+    """The symbol and its size where `zero` is 0; None unless `zero` is linear in a single symbol."""
     names = free_symbols(zero)
     if len(names) != 1:
         return None
@@ -269,7 +270,7 @@ def _state_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, statement: Statem
 
 
 def scope_of(specs: DimSpecs) -> Scope:
-    """What is known of the symbols. Raises UsageError when it cannot be true."""
+    """A scope with the constraints on the symbols. Raises UsageError when they contradict."""
     scope = Scope()
     for name, interval in specs.bounds.items():
         scope.declare(name, interval)
@@ -298,13 +299,14 @@ def _require(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
         if high is not None:
             scope.require(high - dim)
     except DimTooLarge:
-        return  # less is known
+        return  # sound: a fact is dropped
 
 
 def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, InputSpec]:
     """Parse `inputs=`: `ids=int64[batch, seq]`, `ids=[batch, 128]`.
 
     known   names of the model's inputs
+
     Raises UsageError for an unknown name or a malformed entry.
     """
     names = set(known)
@@ -331,7 +333,8 @@ def read_ranges(
 
     inputs   names of the model's inputs
     known    their symbols
-    Raises UsageError for an unknown name, a malformed entry, or a range that has no number in it.
+
+    Raises UsageError for an unknown name, a malformed entry, or an empty range.
     """
     names, symbols = list(inputs), set(known)
     found: dict[str, Span] = {}

@@ -1,4 +1,4 @@
-"""What a walk leaves open, and what it has answered since: another walk is worth its time only for the first."""
+"""The fixed-point test: whether another iteration over the model can decide questions that this one left open."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gather_infer.symbolic import DimTooLarge, Scope, free_symbols, known_eq, kn
 
 
 def is_open(constraint: Constraint, scope: Scope) -> bool:
-    """Whether more has been learnt of the sides of a constraint, and they are not known to satisfy it."""
+    """Whether the scope knows more about the sides of a constraint than its node did, without proving it."""
     return _since(constraint, scope) is False
 
 
 def _is_proved_since(constraint: Constraint, scope: Scope) -> bool:
-    """Whether what has been learnt of the sides of a constraint proves it: the node did not know yet."""
+    """Whether facts learned after its node prove a constraint."""
     return _since(constraint, scope) is True
 
 
 def _since(constraint: Constraint, scope: Scope) -> bool | None:
-    """Whether a constraint is known to hold; None where the scope knows no more of its sides than the node did."""
+    """Whether a constraint is known to hold; None where the scope knows no more about its sides than the node did."""
     left, right = simplify(constraint.left, scope), simplify(constraint.right, scope)
     if (left, right) == (constraint.left, constraint.right):
         return None
@@ -31,9 +31,10 @@ def _since(constraint: Constraint, scope: Scope) -> bool | None:
 
 
 def unproved(context: Context, declared: Scope, demands: Iterable[Demand]) -> list[Constraint]:
-    """The constraints that have not been proved since, by what is declared and demanded.
+    """The constraints that declared and implied facts do not prove.
 
-    A walk learns more, of sizes that depend on data: there a constraint may rest on what only it says.
+    The interpreter also knows facts about data-dependent sizes that the result does not list: a constraint that only
+    they prove stays.
     """
     proved = {constraint for constraint in context.constraints if _is_proved_since(constraint, context.scope)}
     if proved:
@@ -49,7 +50,7 @@ def unproved(context: Context, declared: Scope, demands: Iterable[Demand]) -> li
 
 
 def has_open_sizes(state: State) -> bool:
-    """Whether a fact has a symbol for a size that more knowledge may tell: a trial that was taken back leaves some."""
+    """Whether a fact has a generated symbol that more facts about dims could resolve; rolled back trials leave some."""
     better = {name for name, cause in state.context.causes.items() if not cause.data_dependent}
     if not better:
         return False

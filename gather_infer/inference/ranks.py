@@ -1,4 +1,4 @@
-"""Whether a node demands something of an input of which no rank is known."""
+"""Requirements on inputs of unknown rank: whether a node restricts their shape."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gather_infer.symbolic import Dim, DimTooLarge
 from gather_infer.tensor import SymbolicTensor, Value
 
 _TRIED: Final[tuple[tuple[Dim, ...], ...]] = ((), (97,) * 9)
-"""Shapes that an operator takes which takes any shape."""
+"""Sample shapes that every operator without restrictions accepts."""
 
-DEMANDED: Final = "the rank of an input is not known, nor all that is demanded of it"
+DEMANDED: Final = "an input has unknown rank, so not all requirements on it are known"
 
 
 def is_unranked(value: Value | None) -> bool:
@@ -24,7 +24,7 @@ def is_unranked(value: Value | None) -> bool:
 
 
 def demands_a_shape(rule: Rule, call: OpCall) -> bool:
-    """Whether a rule fails, or demands something of sizes, for some shape of an input whose rank is not known."""
+    """Whether a rule fails, or implies constraints, for some sample shape of an input of unknown rank."""
     unranked = [position for position, value in enumerate(call.inputs) if is_unranked(value)]
     return any(_demands(rule, call, position, shape) for position in unranked for shape in _TRIED)
 

@@ -1,4 +1,4 @@
-"""What a run of the inference returns."""
+"""Results of an inference."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
 
 Cell: TypeAlias = "str | int | bool | None"
-"""What a row of a table has in a column."""
+"""A cell of a table row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The numbers of the iterations of a loop in which a node is reached: from 0 on, below `end`.
+    """The iterations of a loop in which a node is reached: a range of iteration numbers from 0 to below `end`.
 
-    symbol  the generated one that stands for the number
-    is_all  they are all of these numbers; False where that is not known
+    symbol  the generated symbol of the iteration number
+    is_all  every number of the range occurs; False where that is unknown
     """
 
     symbol: str
@@ -48,17 +48,18 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What is known when a run comes to a node: neither it nor a node after it has implied any of this.
+    """Facts known before an access: neither its node nor a later node has implied any of them.
 
-    A verdict rests on it. Judged by what the node itself implies, every access would be in bounds.
+    A verdict on the bounds uses only these. Under the facts that the node itself implies, every access would be in
+    bounds.
 
-    scope      what is declared, and implied by the nodes before
-    indices    the index tensor
-    trace      where its elements come from
-    causes     why there are generated symbols
-    meanings   generated symbols that count from an element of an input on, by name: each is max(0, the part)
-    iterations  of the loops around the node, from the inside, as far as it is known how often they run
-    is_always_reached  whenever the graph around it runs: False in a branch, or a loop that may not run
+    scope              declared facts, and those that earlier nodes imply
+    indices            the index tensor
+    provenance         origins of its elements
+    causes             causes of generated symbols
+    symbol_origins     generated symbols, by name, that are max(0, origin) for an element of an input
+    iterations         of the loops around the node, innermost first, as far as their trip counts are known
+    is_always_reached  whenever the graph around it runs: False in a branch, or in a loop that may not run
     """
 
     scope: Scope
@@ -76,11 +77,11 @@ class Access:
 
     A GatherND has an access for each component of its index tuples, an operator with several index inputs one for each.
 
-    input     the position of the input that holds the indices
-    data      name of the input whose axis is addressed; `indices` of the one that holds the indices
-    result    name of the first output
-    addressing  the addressed axis and how; None where it is not known which one it is
-    evidence  what the verdict on its bounds rests on; None when the node was reached in a later pass only
+    input         position of the input that holds the indices
+    data          name of the input whose axis is addressed; `indices` is the index input
+    result        name of the first output
+    addressing    the addressed axis and the index semantics; None where the axis is unknown
+    facts_before  facts for the verdict on its bounds; None when the node was first reached in a later iteration
     """
 
     node: NodePath
@@ -99,23 +100,23 @@ class Access:
 
     @property
     def axis(self) -> int | None:
-        """The position of the addressed axis, from the front; None where it is not known."""
+        """Position of the addressed axis, counted from the front; None where it is unknown."""
         return None if self.addressing is None else self.addressing.axis
 
     @property
     def key(self) -> tuple[NodePath, int, int | None]:
-        """What tells it from every other access of the model: the node, the index input and the component of tuples."""
+        """Identity among the accesses of the model: the node, the index input and the component of index tuples."""
         return self.node, self.input, None if self.addressing is None else self.addressing.column
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A type that the file declares was taken where nothing could be inferred. Where it is wrong, facts are.
+    """A declared type that was trusted where no type could be inferred. If it is wrong, so are facts that depend on it.
 
     value   its name
-    graph   what the graph that it stands in is called, "" is the main graph
-    node    the node that makes it
-    type    what is believed
+    graph   label of its graph, "" for the main graph
+    node    the node that produces it
+    type    the trusted type
     """
 
     value: str
@@ -130,10 +131,9 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many tensors there are, and of how many the element type, the rank and every dim is known.
+    """Number of tensors, and of those with a known element type, a known rank, and all dims known.
 
-    A dim counts as known when it is a number or an expression in the symbols of the inputs; a generated symbol counts
-    as unknown.
+    A dim is known when it is a number or an expression in the symbols of the inputs; a generated symbol is unknown.
     """
 
     tensors: int
@@ -144,12 +144,12 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class TensorRow:
-    """A value of a graph, what makes it, and why something of it is not known.
+    """A value of a graph, its producer, and the reason for anything unknown.
 
-    scope     what its graph is called, "" is the main graph
+    scope     label of its graph, "" for the main graph
     origin    `node`, `input`, `constant` or `body input`
-    node      the node that makes it; None for what no node makes
-    cause     why its element type, its rank or a dim is not known; empty where all are
+    node      the node that produces it; None for other origins
+    cause     why its element type, its rank or a dim is unknown; empty when all are known
     """
 
     scope: str
@@ -163,17 +163,17 @@ class TensorRow:
 
     @property
     def title(self) -> str:
-        """The name below that of its graph: `If_3/then_branch/y`."""
+        """The name, after the label of its graph: `If_3/then_branch/y`."""
         return f"{self.scope}/{self.name}" if self.scope else self.name
 
     @property
     def operator(self) -> str:
-        """`Reshape`, `com.microsoft.Gelu`; empty for what no node makes."""
+        """`Reshape`, `com.microsoft.Gelu`; empty for values that no node produces."""
         return qualified(self.domain, self.op_type) if self.op_type else ""
 
     @property
     def is_known(self) -> bool:
-        """Whether the element type, the rank and every dim are."""
+        """Whether the element type, the rank and every dim are known."""
         return not self.cause
 
     def cells(self) -> dict[str, Cell]:
@@ -195,16 +195,23 @@ class TensorRow:
 class Inference(Mapping[str, Value]):
     """The facts of a model: a mapping from the names of the main graph to their types.
 
-    `scopes` has the values of every graph that was walked, a function body for each call, by its path; `labels` tells
-    what these graphs are called; `scope(label)` finds one by that. Facts hold for every legal run, under the
-    `assumptions` listed, as far as the file is right about what is `believed`. `declared` has what the caller says of
-    the symbols of the inputs, and nothing else; `known` also what nodes imply that every run reaches: `demands` has
-    that with the nodes, and what no single constraint can say. `assume` says whether the run was allowed to assume,
-    `rules` are the rule sets that it was given. `iterations` has how often the body of each Loop and Scan runs,
-    `conditions` which bodies not every run comes to, and when one does; `unreached` what would fail in those that none
-    comes to. `implied` has the dims that are >= 0 because nodes that every run reaches imply it, or, for None, the
-    inputs; `equated` the pairs of dims that such nodes demand to be equal; each with these nodes. `unchecked` has
-    the clauses of nodes of which no facts tell whether they hold.
+    Facts hold for every valid run, under the listed `assumptions`, and as far as the `trusted_annotations` of the file
+    are right.
+
+    scopes               values of every interpreted graph by its path, a function body once per call
+    labels               labels of these graphs; `scope(label)` finds one by its label
+    declared             constraints on the symbols of the inputs, given by the caller or recorded in the file
+    known                those, and facts that nodes imply that every run reaches
+    implied_constraints  constraints that nodes imply, with the nodes; a disjunction where a single relation cannot
+                         express it
+    implied_facts        dims that are >= 0, each with the nodes that imply it, None for the inputs
+    equated              pairs of dims that nodes require to be equal, each with these nodes
+    unchecked            clauses of nodes that the facts do not decide
+    iterations           trip counts of the bodies of Loop and Scan
+    conditions           of bodies that some runs skip, by path
+    unreachable          errors in bodies that no run reaches
+    assume               whether assumptions were allowed
+    rules                rule sets of the caller
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> print(inference["last_hidden_state"])
@@ -269,7 +276,7 @@ class Inference(Mapping[str, Value]):
         self.unchecked = unchecked
 
     def __getitem__(self, name: str) -> Value:
-        """Raises UnknownName, which is a KeyError and suggests another name."""
+        """Raise UnknownName, a KeyError with a suggestion, for an unknown name."""
         value = self.scopes[MAIN].get(name)
         if value is None:
             raise UnknownName("tensor", name, self._names())
@@ -285,10 +292,10 @@ class Inference(Mapping[str, Value]):
         return len(self.scopes[MAIN])
 
     def scope(self, label: str) -> Mapping[str, Value]:
-        """The values of the graph that is called `label`.
+        """The values of the graph with this label.
 
-        "" is the main graph, `If_3/then_branch` a subgraph, the label of a node the function that it calls. When
-        several are called so it is the first. Raises UnknownName, a KeyError, when there is none.
+        "" is the main graph, `If_3/then_branch` a subgraph, the label of a node the function that it calls. The first
+        of several graphs with the same label is returned. Raises UnknownName, a KeyError, when there is none.
         """
         for path, known in self.labels.items():
             if known == label:
@@ -296,7 +303,7 @@ class Inference(Mapping[str, Value]):
         raise UnknownName("graph", label, [known for known in self.labels.values() if known])
 
     def tensor(self, name: str) -> SymbolicTensor:
-        """The facts of a tensor of the main graph, or below the path of another: `If_3/then_branch/y`.
+        """The facts of a tensor of the main graph, or of another graph by its path: `If_3/then_branch/y`.
 
         Raises UnknownName when there is none, UsageError when it is a sequence, an optional or the like.
         """
@@ -306,50 +313,52 @@ class Inference(Mapping[str, Value]):
         if value is None:
             raise UnknownName("tensor", name, self._names())
         if not isinstance(value, SymbolicTensor):
-            raise UsageError(f"{name!r} is no tensor, it is {value}")
+            raise UsageError(f"{name!r} is not a tensor, it is {value}")
         return value
 
     def shape(self, name: str) -> Shape:
-        """The dims of a tensor. Raises as `tensor`, and UsageError when not even the rank is known."""
+        """The dims of a tensor. Raises as `tensor`, and UsageError when its rank is unknown."""
         shape = self.tensor(name).shape
         if shape is None:
             raise UsageError(f"the rank of {name!r} is not known")
         return shape
 
     def _below(self, title: str) -> Iterator[Value]:
-        """What is called so below the path of its graph."""
+        """The values with this title: the label of their graph, and their name."""
         for path, label in self.labels.items():
             name = title[len(label) + 1 :]
             if label and title.startswith(f"{label}/") and name in self.scopes[path]:
                 yield self.scopes[path][name]
 
     def _names(self) -> list[str]:
-        """Every value by name, below the path of its graph; outputs and inputs come first, people ask for these."""
+        """The names of all values, with the label of their graph; outputs and inputs come first, as the likely
+        suggestions.
+        """
         rest = (f"{self.labels[p]}/{n}" if self.labels[p] else n for p, values in self.scopes.items() for n in values)
         return list(dict.fromkeys((*self.outputs, *self.inputs, *rest)))
 
     def tensors(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> tuple[TensorRow, ...]:
-        """The values of all graphs, each with what makes it and why something of it is not known.
+        """The values of all graphs, each with its producer and the reason for anything unknown.
 
-        pattern   a name, or a glob as `/encoder/*`, in which `*` stands for any text; empty for all
+        pattern   a name, or a glob such as `/encoder/*`, in which `*` matches any text; empty for all
         op        only outputs of this operator: `Reshape`, `com.microsoft.Gelu`
-        unknown   only those of which the element type, the rank or a dim is not known
+        unknown   only values whose element type, rank or a dim is unknown
 
-        Raises UsageError when no tensor matches, or no node is of that operator.
+        Raises UsageError when no tensor matches, or the model has no such operator.
         """
         rows: tuple[TensorRow, ...] = resolved("inference.rows:tensor_rows")(self, pattern, op, unknown)
         return rows
 
     def table(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> list[dict[str, Cell]]:
-        """`tensors` as rows of plain values, as `pandas.DataFrame` takes them."""
+        """`tensors` as rows of plain values, for example for `pandas.DataFrame`."""
         return [row.cells() for row in self.tensors(pattern, op=op, unknown=unknown)]
 
     def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Inference:
-        """The model at these sizes of its symbols: `inference.at(batch=1, seq=128)`, or a mapping for other names.
+        """Specialize the model to sizes of its symbols: `inference.at(batch=1, seq=128)`, or a mapping for other names.
 
-        It is inferred again, under all that this run was told. A symbol that is not named stays one; with all of them
-        only what depends on data is no number. Raises UsageError for an unknown name, and for a size that is none or
-        contradicts what is declared.
+        The model is inferred again under the same constraints. Other symbols stay; when all have sizes, only
+        data-dependent dims remain symbolic. Raises UsageError for an unknown name, and for a size that is invalid or
+        contradicts a declaration.
         """
         again: Inference = resolved("inference.sizes:at_sizes")(self, {**(sizes or {}), **named})
         return again
@@ -357,9 +366,9 @@ class Inference(Mapping[str, Value]):
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
     ) -> SaveReport:
-        """Write `annotated()`, whole or not at all; see `gather_infer.model.save`.
+        """Write `annotated()` atomically; see `gather_infer.model.save`.
 
-        Raises ModelReadError for a model that is no ONNX, and ModelWriteError.
+        Raises ModelReadError when the model is not in ONNX format, and ModelWriteError.
         """
         from gather_infer.inference.annotate import annotated
         from gather_infer.model import save
@@ -378,15 +387,15 @@ class Inference(Mapping[str, Value]):
 
     @property
     def recorded(self) -> tuple[Statement, ...]:
-        """What the file records of its dims: it is taken for declared, as what the caller says."""
+        """The dim constraints recorded in the file; they count as declared, like those of the caller."""
         return () if self.given is None else self.given.recorded
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the model: the errors among the `diagnostics`, and accesses that always are out of bounds.
+        """The errors of the model: those among the `diagnostics`, and accesses that are always out of bounds.
 
-        What fails in a branch, or in a loop that may not run, is a warning: a run that does not come to it is legal.
-        With one of these `infer` exits with 1. Accesses are judged when somebody asks, of what has been found alone.
+        A failure in a branch, or in a loop that may not run, is a warning: runs that skip it are valid. With an error
+        `infer` exits with 1. Accesses are checked on first use, against inferred facts alone.
         """
         found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
         if not self.accesses:
@@ -394,7 +403,7 @@ class Inference(Mapping[str, Value]):
         return *found, *resolved("validate:violations")(self)
 
     def is_generated(self, dim: Dim) -> bool:
-        """True when the dim contains a symbol that the run made up because it could not know better."""
+        """True when the dim contains a generated symbol, that is, an unknown size."""
         return not isinstance(dim, int) and not self.causes.keys().isdisjoint(dim.symbols)
 
     def coverage(self) -> Coverage:
@@ -413,23 +422,22 @@ class Inference(Mapping[str, Value]):
         return Coverage(tensors, typed, ranked, exact)
 
     def cost(self) -> Cost:
-        """What one run of the model costs, in its own symbols: multiply-adds, bytes, the peak of live activations.
+        """The cost of one run of the model, in its own symbols: multiply-adds, bytes, the peak of live activations.
 
-        `cost().at(batch=1, seq=128)` has it in numbers. What is not known is among its `gaps`, with the node.
+        `cost().at(batch=1, seq=128)` has it in numbers. Unknown contributions are listed with their nodes.
         """
         from gather_infer.cost import cost_of
 
         return cost_of(self)
 
     def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
-        """The model with `value_info` filled in for every value whose type is known, subgraphs included.
+        """The model with `value_info` filled in for every value of known type, subgraphs included.
 
-        What the caller gave of the inputs is declared in it: numbers and names in the types of inputs and outputs,
-        bounds and relations in the metadata.
+        Constraints given by the caller are declared in it: numbers and names in the types of inputs and outputs, bounds
+        and relations in the metadata.
 
         A model opened from a path comes back with its large weights still on disk (legal external tensors that point
-        into the source file); `weights=True` loads them. A ModelProto in gives full weights out. The input stays as it
-        is.
+        into the source file); `weights=True` loads them. A ModelProto keeps its full weights. The input is not changed.
         """
         from gather_infer.inference.annotate import annotated
 

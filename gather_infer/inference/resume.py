@@ -1,4 +1,4 @@
-"""Facts of nodes that a pass adds to a model whose facts are known: nothing is inferred anew."""
+"""Incremental inference: facts of nodes that a pass adds to a model that is already inferred."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, k
 from gather_infer.tensor import UNKNOWN, Value
 
 MAX_LEARNT: Final = 16
-"""Nodes of the expressions of an equality that is learnt from what a node demands."""
+"""Nodes of the expressions of an equality that is added as a fact."""
 
 
 class Resumed:
-    """The rules, asked about single nodes under what a run has learnt.
+    """Infers single new nodes under the facts of a finished run.
 
-    What a new node implies or constrains is forgotten: it computes what nodes of the model compute, which have said it.
-    Rules of a caller are not asked: passes add operators that the package knows.
+    Constraints of a new node are dropped: it computes what existing nodes compute, and those have implied them. User
+    rules are not called, since passes only add built-in operators.
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -38,7 +38,7 @@ class Resumed:
         self.scope.efforts = (effort_of(inference.model.proto),)
         demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
         self.rests_on_demands = learn_equalities(self.scope, demanded)
-        """Whether dims are known to be equal because a node demands it, which need not stay."""
+        """Whether equalities were added that nodes imply; such a node may be removed later."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -51,13 +51,13 @@ class Resumed:
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
 
     def made_up(self, dim: Dim) -> frozenset[str]:
-        """The symbols in a dim that the run has made up, or that have come since."""
+        """The generated symbols in a dim, from the run or from new nodes."""
         return frozenset(
             name for name in free_symbols(dim) if name in self._inference.causes or name in self._context.causes
         )
 
     def facts(self, node: NodeProto, inputs: Sequence[Value | None], versions: Mapping[str, int]) -> list[Value]:
-        """A fact for each output of a node that reads these; unknown where the rules have none, or an error."""
+        """A fact for each output of a node with these inputs; unknown where there is no rule or it fails."""
         key = tuple(versions.items())
         opsets = self._opsets.get(key)
         if opsets is None:
@@ -89,10 +89,10 @@ class Resumed:
 
 
 def learn_equalities(scope: Scope, demanded: Iterable[tuple[Dim, Dim]]) -> bool:
-    """Know what nodes demand of dims that every run comes to: where it is not so, it fails.
+    """Add equalities that nodes imply in every run; return whether one was new.
 
-    What cannot be, by all that is known before, is left out: under a contradiction every answer is vacuous. So is what
-    is so long that it would only make proofs slow. True when something was not known before.
+    Equalities that contradict known facts are skipped: under a contradiction every answer is vacuous. So are long ones,
+    which would only slow proofs down.
     """
     version = scope.version
     for left, right in demanded:

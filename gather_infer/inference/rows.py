@@ -1,4 +1,4 @@
-"""The tensors of a run one by one: what makes each of them, and why something of it is not known."""
+"""The tensor table: all tensors of a run, each with its producer and the reason for anything unknown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gather_infer.record import Cause
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SymbolicTensor, Value
 
-_GAVE_UP: Final = ("GI105", "GI213", "GI214")  # warnings after which outputs are unknown
+_GAVE_UP: Final = ("GI105", "GI213", "GI214")  # warnings that leave the outputs of their node unknown
 
 
 def tensor_rows(inference: Inference, pattern: str, op: str | None, unknown: bool) -> tuple[TensorRow, ...]:
@@ -36,7 +36,7 @@ def is_glob(text: str) -> bool:
 
 
 def _named(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) -> tuple[TensorRow, ...]:
-    """The rows that a name or a glob means. Raises UsageError for none, which names the `first` ones first."""
+    """The rows that match a name or a glob. Raises UsageError for none, suggesting `first` names first."""
     exact = tuple(row for row in rows if row.title == pattern)
     found = exact or tuple(row for row in rows if fnmatchcase(row.title, pattern))
     if found:
@@ -51,7 +51,7 @@ def lost_rank(place: Place) -> Cause:
     """Why a node with inputs of known rank has an output of unknown rank."""
     op_type = place.node.op_type if place.entry.domain == "" else ""
     values = [place.body.fact(name) for name in place.node.input if name]
-    reason = "the rank of its result depends on what is not known of its inputs"
+    reason = "the rank of its result depends on unknown facts about its inputs"
     first = values[0] if values else None
     if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
         open_dims = " and ".join(str(d) for d in first.shape or () if not isinstance(d, int))
@@ -64,12 +64,12 @@ def lost_rank(place: Place) -> Cause:
 
 
 def is_typed(value: Value | None) -> bool:
-    """True when the element type and the rank of a tensor are known; of what is no tensor they are."""
+    """True when the element type and rank of a tensor are known, and for every other kind of value."""
     return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
 
 
 class _Listing:
-    """Makes the rows, graph by graph in the order in which they were walked."""
+    """Builds the rows, graph by graph in the order of interpretation."""
 
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
@@ -101,7 +101,7 @@ class _Listing:
         return "body input" if name in body.inputs else "constant"
 
     def _cause(self, value: Value, place: Place | None) -> str:
-        """Why something of a value is not known; empty where all is."""
+        """Why a value is not fully known; empty when it is."""
         if not isinstance(value, SymbolicTensor):
             return ""
         if not is_typed(value):
@@ -111,12 +111,12 @@ class _Listing:
         return "; ".join(self._symbol(name, causes[name], place) for name in symbols)
 
     def _symbol(self, name: str, cause: Cause, place: Place | None) -> str:
-        """The reason at the node that made a symbol up, the node elsewhere."""
+        """The reason for a generated symbol at its own node, the node's name elsewhere."""
         is_here = place is not None and cause.node == place.path
         return f"{name}: {cause.reason}" if is_here else f"{name}, from {cause.node}"
 
     def _lost(self, place: Place | None) -> str:
-        """Why the element type or the rank is not known."""
+        """Why the element type or the rank is unknown."""
         if place is None:
             return "the file does not declare it"
         if place.path in self.faults:

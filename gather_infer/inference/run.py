@@ -1,4 +1,4 @@
-"""A whole run: inputs and what the caller says of them, the walk, the declared outputs, the result."""
+"""Driver of the inference: input facts, iterations of the interpreter to a fixed point, output checks, the result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from gather_infer.symbolic import (
 from gather_infer.tensor import UNKNOWN, DType, Shape, Span, SymbolicTensor, Value
 
 MAX_PASSES: Final = 3
-"""Walks at most: a fact that a late node implies may answer a question that an early one asked."""
+"""Maximal number of iterations: a fact that a late node implies may decide a question that an early node left open."""
 
 
 def infer(
@@ -65,20 +65,20 @@ def infer(
     initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> Inference:
-    """Symbolic types and shapes of every tensor of a model; `gather_infer.infer`.
+    """Infer symbolic types and shapes of every tensor of a model; public as `gather_infer.infer`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    dims     what is known of the inputs' dims: `["seq=1..512", "batch=4", "total=past+seq"]`, or a mapping of a name to
-             a size, a text or a pair of bounds. An input dim without a name is called `input.axis`, as in `ids.1`
+    dims     constraints on the inputs' dims: `["seq=1..512", "batch=4", "total=past+seq"]`, or a mapping of a name to a
+             size, a text or a pair of bounds. An input dim without a name is called `input.axis`, as in `ids.1`
     inputs   shapes of inputs that the model leaves open: `["ids=int64[batch, seq]"]`, or a mapping
     ranges   bounds of the elements of integer inputs, both inclusive: `["ids=0..30521", "last=0..seq-1"]`, or a mapping
              of a name to a text or a pair
-    rules    rule sets of the caller, asked before the package's own
+    rules    the caller's rule sets, searched before the built-in ones
     assume   False never assumes that a dim is at least 1: the answer is exact or unknown
-    initializers_as_constants   no caller overrides an initializer that is an input too: it is no input any more
-    progress   is given a function that tells how far the walk is, whenever it is asked, from any thread
+    initializers_as_constants   treat initializers that are also inputs as constants, and remove them from the inputs
+    progress   receives a function that returns the progress as text; it may be called at any time, from any thread
 
-    What is wrong inside the model is in `Inference.diagnostics`. Raises ModelReadError when it cannot be read as a
+    Problems inside the model are in `Inference.diagnostics`. Raises ModelReadError when the file cannot be read as a
     model, and UsageError for unknown names and malformed entries in `dims`, `inputs` and `ranges`.
 
         >>> inference = gather_infer.infer("fixtures/gpt2-kv-torchscript.onnx", dims=["seq=1..64"])
@@ -98,9 +98,9 @@ def infer_again(
     *,
     ranges: Mapping[str, Span] | None = None,
 ) -> Inference:
-    """The model of an inference under what that was given, with other shapes or ranges for some inputs.
+    """Infer the model of an inference again, with the same constraints but other shapes or ranges for some inputs.
 
-    A name in the shapes that the inputs do not have is one more symbol. `rules` are those that the inference was given.
+    A name in the shapes that the inputs do not have is a new symbol. `rules` are those that the inference was given.
     """
     run = _Run(inference.model, (), (), rules, inference.assume)
     given = inference.given if inference.given is not None else run.given
@@ -112,17 +112,17 @@ def infer_again(
 
 
 def infer_given(inference: Inference, given: Given) -> Inference:
-    """The model of an inference, with this in the place of what that was told of the inputs."""
+    """Infer the model of an inference again, with other input constraints."""
     run = _Run(inference.model, (), (), inference.rules, inference.assume)
     run.adopt(given)
     return run.run()
 
 
 def infer_like_onnx(model: ModelFile, *, check_types: bool) -> Inference:
-    """As `infer`, for what onnx's own inference takes a model for.
+    """As `infer`, under the conventions of onnx's own inference.
 
-    An input that has an initializer is a constant, so the answers hold for runs that leave it at its default. Only with
-    `check_types` is a node in error whose operator does not allow the element types of its inputs.
+    An input with an initializer is a constant, so the results hold for runs that use its default. Element types that an
+    operator does not allow are an error only with `check_types`.
     """
     return _Run(_readable(model), (), (), (), True, fixed_defaults=True, check_types=check_types).run()
 
@@ -135,7 +135,7 @@ def _readable(model: object) -> ModelFile:
 
 
 class _Walk(NamedTuple):
-    """A pass over the model: the frame of the main graph, the scope, the facts of the outputs."""
+    """One iteration over the model: the environment of the main graph, the scope, and the facts of the outputs."""
 
     walker: Walker
     frame: Frame
@@ -166,7 +166,7 @@ class _Run:
         self.fixed_defaults = fixed_defaults
         self.early: list[Diagnostic] = []
         self.constants: dict[tuple[int, bytes], Value | None] = {}
-        self.taken: frozenset[str] = frozenset()  # what the file calls dims, where that matters
+        self.taken: frozenset[str] = frozenset()  # dim names of the file that generated symbols must avoid
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
         constants = initializers_of(self.graph) if fixed_defaults else set()
         self.inputs = [value for value in fed_inputs(model.proto) if value.name not in constants]
@@ -174,7 +174,7 @@ class _Run:
         self.adopt(given)
 
     def adopt(self, given: Given) -> None:
-        """Take this for what is known of the inputs."""
+        """Set the input constraints of the run."""
         self.given = given
         self.known, self.dim_specs, self.input_specs = given.known, given.dims, given.inputs
 
@@ -187,12 +187,14 @@ class _Run:
         if result is None:
             self.taken = names_of_dims(proto)
             result = self._attempt()
-            assert result is not None, "no generated symbol has a name that the file has"
+            assert result is not None, "generated symbols avoid all reserved names"
         result.diagnostics = weighed(result)
         return result
 
     def _attempt(self) -> Inference | None:
-        """The result; None when a declared dim and a generated symbol have the same name."""
+        """Interpret the model until nothing more can be learned; None when a declared dim and a generated symbol share
+        a name.
+        """
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
         demanded: dict[Demand, None] = {}
@@ -209,27 +211,27 @@ class _Run:
                 return None
             assumed |= dict.fromkeys(context.assumptions)
             for fact, sources in context.implied.items():
-                if fact.symbols <= self.known:  # another walk may give the names of others to other dims
+                if fact.symbols <= self.known:  # another iteration may reuse generated names for other dims
                     implied.setdefault(fact, {}).update(sources)
             settled = Settling(context)
             demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
-            # what a node assumed it would not know better later: `_independent` asks whether it had to
+            # assumptions are no reason to iterate: `_unproved_assumptions` checks whether they were needed
             open_questions = (
                 scope.is_contradictory
                 or any(is_open(constraint, scope) for constraint in context.constraints)
                 or has_open_sizes(walker)
             )
-            # Facts about generated symbols stay behind: the next pass may give their names to other dims. So nothing
-            # may be taken along that rests on an assumption about one.
+            # Facts about generated symbols are dropped: the next iteration may reuse the names for other dims. So no
+            # fact may be carried over that relies on an assumption about one.
             if not all(free_symbols(a.dim) <= self.known for a in assumed):
                 break
-            # what a pass demands the next one knows, and does not demand again
+            # the next iteration knows these as facts and does not record them again
             demanded |= dict.fromkeys(d for d in demands if d.symbols <= self.known)
             start, previous = scope.about(self.known), start
             if start.says_the_same_as(previous) or not open_questions or number == MAX_PASSES - 1:
                 break
             if scope.is_exhausted or walker.budget.is_spent:
-                break  # another walk would spend as much again
+                break  # another iteration would spend as much again
         for fact, sources in context.implied.items():
             implied.setdefault(fact, {}).update(sources)
         accesses = list(walker.record.all(Access))
@@ -241,11 +243,11 @@ class _Run:
     def _independent(
         self, assumed: Collection[Assumption], declared: Scope, learnt: Scope, first: _Walk
     ) -> tuple[Assumption, ...]:
-        """The assumptions that neither the nodes nor those before them prove.
+        """The assumptions that neither nodes nor earlier assumptions prove.
 
-        What a node implied after an assumption was made may itself rest on the assumption. So one that the run seems to
-        have learnt counts as learnt only if a walk that assumes nothing learns it too. That walk may give the names of
-        generated symbols to other dims, so what it learns about these is left out.
+        A fact that a node implied after an assumption was made may itself depend on it. So an assumption that the run
+        seems to have proved counts as proved only if an iteration without assumptions proves it too. That iteration may
+        use the names of generated symbols for other dims, so facts about those are dropped.
         """
         known = declared.about(self.known)
         doubtful = [assumption for assumption in assumed if assumption.is_known(learnt)]
@@ -269,16 +271,16 @@ class _Run:
         return tuple(kept)
 
     def _unassumed(self, first: _Walk) -> Scope | None:
-        """What a walk knew at the node of the main graph that assumed first; None when it stood elsewhere."""
+        """The scope before the first assumption; None when it was made outside the plain order of the main graph."""
         standing = first.walker.context.unassumed
         if standing is None or standing.graph != MAIN or standing.scope is not first.scope:
             return None
         return standing.known.child() if first.walker.is_in_order else None
 
     def _go_on(self, first: _Walk, scope: Scope, until: Callable[[], bool]) -> None:
-        """Walk on from where the first assumption was made, without any."""
+        """Interpret the nodes from the first assumption on, without assumptions."""
         standing = first.walker.context.unassumed
-        assert standing is not None, "that is where it goes on"
+        assert standing is not None, "the run resumes there"
         scope.efforts = (effort_of(self.model.proto),)
         context = first.walker.context.resumed(standing, scope)
         walker = self._walker(context, DimReader(self.known, self.dim_specs.bound, context.adopt), until)
@@ -322,17 +324,17 @@ class _Run:
         return _Walk(walker, frame, scope, walker.walk_graph(self.graph, frame))
 
     def _how_far(self, frame: Frame) -> str:
-        """`inferring, 42 %`: how many values of the main graph a walk has come to."""
+        """`inferring, 42 %`: the share of values of the main graph that have a fact."""
         return f"inferring, {100 * len(frame.values) // max(1, self._values, len(frame.values))} %"
 
     @cached_property
     def _values(self) -> int:
-        """How many values the main graph has; counted when somebody asks."""
+        """Number of values of the main graph; computed on demand."""
         constants = len(self.graph.initializer) + len(self.graph.sparse_initializer)
         return len(self.graph.input) + constants + sum(len(node.output) for node in self.graph.node)
 
     def _fixed_findings(self, walker: Walker) -> Iterable[Diagnostic]:
-        """Defaults that do not fit the inputs whose constants they are taken for."""
+        """Findings for defaults that contradict the inputs that are treated as constants."""
         fixed = {v.name: v for v in self.graph.input} if self.fixed_defaults else {}
         for tensor in self.graph.initializer:
             if tensor.name not in fixed:
@@ -346,13 +348,13 @@ class _Run:
 
         def unnamed(axis: int) -> Dim:
             if not value.type.HasField("tensor_type"):
-                return context.fresh(DIFFERS)  # of the members of a sequence, say
+                return context.fresh(DIFFERS)  # for example in the members of a sequence
             name = self.given.unnamed.get((value.name, axis), f"{value.name}.{axis}")
             return substitute(symbol(name), self.dim_specs.bound)
 
         for dim in shaped_dims(value):
             if dim.WhichOneof("value") == "dim_value" and dim.dim_value < -1:
-                message = f"a dim of {value.name} must be >= 0, is {dim.dim_value}; it is taken as unknown"
+                message = f"a dim of {value.name} must be >= 0, is {dim.dim_value}; it is treated as unknown"
                 self.early.append(diagnostic("GI109", message, Location(value=value.name)))
         declared = from_type(value.type, reader, unnamed)
         if declared is None:
@@ -364,11 +366,11 @@ class _Run:
             declared = declared.with_(span=self._bounded(value.name, declared, span))
         if isinstance(declared, SymbolicTensor):
             for size in declared.shape or ():
-                context.imply(size)  # `N - 5` is a size only where N >= 5
+                context.imply(size)  # a dim `N - 5` implies N >= 5
         return declared
 
     def _bounded(self, name: str, declared: SymbolicTensor, span: Span) -> Span:
-        """What `--range` says of the elements, in the symbols that are left. Raises UsageError for no integers."""
+        """The value range given by `--range`, with bound symbols replaced. Raises UsageError for other dtypes."""
         if declared.dtype is None or not declared.dtype.is_integer:
             raise UsageError(f"range of {name!r}: only integers have one, the input is {declared}")
         lo, hi = (None if end is None else bound_dim(end, self.dim_specs.bound) for end in (span.lo, span.hi))
@@ -437,7 +439,7 @@ class _Run:
 def _equated(
     constraints: Iterable[Constraint], context: Context, settled: Settling
 ) -> dict[tuple[Dim, Dim], frozenset[Source | None]]:
-    """The pairs of dims that are demanded to be equal, with all the nodes that do."""
+    """The pairs of dims that have to be equal, each with all nodes that imply it."""
     sources: dict[tuple[Dim, Dim], set[Source | None]] = {}
     for (left, right), nodes in context.equated.items():
         sources.setdefault((settled.written(left), settled.written(right)), set()).update(nodes)
@@ -446,10 +448,10 @@ def _equated(
 
 
 def _as_met(access: Access, first: Access | None) -> Access:
-    """An access with the index and the size that the first pass met.
+    """An access with the facts and the addressed axis of the first iteration.
 
-    A later pass knows from the start what the nodes imply, each access that it is in bounds: `min(N, 5)` is 5 where an
-    index of 4 needs it to be.
+    A later iteration knows from the start everything that nodes imply, including that each access is in bounds: `min(N,
+    5)` is 5 where an index of 4 requires it.
     """
     if first is None:
         return replace(access, evidence=None)
@@ -461,11 +463,11 @@ def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:
 
 
 def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:
-    """The declared input with what `--input` states. Raises UsageError when the two contradict."""
+    """The declared input refined by `--input`. Raises UsageError when the two contradict."""
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
     shape: Shape = tuple(bound_dim(d, bound) for d in spec.shape)
-    if declared.rank == len(shape):  # a name does not make a size unknown
+    if declared.rank == len(shape):  # a declared number is kept where a name is given
         shape = tuple(
             old if isinstance(old, int) and isinstance(new, Expr) else new
             for old, new in zip(declared.shape or (), shape, strict=True)

@@ -1,4 +1,4 @@
-"""What a run is told of its inputs: by its caller, and by what the file records."""
+"""Input constraints of one model: those given by the caller, and those that the file records."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from gather_infer.tensor import Shape, Span
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is known of the inputs beside their types.
+    """Constraints on the inputs, besides their declared types.
 
-    is_said    whether the caller said any of it
-    recorded   what the file itself records of its dims, as far as it can be used
-    known      the symbols of the inputs
-    unnamed    what dims without a name are called, by input and axis
-    dims       what is known of the symbols
-    inputs     what `--input` says, by input
-    changed    what takes the place of a symbol in the types of the file: a number, or what `--input` calls it
-    ranges     bounds of the elements, by input
+    is_given       whether the caller gave any of them
+    persisted      usable dim constraints that the file records
+    known          the symbols of the inputs
+    unnamed        symbol names of dims without a name, by input and axis
+    dims           constraints on the symbols
+    inputs         types given by `--input`, by input
+    substitutions  symbol of a declared type -> the number given for it, or its dim in `--input`
+    ranges         bounds of the elements, by input
     """
 
     is_said: bool
@@ -60,9 +60,9 @@ def read_given(
     inputs: Mapping[str, str] | Iterable[str],
     ranges: Mapping[str, object] | Iterable[str] = (),
 ) -> tuple[Given, list[Diagnostic]]:
-    """What is known of the inputs `values` of a model, and what is wrong with what the file records.
+    """The constraints on the inputs `values` of a model, and findings about those that the file records.
 
-    Raises UsageError for an unknown name, a malformed entry, or what cannot all be true.
+    Raises UsageError for an unknown name, a malformed entry, or a contradiction.
     """
     specs = read_inputs(inputs, (v.name for v in values))
     names, unnamed = symbols_of_inputs(values, specs)
@@ -80,7 +80,7 @@ def read_given(
 
 
 def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
-    """The option that calls a symbol otherwise, `--input 'ids=[batch, seq]'`; empty where no input has it as a dim."""
+    """The option that renames a symbol, `--input 'ids=[batch, seq]'`; empty where no input has it as a dim."""
     for value in values:
         dims = [
             dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
@@ -94,7 +94,7 @@ def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int]
 def _recorded(
     model: ModelProto, values: Sequence[ValueInfoProto]
 ) -> tuple[list[Statement], frozenset[str], list[Diagnostic]]:
-    """What the file records of its dims, the symbols in names that it spells out, and what is wrong with it."""
+    """The dim constraints that the file records, the symbols of names that it defines as expressions, and findings."""
     texts = recorded_texts(model)
     if not texts:
         return [], frozenset(), []
@@ -107,14 +107,14 @@ def _recorded(
         scope_of(alone)
     except UsageError as error:
         statements, faults = [], [*faults, str(error)]
-    message = "what the file records of its dims is not used: {}"
+    message = "the dim constraints that the file records are not used: {}"
     return statements, spelt_out, [diagnostic("GI111", message.format(f), Location(value=KEY)) for f in faults]
 
 
 def _stands_for(
     values: Sequence[ValueInfoProto], specs: Mapping[str, InputSpec], known: frozenset[str]
 ) -> dict[str, Dim]:
-    """What stands in the place of names that the file has for dims, where `--input` leaves them no symbols."""
+    """Dims that replace names of the file, where `--input` leaves no symbol of that name."""
     names, unnamed = symbols_of_inputs(values, {})
     reader = DimReader(known)
     found = {name: reader.param(name) for name in names - known - set(unnamed.values())}
@@ -125,13 +125,13 @@ def _stands_for(
 
 
 def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset[str]) -> Iterator[str]:
-    """A dim that the model names and `--input` sizes has that size wherever the name stands; these names.
+    """Bind dims that the model names and `--input` sizes, wherever the name occurs; yield these names.
 
-    Raises UsageError when it has another size already.
+    Raises UsageError when a name already has another size.
     """
     declared_dims = shaped_dims(value)
     if len(declared_dims) != len(given):
-        return  # a contradiction, or no rank was declared
+        return  # a contradiction, or an undeclared rank; reported later
     for axis, (declared, dim) in enumerate(zip(declared_dims, given, strict=True)):
         name = declared.dim_param
         if is_sized(declared) and isinstance(bound_dim(dim, specs.bound), Expr):
@@ -153,11 +153,11 @@ def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset
 def symbols_of_inputs(
     inputs: Iterable[ValueInfoProto], specs: Mapping[str, InputSpec]
 ) -> tuple[frozenset[str], dict[tuple[str, int], str]]:
-    """The symbols of the inputs: dim_params that are names, and `input.axis` for a dim that states nothing.
+    """The symbols of the inputs: dim_params that are names, and `input.axis` for an undeclared dim.
 
-    specs   what `--input` says; a dim that it gives is none that states nothing
+    specs   types given by `--input`; their dims replace undeclared ones
 
-    The second is what dims without a name are called, by input and axis.
+    The second result maps input and axis of dims without a name to their symbol names.
     """
     texts: set[str] = set()
     names: set[str] = set()
@@ -180,7 +180,7 @@ def symbols_of_inputs(
 
 
 def shaped_dims(value: ValueInfoProto) -> Sequence[Any]:
-    """The dims that a tensor is declared with."""
+    """The declared dims of a tensor."""
     kind = value.type.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         return list(getattr(value.type, kind).shape.dim)

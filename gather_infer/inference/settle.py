@@ -1,4 +1,4 @@
-"""The facts as a run returns them: simplified with all that it has learnt, symbols written out where they can be."""
+"""Simplification of results: facts under everything the run has learned, with symbols expanded where possible."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gather_infer.tensor import (
 )
 
 MAX_WRITTEN = 40
-"""Nodes of an expression that replaces a symbol; a larger one would say less than the symbol does."""
+"""Nodes of an expression that replaces a symbol; a larger one would be less readable than the symbol."""
 
 
 class Settling:
-    """What a fact becomes at the end of a run.
+    """Simplifies facts at the end of a run.
 
-    A fact implied by a late node simplifies an early dim, and a symbol that equals an expression in the inputs
-    (`Cause.equals`) is written as that expression. During the run it stays a symbol: proofs take it as it is, where
+    A fact that a late node implies simplifies an early dim, and a symbol equal to an expression of the inputs
+    (`Cause.equals`) is replaced by the expression. During the run it stays a symbol: proofs treat it as an atom, where
     the expression would split them into cases.
     """
 
@@ -38,7 +38,7 @@ class Settling:
         self.causes = context.causes
         self.meanings = _meanings(context.causes)
         self._dims = _Dims(self)
-        self._values: dict[int, tuple[Value, Value]] = {}  # by identity: many tensors share one fact
+        self._values: dict[int, tuple[Value, Value]] = {}  # keyed by identity: many tensors share one fact
 
     def value(self, value: Value) -> Value:
         found = self._values.get(id(value))
@@ -77,7 +77,7 @@ class Settling:
         return tuple((self.written(left), relation, self.written(right)) for left, relation, right in any_of)
 
     def condition(self, condition: PathCondition) -> PathCondition:
-        """The condition in the symbols of the inputs; without its dim where that has others."""
+        """The condition in the symbols of the inputs; without its dim where that has other symbols."""
         negative = None if condition.negative is None else self.written(condition.negative)
         if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
             negative = None
@@ -109,13 +109,13 @@ class Settling:
         return self._dims[dim]
 
     def written(self, dim: Dim) -> Dim:
-        """The dim without the symbols that have a meaning, as far as it stays readable."""
+        """The dim with symbols replaced by their expressions, if it stays readable."""
         written = _written(dim, self.meanings)
         return dim if written is None else written
 
 
 class _Dims(dict[Dim, Dim]):
-    """What dims become, each worked out when it is first asked for."""
+    """Cache of simplified dims, filled on first use."""
 
     def __init__(self, settling: Settling) -> None:
         super().__init__()
@@ -130,16 +130,16 @@ class _Dims(dict[Dim, Dim]):
 
 
 def _meanings(causes: Mapping[str, Cause]) -> dict[str, Dim]:
-    """What the symbols that equal an expression stand for, in symbols that do not."""
+    """Expressions of the symbols that equal one, in symbols that do not."""
     meanings: dict[str, Dim] = {}
-    for name, cause in causes.items():  # in the order of their making: what a symbol equals is made of earlier ones
+    for name, cause in causes.items():  # in order of creation: expressions use earlier symbols only
         if cause.equals is not None and (written := _written(cause.equals, meanings)) is not None:
             meanings[name] = written
     return meanings
 
 
 def _written(dim: Dim, meanings: Mapping[str, Dim]) -> Dim | None:
-    """The dim in symbols that have no meaning; None when that is not possible or too large to read."""
+    """The dim with expanded symbols; None when that is impossible or too large to read."""
     try:
         written = substitute(dim, meanings)
     except (DimTooLarge, ZeroDivisionError):
@@ -154,7 +154,7 @@ def causes_of(
     dims: Iterable[Dim],
     causes: Mapping[str, Cause],
 ) -> dict[str, Cause]:
-    """The causes of the generated symbols that occur somewhere, or that such a symbol is a function of."""
+    """The causes of the generated symbols that occur in results, and of those on which such a symbol depends."""
     if not causes:
         return {}
     mentioned: set[object] = {*dims}

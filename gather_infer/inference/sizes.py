@@ -1,4 +1,4 @@
-"""A run repeated at sizes of its symbols."""
+"""Specialization: an inference repeated with fixed sizes for its symbols."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gather_infer.inference.run import infer_given
 
 
 def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
-    """See Inference.at."""
+    """The inference at fixed sizes of its symbols; see Inference.at."""
     given = inference.given
-    assert given is not None, "a run that was made by `infer` knows what it was told"
+    assert given is not None, "`infer` keeps its input constraints"
     specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.required))
     found: dict[str, int] = {}
-    # what stands for an expression comes last: `total = past + seq` may leave one symbol open
+    # bound symbols come last: `total = past + seq` may leave a single symbol open, which `equate` solves for
     for name, size in sorted(sizes.items(), key=lambda entry: entry[0] in specs.bound):
         if name not in given.known:
             raise UnknownName("input dim", name, given.known)
@@ -31,7 +31,7 @@ def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
 
 
 def _size(name: str, size: object) -> int:
-    """Raises UsageError for what is no size."""
+    """The size as an int. Raises UsageError for anything else."""
     if isinstance(size, bool) or not hasattr(size, "__index__"):
         raise UsageError(f"dim {name!r} must be a number, is {size!r}")
     return dim_size(name, operator.index(size))

@@ -1,4 +1,4 @@
-"""What the walk of one pass has at hand, and what it leaves behind."""
+"""State of the interpreter for one iteration over a model, and the results it leaves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_CONSTANT_BYTES: Final = 64 << 20
 
 
 class Opened(NamedTuple):
-    """A graph that was walked: its path, what it is called, its facts."""
+    """A graph that has been interpreted: its path, label and facts."""
 
     path: GraphPath
     label: str
@@ -43,25 +43,25 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """What would be wrong with a node if a run came to it; none does."""
+    """An error of a node that no run reaches; it would be reported if one did."""
 
     finding: Diagnostic
 
 
 class State:
-    """One pass over a model.
+    """State of one iteration over a model.
 
-    constants   what small Constants stand for; the passes of a run share it
-    scopes      the facts of each graph that was walked
-    labels      what these graphs are called
-    calls       functions that are being walked, outermost first
-    until       ends the walk of the model's graph early, where only what nodes imply is asked for
-    budget      for the walks of bodies
-    retries     of bodies of loops, under a weaker hypothesis
-    misnamed    names that nothing defines
-    is_in_order whether the nodes of each graph could be visited in the order in which they stand
-    opened      the graphs in the order in which they were walked, each as often as it was
-    conditions  by path, when the bodies run that not every run comes to
+    constants        facts of small Constants; shared by the iterations of a run
+    scopes           the facts of each interpreted graph
+    labels           labels of these graphs
+    calls            functions that are being interpreted, outermost first
+    until            ends the main graph early, where only implied facts are needed
+    budget           limits the interpretation of bodies
+    retries          of loop bodies, under a weaker hypothesis
+    undefined_names  number of names that are used and not defined
+    is_in_order      whether every graph lists its nodes in topological order
+    visited          the graphs in the order in which they were interpreted, with repetitions
+    conditions       by path: the conditions of bodies that some runs skip
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class State:
         return found
 
     def enter(self, frame: Frame) -> None:
-        """Keep the facts of a graph that is about to be walked."""
+        """Register the facts of a graph that is about to be interpreted."""
         self.list_scope(Opened(frame.path, frame.label, frame.values))
 
     def list_scope(self, opened: Opened) -> None:
@@ -116,17 +116,17 @@ class State:
         self.opened.append(opened)
 
     def spend(self, path: GraphPath, nodes: Sequence[NodeProto], names: int = 0) -> None:
-        """Account for a walk of a body; see `Budget.spend`.
+        """Charge the interpretation of a body to the budget; see `WorkBudget.spend`.
 
-        Raises SpecViolation when the budget is spent: then nothing is known of the body, nor of those in it. What an
-        earlier walk has found rests on a hypothesis that nobody has confirmed.
+        Raises SpecViolation when the budget is spent: then the body and all bodies in it are unknown. Facts of an
+        earlier iteration are dropped, since they depend on an unconfirmed hypothesis.
         """
         try:
             self.budget.spend(nodes, names)
         except SpecViolation:
             if path in self.scopes:
                 for inner in [known for known in self.scopes if path.contains(known)]:
-                    self.scopes.pop(inner).clear()  # those who list it again have the same dict
+                    self.scopes.pop(inner).clear()  # cleared in place: other listings share the dict
             raise
 
     # findings
@@ -143,7 +143,7 @@ class State:
         self.record.add(diagnostic(code, message, location, detail=detail))
 
     def take_findings(self, where: Location) -> None:
-        """Turn what rules have reported into diagnostics at `where`."""
+        """Turn findings of rules into diagnostics at `where`."""
         for code, message, detail, severity in self.context.findings:
             self.record.add(diagnostic(code, message, where, detail=detail, severity=severity))
         self.context.findings.clear()
@@ -151,14 +151,16 @@ class State:
     # constants
 
     def is_missing(self, tensor: TensorProto, where: Location) -> bool:
-        """Whether the data of a constant is not to be had, which is reported; its type and shape are known anyway."""
+        """Report a constant whose data is unavailable; its type and shape remain known. Return whether it is."""
         missing = self.model.missing(tensor)
         if missing is not None:
             self.record.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
         return missing is not None
 
     def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
-        """All elements of a constant, read from the file; None when it is none, or too large to be an index."""
+        """All elements of a constant, read from the file; None for other names and for tensors too large to be an
+        index.
+        """
         tensor = frame.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
             return None
@@ -171,22 +173,21 @@ class State:
     # trial runs
 
     def mark(self) -> Mark:
-        """What has been recorded so far; see `rollback`."""
+        """A checkpoint of the trail; see `rollback`."""
         return self.record.mark()
 
     def rollback(self, mark: Mark) -> None:
-        """Forget what was recorded since `mark`, and results that rest on what was learnt since."""
+        """Drop trail entries since the checkpoint, and cached results that may depend on them."""
         self.cache.clear()
         self.record.rollback(mark)
 
     def forget_conditional(self, mark: Mark, *, is_dead: bool, where: Scope | None) -> None:
-        """Forget the constraints and demands since `mark`, of nodes that not every run reaches; they stay unchecked.
+        """Turn constraints of an optional body, recorded since the checkpoint, into unchecked clauses.
 
-        Of nodes that no run reaches (`is_dead`) only what is wrong with the model itself stays; errors beside it are
-        noted as `Unreached`.
+        Of nodes that no run reaches (`is_dead`) only structural errors stay; other errors become `UnreachableFinding`.
 
-        where   what holds in the runs that reach them, before they do: what follows from it is left out. None where
-                it may be others that run
+        where   facts that hold in the runs that reach the body, before it starts: clauses that they imply are dropped.
+                None where another body may run instead
         """
 
         def is_kept(entry: object) -> bool:
@@ -210,7 +211,7 @@ class State:
                 self.record.add(Unreached(finding))
 
     def _unchecked(self, mark: Mark, where: Scope | None) -> Iterator[Unchecked]:
-        """The constraints and demands since `mark` that do not hold anyway."""
+        """Unchecked clauses for the constraints since the checkpoint that `where` does not imply."""
         for constraint in self.record.since(mark, Constraint):
             said = (constraint.left, constraint.relation, constraint.right)
             if where is None or not _holds_anyway((said,), where):

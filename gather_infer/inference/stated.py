@@ -1,9 +1,9 @@
-"""What a file records of its dims in `metadata_props`, as statements and as text: `seq=1..512; total=past+seq`.
+"""Dim constraints persisted in `metadata_props`, as objects and as text: `seq=1..512; total=past+seq`.
 
-A bound or a relation that `--dim` gave cannot be said in the types of a file. What was written under it is right for
-such sizes only, so it stands beside it, under `KEY`, and is read back as declared. An entry is `DIM=LOW..HIGH`, of
-which an end may be left out, or `DIM=DIM`; a dim is a name of the inputs or an expression of them, odd names in quotes.
-An entry `'2*n'=2*n` says that the name of a dim, on the left, is to be read as the expression that it looks like.
+The types of a file cannot express a bound or a relation given by `--dim`. Inferred types that depend on it hold for
+such sizes only, so it is written with them, under `KEY`, and read back as declared. An entry is `DIM=LOW..HIGH`, where
+either bound may be left out, or `DIM=DIM`; a dim is a name of the inputs or an expression of them, with unusual names
+in quotes. An entry `'2*n'=2*n` declares that the dim name on the left stands for the expression on the right.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What holds of a dim in every run that a file is meant for: `value` bounds it, or is equal to it."""
+    """A constraint on a dim in every run for which a file is valid: `value` bounds it, or equals it."""
 
     dim: Expr
     value: Interval | Dim
@@ -46,24 +46,25 @@ def _value(value: Interval | Dim) -> str:
 
 
 def _compact(text: str) -> str:
-    """A dim without the blanks between its parts."""
+    """The text of a dim without blanks outside quotes."""
     return _BLANKS.sub(lambda found: found[1] or "", text)
 
 
 def text_of(statements: Iterable[Statement]) -> str:
-    """The value of `KEY`: the same for the same statements in any order."""
+    """The value of `KEY`, independent of the order of the constraints."""
     return "; ".join(sorted(set(map(str, statements))))
 
 
 def recorded_texts(model: ModelProto) -> list[str]:
-    """The values of `KEY`; a file has one at most, if nobody else writes there."""
+    """The values of `KEY`; at most one, unless another tool writes that key."""
     return [entry.value for entry in model.metadata_props if entry.key == KEY]
 
 
 def read_recorded(texts: Iterable[str], names: Set[str]) -> tuple[list[Statement], list[str], frozenset[str]]:
-    """The statements in values of `KEY`, relations first; what is wrong with the entries that are none; new symbols.
+    """Parse values of `KEY`: the constraints, relations first; errors of malformed entries; new symbols.
 
-    names   the symbols of the inputs. What else stands in a name that an entry spells out is a symbol as well
+    names   the symbols of the inputs. Other names inside a name that an entry defines as an expression are symbols as
+            well
     """
     entries: list[tuple[str, str]] = []
     faults: list[str] = []
@@ -99,7 +100,7 @@ def _statement(left: str, right: str, names: Set[str]) -> Statement:
 
 
 def _spelt_out(left: str, right: str, names: Set[str]) -> Set[str]:
-    """The symbols of an entry that has a name of the inputs on the left, and the same as an expression on the right."""
+    """The symbols of an entry that defines an input dim's name, on the left, as an expression, on the right."""
     try:
         dim, value = parse_dim(left, names=names), parse_dim(right)
     except DimSyntaxError:
@@ -110,7 +111,7 @@ def _spelt_out(left: str, right: str, names: Set[str]) -> Set[str]:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts, without blanks around them, between separators that are not inside parentheses or quotes."""
+    """Split at separators outside parentheses and quotes; the parts have no surrounding blanks."""
     parts, depth, quoted, escaped, start = [], 0, False, False, 0
     for position, char in enumerate(text):
         if escaped or (quoted and char == "\\"):

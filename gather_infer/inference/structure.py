@@ -1,4 +1,4 @@
-"""What can be said of a model before any node is visited: its imports, versions and doubly defined names."""
+"""Structural findings about a model before any node is visited: imports, versions and duplicate names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_SERIALIZED: Final = 64 << 20
-"""Bytes of a model in memory that are serialised to check its texts."""
+"""Bytes up to which a model in memory is serialized to check its texts."""
 
 NEWEST: Final[Mapping[str, int]] = {
     "ai.onnx": NEWEST_OPSET,
@@ -34,13 +34,13 @@ NEWEST: Final[Mapping[str, int]] = {
 """The newest opset of the domains that runtimes know."""
 
 AHEAD: Final = 10
-"""Opsets after the newest that a later onnx may bring, two or three a year."""
+"""Opsets beyond the newest that are accepted, since later onnx releases add two or three a year."""
 
 
 def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Diagnostic]:
     """Findings about the model as a whole.
 
-    inputs   the names that a caller feeds, those of initializers with a default among them
+    inputs   the names that a caller feeds, including inputs with an initializer as default
     """
     proto = model.proto
     yield from _versions(proto)
@@ -48,7 +48,7 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
     names = list(inputs)
     yield from _repeated("input", names)
     yield from _repeated("initializer", _constants(proto.graph))
-    for name in _again(o.name for o in proto.graph.output):  # every runtime gives it as often
+    for name in _again(o.name for o in proto.graph.output):  # every runtime returns it as often
         message = f"output {name} is listed more than once"
         yield diagnostic("GI101", message, Location(value=name), severity=Severity.WARNING)
     overridable = set(names)
@@ -58,9 +58,10 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
 
 
 def require_text(proto: ModelProto) -> None:
-    """Raise ModelReadError when a name is no UTF-8; files are asked when they are read.
+    """Raise ModelReadError for a name that is not UTF-8; models read from files are checked when they are read.
 
-    Protobuf hands such a text out as bytes. A large model is asked text by text, not serialised with its weights.
+    Protobuf returns such a text as bytes. A large model is checked text by text instead of being serialized with its
+    weights.
     """
     if proto.ByteSize() <= MAX_SERIALIZED and texts_are_utf8(proto.SerializeToString()):
         return
@@ -75,7 +76,9 @@ def require_text(proto: ModelProto) -> None:
 
 
 def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | None:
-    """What is wrong with the initializer that is the default of an input of type `declared`."""
+    """The finding for an initializer that contradicts the type `declared` of the input whose default it is; None if it
+    fits.
+    """
     if not isinstance(declared, SymbolicTensor):
         return diagnostic("GI204", f"the default is a tensor, the input is {declared}", Location(value=tensor.name))
     stated = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
@@ -92,7 +95,7 @@ def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | N
 
 
 def imports_of(proto: ModelProto) -> list[onnx.OperatorSetIdProto]:
-    """The opset imports; models of IR version 1 and 2 had none and mean the first opset."""
+    """The opset imports; models of IR version 1 and 2 have none and use the first opset."""
     if not proto.opset_import and proto.ir_version < 3:
         return [onnx.helper.make_opsetid("", 1)]
     return list(proto.opset_import)
@@ -119,7 +122,7 @@ def _versions(proto: ModelProto) -> Iterator[Diagnostic]:
 
 
 def _all_imports(proto: ModelProto) -> Iterator[onnx.OperatorSetIdProto]:
-    """Those of the model and of its functions, called or not: loaders look at all of them."""
+    """Imports of the model and of all its functions, called or not: loaders check them all."""
     yield from proto.opset_import
     for function in proto.functions:
         yield from function.opset_import
@@ -141,7 +144,7 @@ def _repeated(what: str, names: Iterable[str]) -> Iterator[Diagnostic]:
 
 
 def _again(names: Iterable[str]) -> Iterator[str]:
-    """Those that have come before."""
+    """Repeated names."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

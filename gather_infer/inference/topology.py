@@ -1,4 +1,4 @@
-"""An order in which nodes can be visited, for graphs that do not list their nodes in one."""
+"""Topological order of the nodes of a graph, and the names that subgraphs capture."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from gather_infer.model.order import cycle_among, topological_order
 
 
 def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Positions of `nodes` with every producer before its users, those that never become ready, and one cycle of these.
+    """Positions of `nodes` with every producer before its users, the nodes that never become ready, and one cycle of
+    these.
 
-    A name that no node here produces counts as defined elsewhere. What a subgraph reads from outside counts as an input
-    of its node.
+    A name that no node here produces counts as defined elsewhere. Names that a subgraph captures count as inputs of its
+    node.
     """
     producer: dict[str, int] = {}
     for position, node in enumerate(nodes):
@@ -39,9 +40,9 @@ def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def captures(graph: GraphProto) -> set[str]:
-    """The names that a subgraph reads from the graphs around it."""
+    """The names that a subgraph reads from enclosing graphs."""
     found: set[str] = set()
-    pending: list[tuple[GraphProto, set[str]]] = [(graph, set())]  # a loop, since subgraphs may nest very deep
+    pending: list[tuple[GraphProto, set[str]]] = [(graph, set())]  # iterative, since subgraphs may nest deeply
     while pending:
         graph, around = pending.pop()
         defined = around | {v.name for v in graph.input} | {t.name for t in graph.initializer}
@@ -61,5 +62,5 @@ def captured(node: NodeProto) -> set[str]:
 
 
 def is_read(name: str, graph: GraphProto) -> bool:
-    """Whether a node of a graph, a body below it, or an output of it reads a name that the graph defines."""
+    """Whether a node, a subgraph or an output of a graph reads a name that the graph defines."""
     return any(output.name == name for output in graph.output) or any(name in _reads(node) for node in graph.node)

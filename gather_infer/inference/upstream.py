@@ -1,4 +1,4 @@
-"""What a node is told by: the nodes whose dims and elements flow to it, as far as more of them may come to light."""
+"""Backward slices: the nodes on whose dims and elements a node depends, as far as a runtime may learn more."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 
 class Upstream:
-    """The nodes of a model by what their outputs are made of.
+    """Backward slices over the nodes of a model.
 
-    source  where the weights are to which `proto` refers
-    facts   what is known of its values
+    source  holds the weights to which `proto` refers
+    facts   the inferred facts of its values
     """
 
     def __init__(self, source: ModelFile, proto: ModelProto, facts: Facts) -> None:
@@ -43,9 +43,9 @@ class Upstream:
         return ((path, at) for path, body in self.bodies.items() for at in range(len(body.node)))
 
     def of(self, places: Iterable[Place], *, whole: bool = False) -> frozenset[Place]:
-        """These nodes, and those that they are told by.
+        """These nodes and their backward slice.
 
-        whole   also of those that make a value of which a runtime sees all that is known
+        whole   follow also values about which every runtime knows everything that is inferred
         """
         found: set[Place] = set()
         read: set[tuple[GraphPath, str]] = set()
@@ -72,15 +72,15 @@ class Upstream:
                 if value not in read:
                     read.add(value)
                     pending += self._makers(*value, whole=whole)
-        # once it is known which branch is taken, onnxruntime's optimiser puts that in the place of the If
+        # onnxruntime's optimizer replaces an If by its taken branch once the condition is constant
         return frozenset(found) | (self.of(conditions, whole=True) if conditions else frozenset())
 
     def outputs(self, places: Iterable[Place]) -> Iterator[tuple[GraphPath, str]]:
-        """What nodes write, each with its graph."""
+        """The outputs of nodes, each with its graph."""
         return ((path, name) for path, at in places for name in self.bodies[path].node[at].output if name)
 
     def _makers(self, path: GraphPath, name: str, *, whole: bool) -> list[Place]:
-        """The nodes that tell what a value is that a graph reads."""
+        """The nodes that determine a value that a graph reads."""
         home = self.index.home(path, name)
         if home is None or name in home.initializers or name in home.sparse:
             return []
@@ -90,7 +90,7 @@ class Upstream:
         return self._givers(home)
 
     def _givers(self, home: GraphScope) -> list[Place]:
-        """The nodes that give a graph its inputs: the one that holds it, or those that call the function."""
+        """The nodes that pass a graph its inputs: the one that holds it, or the calls of the function."""
         if home.path.steps:
             return [(home.path.above, home.path.steps[-1].node)]
         return [
@@ -101,14 +101,14 @@ class Upstream:
         ]
 
     def _is_mistakable(self, place: Place, name: str) -> bool:
-        """Whether onnx's shape inference may see another size than the runtimes have, which is no fact."""
+        """Whether onnx's shape inference may find another size than the runtimes compute."""
         path, position = place
         fact = self.facts(path, name)
         is_static = isinstance(fact, SymbolicTensor) and all(isinstance(dim, int) for dim in fact.shape or (None,))
         return is_stepped_slice(self.bodies[path].node[position]) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:
-        """Whether more may be known of a value than every runtime sees."""
+        """Whether more may be known about a value than every runtime finds."""
         fact = self.facts(path, name)
         if not isinstance(fact, SymbolicTensor) or fact.shape is None or fact.values is not None:
             return True
@@ -117,9 +117,9 @@ class Upstream:
         return (path, name) in self._constant or self.hides_dims(path, name)
 
     def _constants(self) -> set[tuple[GraphPath, str]]:
-        """The values that nodes make of constants alone: their elements may be seen once they are folded."""
+        """The values computed from constants alone: runtimes may know their elements after constant folding."""
         found: set[tuple[GraphPath, str]] = set()
-        for path, scope in self.index.scopes.items():  # outer ones first
+        for path, scope in self.index.scopes.items():  # outer graphs first
             for position in scope.order:
                 homes = [(self.index.home(path, name), name) for name in scope.reads[position] if name]
                 if position not in scope.below and all(
@@ -132,7 +132,7 @@ class Upstream:
         return found
 
     def hides_dims(self, path: GraphPath, name: str) -> bool:
-        """Whether a dim of a value is known as a number that not every runtime sees, or of which it sees another."""
+        """Whether a dim is inferred as a number that some runtime does not find, or finds differently."""
         if self._visible is None:
             self._visible = visible(self._source, self._proto)
         fact, seen = self.facts(path, name), self._visible.get(path, {}).get(name)
@@ -153,10 +153,10 @@ def unsaid(
     scopes: Mapping[GraphPath, Mapping[str, Value]],
     diagnostics: Iterable[Diagnostic],
 ) -> frozenset[tuple[GraphPath, str]]:
-    """The values of which nothing is to be declared but what was: for what `proto` declares a runtime refuses a node.
+    """The values whose declarations must not change: with the types of `proto` a runtime would refuse a node.
 
-    source       where the weights are to which `proto` refers
-    diagnostics  what was found in it; a broken model is not looked at: onnx's inference may crash on it
+    source       holds the weights to which `proto` refers
+    diagnostics  its findings; a broken model is skipped, since onnx's inference may crash on it
     """
     if is_broken(diagnostics):
         return frozenset()
@@ -166,7 +166,7 @@ def unsaid(
 
     found = refused(source, proto, facts)
     wrong = refused_as_it_is(source) if found else frozenset()
-    if wrong:  # what is written puts wrong declarations right
+    if wrong:  # the written types correct wrong declarations
         found = refused(source, proto, facts, declarations=False) - wrong
     if not found:
         return frozenset()

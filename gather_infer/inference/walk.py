@@ -1,6 +1,11 @@
-"""The walk: every node of a graph in order, its rule called with the facts of its inputs.
+"""The abstract interpreter: visits the nodes of a graph in order and applies the transfer function of each.
 
-Control flow is in `control`, functions in `function`, what no rule can see in `follow`.
+A value's fact is an element of a lattice (dtype, rank, dims, value range, known elements; `tensor.UNKNOWN` is the top).
+For each node the interpreter looks up the facts of the inputs in the environment and resolves the operator to a rule, a
+function body or onnx's own inference. It then binds the facts of the outputs. Rules also extend the scope with
+constraints that hold in every valid run. Bodies are interpreted by `bodies.control` (joins at If, iteration to a fixed
+point at Loop and Scan) and `bodies.function`. Provenance and other analyses that relate elements of different tensors
+are updated after each node.
 """
 
 from __future__ import annotations
@@ -44,27 +49,27 @@ from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 MAX_MISNAMED: Final = 8
 MAX_NAMES: Final = 10_000
-"""Names that are not defined for which near ones are looked for, and names among which: each is compared."""
+"""Limits for suggestions: undefined names that get one, and defined names that are compared."""
 
 MAX_CONSTANT_TEXT: Final = 256
-"""Serialised bytes of a Constant that is looked up before it is read: each layer of a deep model repeats the small."""
+"""Serialized bytes of a Constant that is memoized: each layer of a deep model repeats the small ones."""
 
 _A = AttributeProto
 _NO_ATTRIBUTES: Mapping[str, Attribute] = {}
 
 
 class Walker(State):
-    """A pass over a model: its graphs, node by node."""
+    """The abstract interpreter for one iteration over a model."""
 
     # graphs
 
     def walk_graph(self, graph: GraphProto, frame: Frame) -> list[Value]:
-        """Walk a graph whose inputs are bound in `frame`; the facts of its outputs, in order."""
+        """Interpret a graph whose inputs are bound in `env`; return the facts of its outputs, in order."""
         self.enter(frame)
         for tensor in graph.initializer:
-            if tensor.name not in frame.values:  # else an input with a default that a caller may override
+            if tensor.name not in frame.values:  # otherwise an input with a default that a caller may override
                 self.add_constant(tensor.name, tensor, graph, frame)
-        for sparse in graph.sparse_initializer:  # runtimes hand them to operators as dense tensors
+        for sparse in graph.sparse_initializer:  # runtimes pass them to operators as dense tensors
             name = sparse.values.name
             if name in frame.values:
                 continue
@@ -93,7 +98,7 @@ class Walker(State):
         return outputs
 
     def near_name(self, name: str, frame: Frame) -> str:
-        """`; did you mean 'x'?` for the first few names that are not defined, where there are not too many others."""
+        """`; did you mean 'x'?` for the first few undefined names, unless there are too many others."""
         names: dict[str, Value] = {}
         around: Frame | None = frame
         while around is not None:
@@ -105,9 +110,9 @@ class Walker(State):
     def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, frame: Frame) -> None:
         """Bind a constant tensor of a graph.
 
-        One that contradicts itself gets a diagnostic and is unknown; of a tensor that nobody reads onnxruntime looks
-        at the element type alone. One whose data is missing has type and shape.
-        Raises ModelReadError for bytes in the file itself that do not fit.
+        An inconsistent tensor gets a diagnostic and is unknown; of an unread tensor onnxruntime checks the element type
+        alone. One with missing data keeps its type and shape. Raises ModelReadError for inconsistent bytes in the file
+        itself.
         """
         is_elsewhere = is_external(tensor)
         if is_elsewhere and self.model.payload(tensor) is not None:
@@ -125,7 +130,7 @@ class Walker(State):
             frame.values[name] = from_tensor(tensor, self.model)
 
     def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame, start: int = 0) -> None:
-        """Visit nodes from one on in an order in which every input comes before its use; theirs when that is one."""
+        """Visit the nodes from `start` on in topological order; the given order is kept when it is one."""
         labels = node_labels(nodes)
         frame.labels = [f"{frame.label}/{label}" for label in labels] if frame.label else labels
         for index, node in enumerate(islice(nodes, start, None), start):
@@ -156,10 +161,10 @@ class Walker(State):
     def visit(self, node: NodeProto, index: int, frame: Frame, *, final: bool) -> bool:
         """Infer one node and bind its outputs.
 
-        Returns False, with nothing done, when an input is not defined yet; with `final` it is reported instead.
+        Returns False without side effects when an input is not defined yet; with `final` the input is reported instead.
         """
         inputs: list[Value | None] = []
-        names = node.input[:]  # a slice of a protobuf list takes half the time of list()
+        names = node.input[:]  # slicing a protobuf list takes half the time of list()
         for name in names:
             value = frame.values.get(name) if name else None
             if value is None and name:
@@ -190,7 +195,7 @@ class Walker(State):
             results = self.infer_node(node, entry, names, inputs, outputs, frame)
         except SpecViolation as violation:
             if violation.code not in CODES:
-                raise UsageError(f"the rule of {op_type} gives the unknown code {violation.code}") from violation
+                raise UsageError(f"the rule of {op_type} raises the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
             results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
@@ -205,7 +210,7 @@ class Walker(State):
             context.addressed.clear()
         elif context.addressed:
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
-            raise UsageError(f"the rule of {op_type} addresses by index and is not declared so: addresses={{{axes}}}")
+            raise UsageError(f"the rule of {op_type} addresses by index without declaring it: addresses={{{axes}}}")
         if is_inferred and entry.lineage is not None:
             follow(node, entry.lineage, inputs, outputs, frame, context, self.load_constant)
         if is_inferred and entry.op_type in predicates.OPERATORS and entry.domain == "":
@@ -226,7 +231,7 @@ class Walker(State):
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs, each within the `limits`; None where nothing is known.
+        """The facts of a node's outputs, each within the `limits`; None for unknown outputs.
 
         Raises SpecViolation, DimTooLarge.
         """
@@ -239,7 +244,7 @@ class Walker(State):
                 if value is None and not schema.may_be_left_out(position):
                     raise SpecViolation(f"input {position} is missing", "GI107")
             while inputs and inputs[-1] is None:
-                inputs.pop()  # trailing inputs that are left out
+                inputs.pop()  # omitted trailing inputs
             if len(inputs) > schema.max_inputs and node.op_type == "Gather" and len(inputs) == 3:
                 return self.misplaced_openvino_gather(node, names, inputs, frame)
             if listed < schema.min_inputs or len(inputs) > schema.max_inputs:
@@ -257,17 +262,17 @@ class Walker(State):
         key = None
         if entry.rule is not None or entry.builder is not None:
             key = self.cache.key(entry, attributes, inputs, outputs)
-            if key is not None and entry.rule is None:  # lineage goes through a body
+            if key is not None and entry.rule is None:  # provenance is followed through the body
                 key = (*key, *map(frame.trace, names))
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:
-                assert key is not None, "nothing is remembered without a key"
+                assert key is not None, "only keyed results are cached"
                 self.context.addressed += self.cache.addressed.get(key, ())
                 return remembered
             if entry.op_type in frame.sized_by_data and key is not None:
                 sized = frame.sized_by_data[entry.op_type].get(_question(entry, names, attributes, outputs))
                 if sized is not None:
-                    return sized  # the same operator on the same tensors: the sizes are the same, whatever they are
+                    return sized  # an equal node has the same unknown sizes: reuse their symbols
         generated = len(self.context.causes)
         results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
         is_pure = self.record.added == effects
@@ -296,7 +301,7 @@ class Walker(State):
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs by its rule, its body or onnx's inference."""
+        """The facts of a node's outputs by its rule, its body or onnx's inference, without the cache."""
         schema = entry.schema
         if schema is not None:
             for name in schema.required:
@@ -304,7 +309,7 @@ class Walker(State):
                     raise SpecViolation(f"attribute {name} is missing", "GI106")
             self.check_types(entry, inputs)
 
-        if self.context.findings:  # before a body reports its own
+        if self.context.findings:  # before the body reports its own
             self.take_findings(self.location_at(self.context.node, node, frame))
         if entry.overridden is not None:
             return self.infer_both(node, entry, entry.overridden, names, inputs, outputs, frame)
@@ -329,10 +334,11 @@ class Walker(State):
             node = function.resolved(node, frame)
             body = function.schema_body(schema, node, inputs, entry.version, frame.opsets.versions)
             if body is not None:
-                onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)  # what onnx rejects
+                # only for the SpecViolation where onnx rejects the node
+                onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
                 return function.call(self, body, node, inputs, attributes, frame)
             return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
-        self.context.leave_open(f"what {qualified(node.domain, node.op_type)} demands is not known")
+        self.context.leave_open(f"the requirements of {qualified(node.domain, node.op_type)} are unknown")
         known = f" in opset {entry.version}" if entry.version else ""
         domain = f"{node.domain}." if node.domain else ""
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
@@ -370,11 +376,11 @@ class Walker(State):
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """The facts of a node of a dialect, by its body; unknown, with the reason, where it has none."""
+        """The facts of a dialect node by its lowered body; unknown, with the reason reported, where it has none."""
         try:
             body = builder(self.call_of(entry, names, inputs, attributes, outputs, frame))
         except LoweringRefused as refusal:
-            self.context.report("GI105", f"nothing is known of {entry.op_type}: {refusal}", (), None)
+            self.context.report("GI105", f"{entry.op_type} cannot be inferred: {refusal}", (), None)
             return [None] * len(outputs)
         return lowered(self, body, node, inputs, frame)
 
@@ -388,9 +394,9 @@ class Walker(State):
         outputs: list[str],
         frame: Frame,
     ) -> Sequence[Value | None]:
-        """What holds whether a runtime runs the function of the model or the operator of the same name.
+        """The facts that hold whether a runtime runs the model's function or the operator of the same name.
 
-        onnx.proto leaves that to the runtimes (ModelProto.functions); onnxruntime runs the operator.
+        onnx.proto leaves the choice to the runtime (ModelProto.functions); onnxruntime runs the operator.
         """
         name = qualified(node.domain, node.op_type)
         message = f"{name} is an operator and a function of the model; which of them runs is up to the runtime"
@@ -405,11 +411,11 @@ class Walker(State):
                     results = self.infer_anew(node, one, names, list(inputs), attributes, outputs, frame)
                     found.append([value or UNKNOWN for value in results])
                 except SpecViolation:
-                    pass  # a runtime that takes it for this one fails
+                    pass  # a runtime that chooses this one fails
             self.context.addressed.clear()
             self.forget_conditional(mark, is_dead=False, where=None)
         for output in outputs:
-            frame.traces.pop(output, None)  # they rest on the function
+            frame.traces.pop(output, None)  # provenance was recorded for the function only
         if not found:
             raise SpecViolation(f"{name} fails as an operator and as a function of the model")
         first, *others = found
@@ -432,7 +438,7 @@ class Walker(State):
     def misplaced_openvino_gather(
         self, node: NodeProto, names: list[str], inputs: list[Value | None], frame: Frame
     ) -> Sequence[Value | None]:
-        """The facts of an OpenVINO-style Gather (axis as third input) that stands in the default domain: an error."""
+        """The facts of an OpenVINO-style Gather (axis as third input) in the default domain, which is an error."""
         message = "Gather takes 2 inputs, found 3: this is OpenVINO's Gather with the axis as an input"
         self.context.report("GI309", message, ("gather-infer convert rewrites it",), None)
         entry = frame.opsets.entry("openvino", "Gather", "")
@@ -454,7 +460,7 @@ class Walker(State):
         frame: Frame,
         index: int,
     ) -> None:
-        """Bind the outputs of a node to what was inferred, compared with what the model declares."""
+        """Bind the outputs of a node to the inferred facts, reconciled with the declared types."""
         for name, inferred in zip_longest(outputs, results):
             if not name:
                 continue
@@ -467,7 +473,7 @@ class Walker(State):
                 value = compared(self, declared, value, node, index, frame)
                 if value is not known and value != known:
                     if self.context.may_assume:
-                        self.context.rest_on_assumption()  # that the file is right
+                        self.context.rest_on_assumption()  # trusts the declaration of the file
                     else:
                         value = self.typed(known, value, ranked=hint is not None)
             if name in frame.values:
@@ -479,26 +485,27 @@ class Walker(State):
                 self.record.add(Belief(name, frame.label, place, value))
 
     def typed(self, known: Value, declared: Value, *, ranked: bool) -> Value:
-        """What is known of a value, and its element type from the file: a wrong one ends a run, a wrong shape need not.
+        """A fact with the declared element type only: a wrong element type ends a run, a wrong shape need not.
 
-        ranked   its rank as well: that is how an operator is declared which nobody knows, while its sizes are hints
+        with_rank   add the declared rank as well: an unknown operator has no other source, while its sizes are only
+                    hints
         """
         if not isinstance(declared, SymbolicTensor):
             return known
         value = (known if isinstance(known, SymbolicTensor) else SymbolicTensor()).with_(dtype=declared.dtype)
         if not ranked or value.shape is not None or declared.shape is None:
             return value
-        why = "the file alone tells of it, and its sizes are not believed"
+        why = "only the file declares it, and declared sizes are not trusted here"
         return value.with_(shape=tuple(self.context.fresh(why) for _ in declared.shape))
 
 
 def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
-    """What a node computes: its operator, the tensors that it is given and its attributes."""
+    """A key of the computation of a node: its operator, input names and attributes."""
     return (entry, *names, *attributes.items(), *map(bool, outputs))
 
 
 def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
-    """All that the fact of a small Constant depends on; None when it is large, or when more has to be asked."""
+    """All that the fact of a small Constant depends on; None when it is large or depends on more than its attribute."""
     if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
@@ -508,7 +515,7 @@ def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
 
 
 def _arity(what: str, least: int, most: int, found: int) -> str:
-    """`the operator takes 1 input, found 2`; `what` is the plural."""
+    """`the operator takes 1 input, found 2`; `what` is the plural noun."""
     if least == 1 and most in (1, 2**31 - 1):
         what = what.removesuffix("s")
     allowed = str(least) if least == most else f"at least {least}" if most >= 2**31 - 1 else f"{least} to {most}"

@@ -1,4 +1,4 @@
-"""The graphs and function bodies that a run has walked, found again by the paths of its scopes."""
+"""Inferred graphs: a view of the results by graph and node, found by the paths of their scopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gather_infer.tensor import Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A node by the graph that it stands in and its position there."""
+    """A node of an inferred graph, by position."""
 
     body: Body
     position: int
@@ -40,13 +40,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """One graph or function body in one place.
+    """One graph or function body at one location, with its facts.
 
-    label      what it is called; `labels` what its nodes are called
+    label      label of the graph; `labels` those of its nodes
     values     its facts
     caller     the node around it, None for the main graph
-    is_call    it is the body of a function: names of outer graphs are not seen
-    producers  name -> position of the node that makes it, and of the output
+    is_call    it is the body of a function: names of outer graphs are not visible
+    producers  name -> position of the producing node, and of the output
     """
 
     path: GraphPath
@@ -82,7 +82,7 @@ class Body:
         return tuple(o if isinstance(o, str) else o.name for o in self.proto.output)
 
     def home(self, name: str) -> Body | None:
-        """The graph, this one or one around it, that has the name; None when none does."""
+        """The graph that defines a name, this one or an enclosing one; None when there is none."""
         body: Body | None = self
         while body is not None:
             if name in body.values:
@@ -96,7 +96,7 @@ class Body:
 
 
 class Bodies:
-    """The bodies of a run by path."""
+    """The inferred graphs of a run by path."""
 
     def __init__(self, inference: Inference) -> None:
         proto = inference.model.proto
@@ -111,7 +111,7 @@ class Bodies:
         return Opsets(imports, (), self._functions)
 
     def at(self, path: GraphPath) -> Body | None:
-        """The body of a scope; None when there is none."""
+        """The inferred graph at a path; None when there is none."""
         body: Body | None = self.main
         for step in path.steps:
             if body is None:
@@ -120,12 +120,12 @@ class Bodies:
         return body
 
     def place(self, node: NodePath) -> Place | None:
-        """The node at a path; None when its graph was not walked."""
+        """The node at a path; None when its graph was not interpreted."""
         body = self.at(node.graph)
         return None if body is None else Place(body, node.position)
 
     def called(self, label: str) -> Place | None:
-        """The first node that is called `label`; None when there is none."""
+        """The first node with this label; None when there is none."""
         for path, outer in self._labels.items():
             if label.startswith(f"{outer}/") or not outer:
                 body = self.at(path)
@@ -134,7 +134,7 @@ class Bodies:
         return None
 
     def inner(self, place: Place) -> list[tuple[str, Body]]:
-        """The bodies that a node has run: by attribute those of control flow, under "" the function that it calls."""
+        """The bodies of a node: subgraphs by attribute, or under "" the function that it calls."""
         found = []
         for step, _ in subgraphs(place.node, place.position):
             body = self._below(place, step)

@@ -68,7 +68,7 @@ def test_fold_and_convert_tell_what_is_wrong_and_are_strict_on_request(run: Run)
     for command, more in (("fold", []), ("convert", ["--gather-oob", "assume-valid"])):
         result = run(command, "stale.onnx", "-o", "out.onnx", *more)
         assert (result.exit_code, Path("out.onnx").exists()) == (0, True)
-        assert "warning[GI201]: value_info of a says float32[3, 4]" in result.stdout
+        assert "warning[GI201]: value_info of a declares float32[3, 4]" in result.stdout
         Path("out.onnx").unlink()
         strict = run(command, "stale.onnx", "-o", "out.onnx", "--strict", *more)
         assert (strict.exit_code, strict.stderr, Path("out.onnx").exists()) == (1, "nothing written\n", False)

@@ -77,7 +77,7 @@ MANY = Contract(
         dims("m >= 3 or n >= 3", "If_0/then_branch/b/stft/Conv", "If_0/then_branch/b/stft/Pad", where=(RATE,)),
     ),
     open=(
-        *(Open(f"norm.{k}", "what Norm demands is not known") for k in range(25)),
+        *(Open(f"norm.{k}", "the requirements of Norm are unknown") for k in range(25)),
         Open("If_1/then_branch/x/y/z", "k == 1", (Body("If_1", "then_branch", "n >= 5"), Body("If_1/a/b/c", "body"))),
     ),
 )
@@ -96,7 +96,7 @@ def test_what_a_person_reads() -> None:
         "    m >= 3 or n >= 3   tight       …/b/stft/Conv and 1 more node",
         "  and 1 limit of 10^9 or more: -v",
         "  not in it, a run may fail there all the same:",
-        "    norm.0 and 24 more nodes: what Norm demands is not known",
+        "    norm.0 and 24 more nodes: the requirements of Norm are unknown",
         "    in then_branch of If_1, where n >= 5; in body of …/b/c:",
         "      …/y/z: k == 1",
         "",

@@ -59,7 +59,7 @@ def test_tensors_by_name_below_paths_too() -> None:
 
 def test_what_is_no_tensor_or_has_no_rank() -> None:
     sequence = gather_infer.infer(parsed("g (float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }"))
-    with pytest.raises(UsageError, match=r"'s' is no tensor, it is seq\(float32\[N\]\)"):
+    with pytest.raises(UsageError, match=r"'s' is not a tensor, it is seq\(float32\[N\]\)"):
         sequence.tensor("s")
     model = parsed("g (float x) => (y) { y = Relu (x) }")
     model.graph.input[0].type.tensor_type.ClearField("shape")

@@ -68,7 +68,7 @@ def test_bodies_that_may_be_walked(count: int, functions: int) -> None:
         budget.spend(nodes, 0)
     assert not budget.is_spent
     left = allowed % each - VISITS_PER_BODY
-    with pytest.raises(SpecViolation, match="budget of work on bodies"):
+    with pytest.raises(SpecViolation, match="work budget on bodies"):
         budget.spend([], NAMES_PER_VISIT * (left + 1))
     assert budget.is_spent
     if left >= 0:

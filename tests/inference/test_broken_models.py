@@ -242,10 +242,10 @@ INITIALIZERS: dict[str, Any] = {
     "an unknown element type": (tensor([1], 99), "element type 99 is not one of ONNX"),
     "a product that overflows": (tensor([2**62, 4]), f"int64[{2**62}, 4] needs {2**67} bytes of data, found 0"),
     "typed data that is short": (
-        TensorProto(name="k", dims=[3], data_type=7, int64_data=[1]), "the dims ask for 3 elements of data, found 1",
+        TensorProto(name="k", dims=[3], data_type=7, int64_data=[1]), "the dims require 3 elements of data, found 1",
     ),
     "strings that are short": (
-        TensorProto(name="k", dims=[2], data_type=8, string_data=[b"\xff"]), "the dims ask for 2 elements of data, found 1",
+        TensorProto(name="k", dims=[2], data_type=8, string_data=[b"\xff"]), "the dims require 2 elements of data, found 1",
     ),
 }  # fmt: skip
 

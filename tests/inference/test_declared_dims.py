@@ -57,7 +57,7 @@ def test_a_very_long_name_and_a_very_long_expression() -> None:
 def test_a_dim_below_minus_one_is_reported(size: int) -> None:
     proto = graph([node("Abs", "x", "y")])
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = size
-    assert found(proto) == [("GI109", f"a dim of x must be >= 0, is {size}; it is taken as unknown")]
+    assert found(proto) == [("GI109", f"a dim of x must be >= 0, is {size}; it is treated as unknown")]
     assert shapes(proto)["y"] == "float32[N, x.1]"
 
 
@@ -122,7 +122,7 @@ def test_declared_against_inferred(name: str, where: str) -> None:
     (proto.graph.value_info if where == "value_info" else proto.graph.output).append(declared)
     expected = []
     if text is not None and where == "value_info":
-        expected = [("GI201", f"value_info of y says {text}, the inputs imply float32[N, 3]")]
+        expected = [("GI201", f"value_info of y declares {text}, the inputs imply float32[N, 3]")]
     elif text is not None:
         expected = [("GI202", f"output y is declared {text}, the inputs imply float32[N, 3]")]
     assert found(proto) == expected

@@ -27,7 +27,7 @@ def parsed(inputs: str, body: str = BODY, *, defaults: str = DEFAULTS, ir: int =
 
 
 ALL = "float[N, 12] x, int64[3] s, float[1] w, int64[1] k"
-WARNED = "all 3 initializers are inputs too, which callers may override: no shape can rest on them"
+WARNED = "all 3 initializers are inputs that callers may override: no shape can depend on them"
 CASES = {
     # id: (inputs, IR version, the warning, shape of z)
     "all": (ALL, 8, [WARNED], "float32[N, topk_0]"),

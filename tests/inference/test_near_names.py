@@ -53,15 +53,15 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     # id: (what is said, answer)
     "two dims": (
         {"dims": ["N=1,M=3"]},
-        "dim 'N': each has an option of its own, found '1,M=3'; did you mean --dim N=1 --dim M=3?",
+        "dim 'N': each needs its own option, found '1,M=3'; did you mean --dim N=1 --dim M=3?",
     ),
     "two bounds": (
         {"dims": ["N=1..3, M=3..4"]},
-        "dim 'N': each has an option of its own, found '1..3, M=3..4'; did you mean --dim N=1..3 --dim M=3..4?",
+        "dim 'N': each needs its own option, found '1..3, M=3..4'; did you mean --dim N=1..3 --dim M=3..4?",
     ),
     "two ranges": (
         {"ranges": ["pixels=0..3,y=1"]},
-        "range 'pixels': each has an option of its own, found '0..3,y=1'; did you mean --range pixels=0..3 --range y=1?",
+        "range 'pixels': each needs its own option, found '0..3,y=1'; did you mean --range pixels=0..3 --range y=1?",
     ),
     "a name for a number": (
         {"inputs": ["pixels=float32[N, C]"]},

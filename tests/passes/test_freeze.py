@@ -491,7 +491,7 @@ def test_a_relation_and_a_shape_of_one_dim_both_hold() -> None:
 
 def test_what_a_file_cannot_say_is_refused() -> None:
     related = freeze(three(), dims=["M=T%2"]).proto
-    with pytest.raises(UsageError, match=r"what is given cannot be said in a file: .* unknown name 'a'"):
+    with pytest.raises(UsageError, match=r"a file cannot express the given constraints: .* unknown name 'a'"):
         freeze(related, inputs=["w=[2*a]"], dims=["N=M+T"])
 
 

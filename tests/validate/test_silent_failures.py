@@ -127,7 +127,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         "c = Equal (b, one) y = If (c) <then_branch = t () => (u) { u = Squeeze (x, one) }, "
         "else_branch = e () => (v) { v = Identity (x) }> z = Gemm (y, y) }",
         [],
-        ["the rank of an input is not known, nor all that is demanded of it"],
+        ["an input has unknown rank, so not all requirements on it are known"],
     ),
     "a body that may run 0 times": (
         "(int64 m, float[A] x, float[B] y) => (float[A] z) { z = Loop (m, , x) <body = b "

@@ -1,1 +1,1 @@
-"""Protobuf as facts, and back: schemas, attributes, types and constants."""
+"""Conversion between protobuf and facts: schemas, attributes, types and constants."""

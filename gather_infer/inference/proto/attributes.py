@@ -1,4 +1,4 @@
-"""The attributes of a node as a rule sees them."""
+"""Decodes the attributes of a node for its rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _A = AttributeProto
 
 
 def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
-    """The attributes of a node as a rule sees them, references to the attributes of a function resolved."""
+    """The attributes of a node as its rule sees them, with references to attributes of a function resolved."""
     decoded: dict[str, Attribute] = {}
     schema = entry.schema
     for proto in node.attribute:
@@ -33,7 +33,7 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
                 )
             bound = frame.attributes.get(proto.ref_attr_name)
             if bound is None:
-                continue  # the call leaves it out, so the operator's default holds
+                continue  # the call omits it, so the operator's default holds
             proto = bound
         kind = proto.type
         if schema is not None:
@@ -43,7 +43,7 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
                 message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}{hint}"
                 state.context.report("GI106", message, (), None)
                 continue
-            kind = kind or expected  # files of IR version 1 leave the type out
+            kind = kind or expected  # files of IR version 1 omit the type
             if kind != expected:
                 raise SpecViolation(
                     f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}",
@@ -56,7 +56,7 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
 
 
 def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
-    """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for broken tensors."""
+    """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for malformed tensors."""
     if kind == _A.INT:
         return int(proto.i)
     if kind == _A.INTS:

@@ -1,4 +1,4 @@
-"""What the walk needs of onnx's operator schemas, read once per operator and version."""
+"""The parts of onnx's operator schemas that the interpreter uses, read once per operator and version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TENSOR_TYPES = {f"tensor({str(d).replace('float32', 'float').replace('float64',
 
 
 def attribute_type_name(number: int) -> str:
-    """`int`, `ints`, `tensor`, ... of an AttributeProto.AttributeType."""
+    """Name of an AttributeProto.AttributeType: `int`, `ints`, `tensor`, ..."""
     return str(_ATTRIBUTE_NAMES.get(number, f"type {number}"))
 
 
@@ -27,15 +27,15 @@ class Schema:
     """The signature of one operator version.
 
     attributes   name -> AttributeProto.AttributeType
-    types        per formal input the element types of dense tensors that it allows, and the letter they bind
-    letters      the type letters whose inputs must all have one type
+    types        per formal input the allowed element types of dense tensors, and the type variable they bind
+    letters      the type variables whose inputs must all have one type
     variadic     the last formal input repeats
-    optional     per formal input whether it may be left out
+    optional     per formal input whether it may be omitted
     """
 
     op_type: str
     since: int
-    raw: Any  # onnx.defs.OpSchema, whose stubs lack what the walk reads
+    raw: Any  # onnx.defs.OpSchema, whose stubs lack members used here
     attributes: dict[str, int]
     required: tuple[str, ...]
     min_inputs: int
@@ -49,7 +49,7 @@ class Schema:
     deprecated: bool
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
-        """What is wrong with the element types of the inputs, None when nothing is; an unknown type fits."""
+        """The error in the element types of the inputs, None when there is none; an unknown type is accepted."""
         bound: dict[str, tuple[DType, int]] = {}
         for index, dtype in enumerate(dtypes):
             if dtype is None or (index >= len(self.types) and not self.variadic):
@@ -82,7 +82,7 @@ _BUILT_IN: dict[tuple[str, int, str], Schema] = {}
 
 
 def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
-    """The schema in force at `version` of `domain`, None when onnx knows no such operator."""
+    """The schema in force at `version` of `domain`; None when onnx has no such operator."""
     key = (op_type, version, domain)
     known = _BUILT_IN.get(key)
     if known is not None:
@@ -92,7 +92,7 @@ def schema_of(op_type: str, version: int, domain: str) -> Schema | None:
     except SchemaError:
         return None
     schema = _read(raw)
-    if raw.file.endswith(".cc"):  # else it was registered from Python, and may be registered anew
+    if raw.file.endswith(".cc"):  # others were registered from Python and may be registered again
         _BUILT_IN[key] = schema
     return schema
 

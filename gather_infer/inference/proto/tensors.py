@@ -1,4 +1,4 @@
-"""Constant tensors of a model as facts: type and shape always, elements only where a shape may depend on them."""
+"""Facts of constant tensors: type and shape always, elements only where a shape may depend on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_FLOAT_VALUES: Final = 64
 """Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
 
 MAX_SPAN_BYTES: Final = 1 << 20
-"""Bytes of an int32 or int64 constant that are read for its span: tables of positions, not weights."""
+"""Bytes of an int32 or int64 constant that are read for its value range: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
 _READ_FLOATS: Final = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
@@ -27,13 +27,13 @@ _PER_ENTRY: Final[dict[DType, int]] = {
     **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 2),
     **dict.fromkeys((DType.INT2, DType.UINT2), 4),
 }
-"""Elements of an entry of int32_data, where that is more than one (onnx.proto, TensorProto.int32_data)."""
+"""Elements per entry of int32_data, where more than one (onnx.proto, TensorProto.int32_data)."""
 
 
 def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
-    """What is wrong with the dims, the type or the length of the payload of a constant; None when nothing is.
+    """The error in the dims, type or payload length of a constant; None when there is none.
 
-    Reads no payload; external data is looked at when its values are needed.
+    No payload is read; external data is checked when its values are needed.
     """
     dims = tensor.dims[:]
     if dims and min(dims) < 0:
@@ -72,11 +72,11 @@ def _typed_fault(tensor: TensorProto, dtype: DType, size: int) -> str | None:
 
 
 def _elements(needed: int, found: int) -> str:
-    return f"the dims ask for {needed} elements of data, found {found}"
+    return f"the dims require {needed} elements of data, found {found}"
 
 
 def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
-    """The facts of a constant without a `payload_fault`, as `constant_fact` tells them.
+    """The facts of a constant without a `payload_fault`, as by `constant_fact`.
 
     Raises ModelReadError when its external data is missing.
     """
@@ -88,7 +88,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
 
 
 def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.NDArray[Any]]) -> SymbolicTensor:
-    """The facts of a constant: its elements, or their span, where there are few enough to be read."""
+    """The facts of a constant: its elements, or their value range, within the size limits."""
     if dtype is DType.STRING or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
@@ -104,7 +104,7 @@ def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.N
 
 
 def sparse_fault(sparse: SparseTensorProto) -> str | None:
-    """What is wrong with the dims or the type of a sparse constant; None when nothing is."""
+    """The error in the dims or type of a sparse constant; None when there is none."""
     if any(dim < 0 for dim in sparse.dims):
         return f"dims must be >= 0, are {list(sparse.dims)}"
     if sparse.values.data_type not in _DTYPES:
@@ -113,12 +113,12 @@ def sparse_fault(sparse: SparseTensorProto) -> str | None:
 
 
 def _read(tensor: TensorProto, model: ModelFile) -> npt.NDArray[Any]:
-    if tensor.data_type == TensorProto.INT64 and tensor.HasField("raw_data"):  # by far the most frequent
+    if tensor.data_type == TensorProto.INT64 and tensor.HasField("raw_data"):  # fast path for the most frequent case
         return np.frombuffer(tensor.raw_data, "<i8").reshape(tuple(tensor.dims))
     return model.tensor(tensor)
 
 
 def _from_array(dtype: DType, array: npt.NDArray[Any]) -> SymbolicTensor:
-    if array.dtype.kind not in "iufb":  # bfloat16 and 2- and 4-bit integers arrive in onnx's own dtypes
+    if array.dtype.kind not in "iufb":  # bfloat16 and 2- and 4-bit integers have dtypes of ml_dtypes
         array = array.astype(np.float32 if dtype is DType.BFLOAT16 else np.int64)
     return SymbolicTensor(dtype, array.shape, array.astype(object))

@@ -1,4 +1,4 @@
-"""Protobuf types, dims and tensors to facts, and facts back to protobuf."""
+"""Conversion of protobuf types and dims to facts, and back."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def dtype_of(elem_type: int) -> DType | None:
 
 
 def expression_of(text: str, names: Set[str]) -> Expr | None:
-    """The expression that a dim_param is when every symbol in it is one of `names`; None for a name of its own.
+    """The expression that a dim_param denotes if every symbol in it is one of `names`; None for a name.
 
-    onnx and the runtimes compare these texts as they are. So blanks or quotes around a name make another name of it,
-    and a number in text form is a name as well: any size does for it.
+    onnx and the runtimes compare these texts literally. So blanks or quotes around a name make a different name, and a
+    number in text form is a name as well, of any size.
     """
     if _PADDED_NAME.fullmatch(text):
         return None
@@ -47,11 +47,11 @@ def expression_of(text: str, names: Set[str]) -> Expr | None:
 
 
 class DimReader:
-    """Reads declared dims: the names of the inputs' symbols, what the user bound them to, and expressions of them.
+    """Reads declared dims: names of input symbols, their bindings given by the user, and expressions of them.
 
-    known    symbols that stand alone as a dim of some model input
-    bound    name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
-    adopt    makes the symbol of a name that no input has
+    known        symbols that are a whole dim of some model input
+    bound        name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
+    new_symbol   makes the symbol of a name that no input has
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class DimReader:
         self._cache: dict[str, Dim] = {}
 
     def param(self, text: str) -> Dim:
-        """The dim that a dim_param stands for: an expression when all its names are known, else one opaque symbol."""
+        """The dim that a dim_param denotes: an expression when all its names are known, else one opaque symbol."""
         found = self._cache.get(text)
         if found is None:
             found = self._cache[text] = self._param(text)
@@ -79,10 +79,10 @@ class DimReader:
         try:
             return substitute(dim, self.bound) if self.bound else dim
         except ZeroDivisionError:
-            return self.adopt(text)  # no size is declared where a divisor is 0
+            return self.adopt(text)  # the size is undefined where a divisor is 0
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
-        """`proto` as a Dim; `unknown()` makes the symbol of a dim that says nothing (or a negative number)."""
+        """`proto` as a Dim; `unknown()` makes the symbol of an undeclared dim (or a negative number)."""
         kind = proto.WhichOneof("value")
         if kind == "dim_value" and proto.dim_value >= 0:
             return int(proto.dim_value)
@@ -92,11 +92,11 @@ class DimReader:
 
 
 def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Value | None:
-    """The fact that a declared type states, None when it states nothing.
+    """The fact that a type declares; None when it declares nothing.
 
     unknown   makes the Dim of axis i where the declaration has no size
 
-    Of sequences in sequences, or the like, past MAX_NESTING nothing is said.
+    Types nested deeper than MAX_NESTING are unknown.
     """
     return _from_type(proto, reader, unknown, MAX_NESTING)
 
@@ -126,7 +126,7 @@ def _from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim
 
 
 def shown(proto: TypeProto) -> str:
-    """A declared type as facts are printed."""
+    """A declared type in the printed form of facts."""
     return str(from_type(proto, DimReader(), lambda axis: symbol("?")))
 
 
@@ -135,21 +135,21 @@ def _shape(proto: onnx.TensorShapeProto, reader: DimReader, unknown: Callable[[i
 
 
 def to_dim_param(dim: Expr) -> str:
-    """The text of a symbolic dim in a file: a lone symbol under its own name, else the expression."""
+    """The text of a symbolic dim in a file: the plain name of a symbol, else the expression."""
     return dim.name if dim.is_symbol else str(dim)
 
 
 def to_type(value: Value, spell: Callable[[Expr], str] = to_dim_param) -> TypeProto | None:
-    """The TypeProto that states `value`; None when the element type is not known (a TypeProto needs one).
+    """The TypeProto of `value`; None when the element type is unknown, which a TypeProto requires.
 
-    spell   the text of a symbolic dim, empty to leave the dim open
+    render   the text of a symbolic dim, empty to leave the dim open
     """
     proto = TypeProto()
     return proto if _fill(proto, value, spell) else None
 
 
 def has_type(value: Value | None) -> bool:
-    """Whether `to_type` has a type for it."""
+    """Whether `to_type` returns a type."""
     match value:
         case SymbolicTensor(dtype=dtype) | SparseTensor(dtype=dtype):
             return dtype is not None
@@ -187,7 +187,7 @@ def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape, spell: Callable[[Exp
     for dim in shape:
         entry = proto.dim.add()
         if isinstance(dim, int):
-            if dim < 2**63:  # else no run gets that far, and no file can say it
+            if dim < 2**63:  # larger sizes never occur in a run, and a file cannot hold them
                 entry.dim_value = dim
         elif text := spell(dim):
             entry.dim_param = text
