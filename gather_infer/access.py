@@ -16,7 +16,7 @@ class Indexing:
     negative_note  why a negative index deserves a warning; empty where the operator defines or forbids it
     fill           the element for an out-of-bounds index when not strict; None when it is undefined
     ignored        an index that addresses nothing and is never out of bounds
-    inserts        the index is a position between elements, or a count of elements, so s is a valid index too
+    inserts        the index is a position between elements, or a count of them: s is the number of elements plus one
     """
 
     strict: bool = True

@@ -224,6 +224,7 @@ class Context:
 
         Raises SpecViolation when none holds in any run.
         """
+        # None: the clause holds, but this node still counts as one that implies it; []: it fails; else undecided
         undecided = self._undecided(any_of)
         if undecided is not None and not undecided:
             raise SpecViolation(otherwise if isinstance(otherwise, str) else otherwise(), code)

@@ -179,7 +179,7 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
 
 
 def complete(declared: TypeProto, stated: TypeProto) -> None:
-    """Add the known parts of `stated` to a declared type that it fits: missing parts, and sizes in place of names."""
+    """Add the known parts of `inferred` to a declared type that it fits: missing parts, and sizes in place of names."""
     kind = stated.WhichOneof("value")
     if kind is None:
         return

@@ -45,7 +45,7 @@ def compared(
     """Reconcile a declaration with the inferred fact: inference wins, the declaration fills in unknown parts."""
     if isinstance(inferred, SymbolicTensor) and _is_no_news(state, declared.type, inferred, frame):
         return inferred
-    stated = declared_fact(state, declared.type, frame, "value_info states no size")
+    stated = declared_fact(state, declared.type, frame, "value_info declares no size")
     if stated is None:
         return inferred
     if inferred == UNKNOWN:
@@ -200,7 +200,7 @@ def declared_outputs(
     scope = state.context.scope
     for proto, value in zip(declared, outputs, strict=True):
         where = Location(value=proto.name)
-        stated = from_type(proto.type, reader, lambda _: state.context.fresh("the output states no size"))
+        stated = from_type(proto.type, reader, lambda _: state.context.fresh("the output declares no size"))
         if stated is None or value == UNKNOWN:
             continue
         if contradiction(stated, value, scope):
@@ -227,6 +227,6 @@ def declared_outputs(
                 if all(d.message != message for d in found):
                     found.append(diagnostic("GI203", message, where))
             elif known_eq(first, dim, scope) is False:
-                message = f"declared dim {written} stands for {first} and for {dim}"
+                message = f"declared dim {written} is both {first} and {dim}"
                 found.append(diagnostic("GI202", message, where, severity=Severity.WARNING))
     return found

@@ -127,6 +127,7 @@ def _entry(
             break
     lookup = min(version, NEWEST_OPSET if name == "" else 2**31 - 1)
     schema = schema_of(op_type, lookup, name) if function is None and version > 0 else None
+    # A function of the model hides rule and traits of an operator with its name; `Opsets` keeps that operator too.
     traits = NO_TRAITS
     if function is None and found is not None:
         standard = rule_sets[-1].get(name) if custom else None

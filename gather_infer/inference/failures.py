@@ -106,6 +106,7 @@ def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Unde
     """
     given = frozenset(failing)
     unavoidable = _unavoidable(given, conditions)
+    # A worklist from failing bodies outwards: where both branches of an If fail, the body around it fails as well.
     reached, whole = set(given), set[Under]()
     waiting = list(given)
     while waiting:
@@ -162,7 +163,7 @@ def _answer(condition: PathCondition) -> _Answer:
         is_plain = choice.relation == "<" or (choice.relation == "==" and not (choice.is_bool and choice.number == 0))
         return (choice, True) if is_plain else (choice.negated, False)
     if negative is not None:
-        contrary = -negative - 1
+        contrary = -negative - 1  # negative exactly where `negative` is >= 0: the predicate of the other branch
         return (negative, True) if str(negative) <= str(contrary) else (contrary, False)
     if condition.other is None:
         return condition.body, True

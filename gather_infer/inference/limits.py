@@ -96,6 +96,7 @@ class Budget:
 
 def effort_of(model: ModelProto) -> Effort:
     """The proof budget of one iteration."""
+    # Eliminations are steps of Fourier-Motzkin, the expensive part of a proof.
     nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
     return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
 

@@ -49,6 +49,7 @@ _MAX_EXPANDED: Final = 1 << 16
 _MAX_CALLS: Final = 64
 """Maximal call depth; functions of models with deeper calls are ignored."""
 
+# onnx's error texts contain node names, here `#number`; inlining a function appends `__k` for each call.
 _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
 """Exceptions of onnx for a refused model; the last two for one that is broken in another way and has no node to report.

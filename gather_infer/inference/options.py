@@ -241,6 +241,7 @@ def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
         return None
     (name,) = names
     try:
+        # a candidate for `factor * symbol + constant` from two samples, verified against `zero` below
         constant, one = substitute(zero, {name: 0}), substitute(zero, {name: 1})
     except ZeroDivisionError:
         return None

@@ -122,4 +122,4 @@ class _Listing:
         if place.path in self.faults:
             return self.faults[place.path]
         unknown = next((name for name in place.node.input if name and not is_typed(place.body.fact(name))), None)
-        return lost_rank(place).reason if unknown is None else f"that of {unknown} is not known"
+        return lost_rank(place).reason if unknown is None else f"the element type or rank of {unknown} is not known"

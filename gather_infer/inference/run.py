@@ -181,6 +181,7 @@ class _Run:
     def run(self) -> Inference:
         proto = self.model.proto
         result = self._attempt()
+        # Names of the file are reserved only after a collision: a second run generates symbols that avoid them.
         if result is not None and mentions_generated(proto, result.scopes, result.causes):
             self.taken = kept_names(proto, result.scopes)
             result = self._attempt()
@@ -192,9 +193,7 @@ class _Run:
         return result
 
     def _attempt(self) -> Inference | None:
-        """Interpret the model until nothing more can be learned; None when a declared dim and a generated symbol share
-        a name.
-        """
+        """Interpret the model until nothing more can be learned; None when a declared dim shares a generated name."""
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
         demanded: dict[Demand, None] = {}
@@ -228,6 +227,7 @@ class _Run:
             # the next iteration knows these as facts and does not record them again
             demanded |= dict.fromkeys(d for d in demands if d.symbols <= self.known)
             start, previous = scope.about(self.known), start
+            # The fixed point: no new fact about the input symbols, or no open question that one could decide.
             if start.says_the_same_as(previous) or not open_questions or number == MAX_PASSES - 1:
                 break
             if scope.is_exhausted or walker.budget.is_spent:

@@ -36,7 +36,7 @@ class Settling:
     def __init__(self, context: Context) -> None:
         self.scope = context.scope
         self.causes = context.causes
-        self.meanings = _meanings(context.causes)
+        self.meanings = _meanings(context.causes)  # expressions of derived symbols, for printing
         self._dims = _Dims(self)
         self._values: dict[int, tuple[Value, Value]] = {}  # keyed by identity: many tensors share one fact
 

@@ -199,6 +199,7 @@ class State:
                 return is_structural(entry)
             return not isinstance(entry, (Access, Belief, Unchecked))
 
+        # Both lists read entries that `filter_since` is about to drop.
         found = list(self.record.since(mark, Diagnostic)) if is_dead else []
         stated = [] if is_dead else list(self._unchecked(mark, where))
         self.record.keep_since(mark, is_kept)

@@ -16,7 +16,7 @@ def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int
     A name that no node here produces counts as defined elsewhere. Names that a subgraph captures count as inputs of its
     node.
     """
-    producer: dict[str, int] = {}
+    producer: dict[str, int] = {}  # the first producer counts where a name is defined twice
     for position, node in enumerate(nodes):
         for name in node.output:
             if name:

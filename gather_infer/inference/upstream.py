@@ -62,6 +62,7 @@ class Upstream:
             for inner in scope.below.get(position, ()):
                 pending += [(inner, at) for at in range(len(self.bodies[inner].node))]
                 values += [(inner, name) for name in self.index[inner].outputs]
+            # A condition that a runtime can compute removes a branch, so all that determines it is followed.
             if is_if(node) and scope.reads[position] and not whole:
                 conditions += self._makers(path, scope.reads[position][0], whole=True)
             called = self._functions.get((plain_domain(node.domain), node.op_type, node.overload))

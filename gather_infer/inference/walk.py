@@ -64,7 +64,7 @@ class Walker(State):
     # graphs
 
     def walk_graph(self, graph: GraphProto, frame: Frame) -> list[Value]:
-        """Interpret a graph whose inputs are bound in `env`; return the facts of its outputs, in order."""
+        """Interpret a graph whose inputs are bound in `environment`; return the facts of its outputs, in order."""
         self.enter(frame)
         for tensor in graph.initializer:
             if tensor.name not in frame.values:  # otherwise an input with a default that a caller may override
@@ -163,6 +163,7 @@ class Walker(State):
 
         Returns False without side effects when an input is not defined yet; with `final` the input is reported instead.
         """
+        # The fast path reads this environment's dict: most names are local, and `find` also searches enclosing graphs.
         inputs: list[Value | None] = []
         names = node.input[:]  # slicing a protobuf list takes half the time of list()
         for name in names:
@@ -187,6 +188,7 @@ class Walker(State):
         context.graph, context.labels, context.position, context.op_type = frame.path, frame.labels, index, op_type
         outputs = node.output[:]
         results: Sequence[Value | None]
+        # Bounds of an access are checked against the facts before the node, which itself implies that it is in bounds.
         before = context.scope
         if entry.traits.addresses:
             before = context.scope.snapshot()
@@ -257,12 +259,14 @@ class Walker(State):
             if node.attribute[0].type == _A.TENSOR:
                 frame.constants[outputs[0]] = node.attribute[0].t
             return [self.constants[text]]
+        # A call that leaves this count unchanged had no side effect, so its results may be cached.
         effects = self.record.added
         attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
         key = None
         if entry.rule is not None or entry.builder is not None:
             key = self.cache.key(entry, attributes, inputs, outputs)
-            if key is not None and entry.rule is None:  # provenance is followed through the body
+            # Facts alone do not determine the results of a lowered body: its nodes also read provenance.
+            if key is not None and entry.rule is None:
                 key = (*key, *map(frame.trace, names))
             remembered = None if key is None else self.cache.get(key)
             if remembered is not None:

@@ -136,7 +136,7 @@ def test_a_declared_symbol_that_stands_for_two_dims() -> None:
     for name in "yz":
         proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", "K"]))
     del proto.graph.output[0]
-    assert found(proto) == [("GI202", "declared dim K stands for 6 and for 9")]
+    assert found(proto) == [("GI202", "declared dim K is both 6 and 9")]
 
 
 def test_what_several_declared_symbols_stand_for() -> None:

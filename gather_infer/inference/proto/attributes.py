@@ -77,7 +77,7 @@ def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Att
             raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
         return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
     if kind == _A.TYPE_PROTO:
-        return declared_fact(state, proto.tp, frame, "the type attribute states no size")
+        return declared_fact(state, proto.tp, frame, "the type attribute declares no size")
     if kind == _A.GRAPH:
         return proto.g
     if kind == _A.GRAPHS:
