@@ -47,8 +47,8 @@ class Frame:
     sums                    `y: ("Add", a, b)` for an integer tensor y equal to a + b, element by element; "Sub" for a -
                             b
     float_ranges            bounds, by numbers or sizes, of floats that were converted from integers
-    monotonicity            for a tensor that is an increasing function of another, element by element: that other
-                            tensor
+    monotonicity            for a tensor that is a non-decreasing function of another, element by element: that tensor
+                            and the operations
     bool_sources            for a tensor whose elements are those of a bool tensor in some order, as bools or as 0 and
                             1: that tensor
     true_counts             number of true elements of a bool tensor
