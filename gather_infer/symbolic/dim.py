@@ -187,6 +187,7 @@ class Atom(Expr):
 
 class Symbol(Atom):
     """A named size, an integer >= 0."""
+
     __slots__ = ("name",)
 
     name: str
@@ -204,6 +205,7 @@ class FloorDiv(Atom):
 
 class Extremum(Atom):
     """A minimum or maximum of two or more dims."""
+
     __slots__ = ("args",)
 
     args: tuple[Dim, ...]

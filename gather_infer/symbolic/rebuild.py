@@ -53,6 +53,7 @@ class _Rebuilding:
     rebuilt_dims   memo; an entry that is set in advance replaces an atom
     scope          facts to simplify with; None for a plain substitution
     """
+
     def __init__(self, mapping: Mapping[str, Dim], done: dict[Expr, Dim], scope: Scope | None) -> None:
         self.mapping = mapping
         self.done = done

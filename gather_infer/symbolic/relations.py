@@ -50,6 +50,7 @@ class _Closure:
     relations    dims that are >= 0
     remainders   n % d and d - 1 - n % d, where d > 0
     """
+
     def __init__(self, bounds: Callable[[Dim], Interval], product_bounds: Callable[[Monomial], Interval]) -> None:
         self.bounds = bounds
         self.product_bounds = product_bounds
