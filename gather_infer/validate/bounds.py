@@ -1,9 +1,9 @@
 """Bounds checks: whether every access by index stays in bounds, from facts and value ranges alone.
 
 An access implies facts about itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A
-verdict must not use that, nor what later nodes imply, since they may depend on it. So it uses the evidence of the first
-pass before the node: declarations, and what earlier nodes imply. By induction over the nodes, the first node that fails
-in a run is never one whose access is proved.
+verdict must not use that, nor what later nodes imply, since they may depend on it. So it uses only the facts
+before the access in the first pass: declarations, and what earlier nodes imply. By induction over the nodes, the first
+node that fails in a run is never one whose access is proved.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def combined(found: Sequence[Verdict]) -> Verdict:
 
 
 def _where_nonempty(evidence: Evidence) -> Evidence:
-    """The evidence in the runs where the index has an element: an empty index is in bounds."""
+    """The facts before the access in the runs where the index has an element: an empty index is in bounds."""
     indices, scope = evidence.indices, evidence.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return evidence

@@ -25,9 +25,9 @@ MAX_TRIED: Final = 2
 class Goal:
     """A body, and the known conditions under which a run enters it.
 
-    body       its place in the file
-    choices    predicates on elements of inputs
-    negatives  dims in sizes of inputs that must be negative
+    body              its place in the file
+    input_predicates  on elements of inputs
+    sign_predicates   dims in sizes of inputs that must be negative
     """
 
     body: GraphPath

@@ -1,8 +1,8 @@
 """Provenance of loop states: origins that hold before every iteration, by induction.
 
 The first hypothesis is the provenance of the states before the loop. The interpreter runs the body under it. Origins
-that the body adds to a state join the hypothesis, and an input that grows by the same amount each time becomes `x +
-i*step`. The hypothesis is a fixed point when the origins of each new state are those that it gives for the next
+that the body adds to a state join the hypothesis, and an input that grows by the same amount each time becomes
+`x + i*step`. The hypothesis is a fixed point when the origins of each new state are those that it gives for the next
 iteration.
 """
 

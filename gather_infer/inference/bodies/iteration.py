@@ -63,7 +63,7 @@ def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | Non
 
     def in_iterations(access: Access) -> Access:
         evidence = access.evidence
-        assert evidence is not None, "accesses have evidence during a pass"
+        assert evidence is not None, "accesses have their facts during a pass"
         # the trip count of a nested loop is the same each time only if no symbol in it was made in this loop
         around = all(is_invariant(sweep.end, walker.context, iteration) for sweep in evidence.iterations)
         is_all = trips is not None and evidence.is_always_reached and around
@@ -80,7 +80,7 @@ def note_branch(walker: State, mark: Mark) -> None:
 
 
 def _not_always(access: Access) -> Access:
-    assert access.evidence is not None, "accesses have evidence during a pass"
+    assert access.evidence is not None, "accesses have their facts during a pass"
     return replace(access, evidence=replace(access.evidence, is_always_reached=False))
 
 

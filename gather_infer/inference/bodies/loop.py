@@ -96,7 +96,7 @@ def loop(
         if most is not None and (is_limit_known or start is True):
             context.scope.require(most - 1 - iteration)
         if isinstance(limit, Expr):
-            context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
+            context.scope.require(limit - 1 - iteration)  # `trip_limit` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame, carried.bind)

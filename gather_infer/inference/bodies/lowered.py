@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def lowered(
     walker: Walker, body: Body, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
 ) -> list[Value | None]:
-    """The facts of the body's outputs. All else that the body recorded is dropped, except implied constraints on sizes
-    of a body that preserves failures. Its accesses by index are not those of the node.
+    """The facts of the body's outputs. All other entries of the body are removed from the trail, except implied
+    constraints on sizes of a body that preserves failures. Its accesses by index are not those of the node.
 
     No assumption is made in a body that does not preserve failures, since it would not be listed.
     """

@@ -32,7 +32,7 @@ class Call:
     node         the calling node
     results      the facts of its outputs
     provenances  of the outputs, by position
-    opened       its body, and the graphs and calls inside
+    visited      its body, and the graphs and calls inside
     accesses     of the nodes inside
     """
 
@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The state of the record when a call began."""
+    """The state of the trail when a call began."""
 
     added: int
     opened: int
@@ -81,7 +81,7 @@ def key_of(
 
 
 def before(state: State) -> Before:
-    """The present state of the record."""
+    """The present state of the trail."""
     return Before(state.record.added, len(state.opened), state.record.mark())
 
 

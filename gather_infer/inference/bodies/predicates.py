@@ -1,6 +1,7 @@
-"""Branch predicates: bools of the model as conditions on dims, and values selected by them.
+"""Branch predicates: bools of the model as conditions on dims or input elements, and values selected by them.
 
-A predicate is represented by one dim that is negative exactly when the bool is true.
+A sign predicate is one dim that is negative exactly when the bool is true. An input predicate compares one element of
+a graph input with a number.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def require_single(value: Value | None, name: str, context: Context) -> None:
 
 
 def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
-    """The predicate of the single bool that a node computes; None when there is none, or when it would be too large."""
+    """The sign predicate of the single bool that a node computes; None when there is none, or when it is too large."""
     try:
         return _condition(op_type, names, inputs, frame)
     except DimTooLarge:
@@ -84,7 +85,7 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
 
 
 def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Choice | None:
-    """The input element that decides the single bool that a node computes; None when no single element does."""
+    """The input predicate of the single bool that a node computes; None when no single element decides it."""
     if op_type in ("And", "Or"):
         deciding = [name for name, value in zip(names, inputs, strict=False) if scalar(value) is not (op_type == "And")]
         return frame.choice(deciding[0]) if len(deciding) == 1 else None
@@ -100,7 +101,7 @@ def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], f
             continue
         if op_type == "Equal":
             return Choice(name, "==", least)
-        # x < n and x >= n + 1 as they stand; n < x is x >= n + 1
+        # x < n and x >= n + 1 keep their form; n < x is x >= n + 1
         is_below = op_type.startswith("Less") is is_left
         includes = op_type.endswith("OrEqual")
         return Choice(name, "<", least + includes) if is_below else Choice(name, ">=", least + (not includes))
@@ -133,7 +134,7 @@ def assumed(negative: Dim, context: Context) -> bool | None:
 def either(negative: Dim, taken: Value, other: Value, local: set[str], context: Context) -> tuple[Value, Value]:
     """Both values, with a selected dim or element in place of two that differ, where an expression can select.
 
-    taken, other  the values where `predicate` is negative, and where it is not
+    taken, other  the values where `sign_predicate` is negative, and where it is not
     local         symbols that have no meaning outside a branch
     """
     if not (isinstance(taken, SymbolicTensor) and isinstance(other, SymbolicTensor)) or taken.rank != other.rank:
@@ -167,7 +168,7 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
 
 
 def _choice(negative: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
-    """x where `predicate` < 0, else y; None when one of them may be undefined in the runs of the other."""
+    """x where `sign_predicate` < 0, else y; None when one of them may be undefined in the runs of the other."""
     if not (is_total(x) and is_total(y) and is_total(negative)):
         return None
     gain, scope = x - y, context.scope

@@ -1,4 +1,4 @@
-"""Table of transfer functions by operator, and the analyses that run beside the shape rule of a node."""
+"""Table of transfer functions by operator, and the analyses that run after the shape rule of a node."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Branch predicate: a bool that implies bounds of another tensor's elements, `when_true` or `when_false`."""
+    """Branch predicate on elements: a bool that bounds another tensor's elements where it is true, and where false."""
 
     yes: Span
     no: Span
