@@ -74,7 +74,7 @@ def _factor(atom: Atom) -> str:
 
 
 def _sum(dim: Expr) -> str:
-    """A sum without common factor. With a min or max the terms are printed one by one, so that each is factored inside."""
+    """A sum without common factor. With a min or max each term is printed by itself, so that it is factored inside."""
     if not any(isinstance(atom, Extremum) for monomial, _ in dim.terms for atom in monomial):
         return to_text(dim)
     # a positive term leads if there is one
