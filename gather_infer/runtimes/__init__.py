@@ -1,4 +1,4 @@
-"""Models run by a runtime, in a process of its own that may crash or hang.
+"""Runtimes that run models in a child process, which may crash or hang.
 
-Import from the modules: the process itself needs few of them, and starts sooner without the others.
+Import from the modules: the child process needs few of them, and starts faster without the others.
 """

@@ -1,8 +1,8 @@
-"""Layers that OpenVINO's CPU plugin computes otherwise than their specification says, or leaves open, replaced.
+"""Workarounds for OpenVINO's CPU plugin: layers that it computes against their specification, or leaves unspecified.
 
-The plugin of 2026.4 truncates quotients of integers that `m_pythondiv` rounds down, takes equal elements in any order
-where a TopK is not stable, and multiplies by compressed weights of some layouts wrongly, or does not compile them. What
-takes their place gives what the specification says; of equal elements the first.
+The plugin of 2026.4 truncates integer quotients that `m_pythondiv` rounds down. It takes equal elements in any order
+where a TopK is not stable. It multiplies by compressed weights of some layouts incorrectly, or does not compile them.
+The replacements follow the specification; of equal elements they take the first.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from math import prod
 from typing import Any, Final
 
 MAX_WEIGHTS: Final = 1 << 28
-"""Elements of compressed weights, over all of a model, that are converted to floats before it runs."""
+"""Elements of compressed weights, over a whole model, that are converted to floats before it runs."""
 
 _SIGNED = ("i8", "i16", "i32", "i64")
 _COMPRESSED = ("u2", "u4", "i4", "nf4", "u8", "i8", "f4e2m1", "f8e4m3", "f8e5m2")
 
 
 def conform(openvino: Any, model: Any) -> None:
-    """Replace such layers of a model, those of the bodies of others too, in place."""
+    """Replace such layers of a model, including those in bodies, in place."""
     opset = openvino.opset11
     _decompress(openvino, model)
     for body in _bodies(model):
@@ -44,7 +44,7 @@ def conform(openvino: Any, model: Any) -> None:
 
 
 def _decompress(openvino: Any, model: Any) -> None:
-    """Convert integers and small floats that are constants, where all of them fit into memory as floats."""
+    """Convert compressed constants to floats, unless all of them together are too large."""
     found = []
     for body in _bodies(model):
         for op in body.get_ops():

@@ -1,4 +1,4 @@
-"""The parent's side of the process that runs a model: requests, the time limit, and what is left when it ends."""
+"""Parent side of the process that runs a model: requests, time limit and termination."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import Any, Final
 from gather_infer.processes import ending, last_words
 
 ENDING_SECONDS: Final = 10.0
-"""Time for a process that has closed its output to be gone: one that crashes may write a core first."""
+"""Time for a process that has closed its output to exit: a crash may write a core dump first."""
 
 _START = "import sys; sys.path[:] = {path!r}; from gather_infer.runtimes.worker import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A model was not loaded, or a run gave nothing.
+    """A model that was not loaded, or a run without results.
 
-    is_late    the time limit was passed
-    is_absent  the runtime is not installed
+    is_timeout         the time limit was exceeded
+    is_not_installed   the runtime is not installed
     """
 
     reason: str
@@ -40,12 +40,12 @@ class Failure:
 
 
 class Child:
-    """A process with a model in a runtime; it is started when a model is loaded, anew when it has ended.
+    """A process with a model in a runtime. It starts when a model is loaded, and again after it has ended.
 
     runtime  ONNXRUNTIME, REFERENCE or OPENVINO
-    folder   where it may write
-    timeout  seconds for the loading, and for each run
-    model    what was loaded last
+    folder   its working directory, which it may write to
+    timeout  seconds for loading, and for each run
+    model    the file that was loaded last
     """
 
     def __init__(self, runtime: str, folder: Path, timeout: float) -> None:
@@ -68,9 +68,9 @@ class Child:
         self._end()
 
     def load(self, model: Path, values: Sequence[str] = ()) -> Failure | None:
-        """Load a file, in the place of what was loaded before; None when that went well.
+        """Load a file in place of the last one; None on success.
 
-        values   of OpenVINO's models, layers whose outputs are wanted instead of those of the model
+        values   of an OpenVINO model: layers whose outputs are returned instead of those of the model
         """
         self.model, self._values = model, tuple(values)
         process = self._process
@@ -85,12 +85,12 @@ class Child:
     def run(
         self, feeds: Path, *, goes_on: bool = False, seconds: float | None = None, memory: int | None = None
     ) -> list[Any] | Failure:
-        """The outputs of the model that was loaded for the inputs in a file, in their order.
+        """The outputs of the loaded model for the inputs in a file, in order.
 
-        goes_on   with the state that the run before has left, where the model has state of its own
-        seconds   for this run, where it is less than for any
-        memory    bytes that it may take beside what the process had when the model was loaded, where a system limits
-                  that; None for any number
+        goes_on   continue with the state of the run before, where the model has state
+        seconds   time limit of this run, where it is below the general one
+        memory    bytes that it may take besides those of the process after loading, where the system can limit that;
+                  None for no limit
         """
         assert self.model is not None, "a model is loaded before it is run"
         if self._process is None and (failure := self.load(self.model, self._values)) is not None:
@@ -108,7 +108,7 @@ class Child:
         return outputs
 
     def check(self, feeds: Path) -> Failure | None:
-        """Why the model takes no inputs of the sizes in a file, as far as it did not say so when it ran."""
+        """Why the model rejects inputs of the sizes in a file, as far as running it did not check them."""
         if self._process is None:
             return None
         answer = self._ask(self._process, {"feeds": str(feeds), "checks": "sizes"})
@@ -117,7 +117,7 @@ class Child:
         return Failure(answer["error"]) if "error" in answer else None
 
     def _start(self) -> subprocess.Popen[str]:
-        # What the child may import is what the parent may, whatever the folder is called in which it runs.
+        # The child has the import path of the parent, made absolute: it runs in another directory.
         path = [os.path.abspath(entry) for entry in sys.path]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
@@ -134,7 +134,7 @@ class Child:
     def _ask(
         self, process: subprocess.Popen[str], request: Mapping[str, object], seconds: float | None = None
     ) -> dict[str, str] | Failure:
-        """The answer, or what became of a process that gave none."""
+        """The answer to a request, or the failure of a process that gave none."""
         limit = self.timeout if seconds is None else min(seconds, self.timeout)
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         expired = threading.Event()
@@ -150,14 +150,14 @@ class Child:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
-        except OSError:  # it ended before it read the request
+        except OSError:  # the process ended before it read the request
             line = ""
         finally:
             timer.cancel()
         if line.endswith("\n"):
             answer: dict[str, str] = json.loads(line)
             return answer
-        try:  # how it ends is worth knowing
+        try:  # wait for the exit code, which the failure reports
             process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
@@ -167,7 +167,7 @@ class Child:
         return Failure(f"the process ended {ending(code)}{last_words(self._log.read_bytes())}")
 
     def _end(self) -> int:
-        """End the process and leave nothing of it; its exit code."""
+        """End the process and release it; its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -175,6 +175,6 @@ class Child:
         code = process.wait()
         for stream in (process.stdout, process.stdin):
             assert stream is not None, "both are pipes"
-            with suppress(OSError):  # a request that nobody read
+            with suppress(OSError):  # an unread request is flushed on close
                 stream.close()
         return code

@@ -1,12 +1,12 @@
-"""The process that runs a model, for a parent that survives what a runtime may do to it.
+"""Child process that runs a model, so that the parent survives crashes of a runtime.
 
-It reads requests from standard input and answers them on standard output, a line of JSON each: first
-`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`, then any number of further models, and of
+It reads requests from standard input and answers on standard output, a line of JSON each. The first request is
+`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`. Then follow any number of further models and of
 `{"feeds": PATH, "results": PATH, "goes_on": BOOL, "memory": BYTES}`: files of pickled inputs by name and of pickled
-outputs, whether state is what the run before has left, and how much memory the run may take beside what the process had
-when the model was loaded, null for any. With `"checks"` in the place of `"results"` nothing is run, but asked whether
-the sizes fit the model. An answer has an `error` when the runtime refuses. What a runtime prints goes to standard
-error; what it throws and nobody expects ends the process.
+outputs, whether to continue with the state of the run before, and how much memory the run may take besides that of the
+process after loading, null for no limit. With `"checks"` in place of `"results"` nothing is run; the sizes are checked
+against the model. An answer has an `error` when the runtime fails. The runtime's output goes to standard error; an
+unexpected exception ends the process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FAILURES: tuple[type[Exception], ...] = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
-_STRING = 8  # TensorProto.STRING; onnx itself is imported only where it is needed, for the sake of a quick start
+_STRING = 8  # TensorProto.STRING; onnx itself is imported only where it is needed, for a fast start
 _VIEWS = {1: np.uint8, 2: np.uint16}
 _PLAIN = {
     f"tensor({name})"
@@ -46,6 +46,8 @@ _PLAIN = {
 
 
 class Runtime(Protocol):
+    """A runtime with one model loaded."""
+
     version: str
     failures: tuple[type[Exception], ...]
 
@@ -60,11 +62,11 @@ class Checked:
     """A runtime that checks sizes while it runs."""
 
     def check(self, feeds: Mapping[str, Any]) -> None:
-        """Nothing is left to ask."""
+        """Nothing is left to check."""
 
 
 class OnnxRuntime(Checked):
-    """onnxruntime on the CPU, which computes what the file says: its own optimiser is off."""
+    """onnxruntime on the CPU, without graph optimization: it computes exactly the nodes of the file."""
 
     def __init__(self) -> None:
         import onnxruntime
@@ -79,10 +81,10 @@ class OnnxRuntime(Checked):
         options.graph_optimization_level = self.ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        # else it takes another kernel, which rounds otherwise, where a weight has become an initializer
+        # with prepacking, a weight that became an initializer selects another kernel, which rounds differently
         options.add_session_config_entry("session.disable_prepacking", "1")
         self.session = self.ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        # of sequences and optionals numpy's element types are those of onnx
+        # sequences and optionals only have element types that numpy has too
         self.is_plain = all(o.type in _PLAIN or not o.type.startswith("tensor(") for o in self.session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any], goes_on: bool) -> list[Any]:
@@ -96,7 +98,7 @@ class OnnxRuntime(Checked):
         return self._value(value) if isinstance(value, np.ndarray) and _is_foreign(value) else value
 
     def _value(self, array: Any) -> Any:
-        """An input in onnxruntime's own form, which has types that numpy lacks."""
+        """An input as an OrtValue, which also has types that numpy lacks."""
         if not _is_foreign(array):
             return self.ort.OrtValue.ortvalue_from_numpy(array)
         from onnx import helper
@@ -116,7 +118,7 @@ class OnnxRuntime(Checked):
 
 
 class Reference(Checked):
-    """The evaluator that comes with onnx."""
+    """The reference evaluator of onnx."""
 
     def __init__(self) -> None:
         from onnx import __version__
@@ -134,17 +136,18 @@ class Reference(Checked):
 
 
 class OpenVino:
-    """OpenVINO's CPU plugin, which computes floats in the precision that the file says, and layers as specified.
+    """OpenVINO's CPU plugin with float computation in the precision of the file, and layers that follow their
+    specification.
 
-    A run begins with no state, unless it goes on with what the one before has left.
+    A run begins without state, unless it continues with the state of the one before.
     """
 
-    # else activations are rounded to 8 bits beside compressed weights, and so is what state holds
+    # by default activations next to compressed weights, and key-value state, are quantized to 8 bits
     exact: ClassVar = {
         "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"
     }  # fmt: skip
 
-    # with sizes that are not known, the plugin is wrong of sequences of unequal lengths
+    # with dynamic shapes, the plugin computes sequences of unequal lengths incorrectly
     sequences = frozenset({"LSTMSequence", "GRUSequence", "RNNSequence"})
 
     def __init__(self) -> None:
@@ -156,8 +159,8 @@ class OpenVino:
         self.failures = _FAILURES
 
     def load(self, path: str, values: Sequence[str]) -> None:
-        """`values`: layers by name, whose first outputs are wanted in the place of those of the model. These are
-        followed by what is assigned to variables, in the order of their names.
+        """Load a model; `values` are names of layers whose first outputs are returned instead of those of the model.
+        The values assigned to variables follow, by name of the variable.
         """
         core = self.openvino.Core()
         model = core.read_model(path)
@@ -196,14 +199,14 @@ class OpenVino:
             for state in self.request.query_state():
                 state.state = dict(held).get(state.name, state.state)
         elif self.is_spoiled or (self.has_state and not goes_on):
-            self.compile(self.read)  # neither a failure nor the state of a run is forgotten otherwise
+            self.compile(self.read)  # a new request is the only way to drop a failure or the state of a run
         self.is_spoiled = True
         ran = self.request.infer(dict(enumerate(given)))
         self.is_spoiled = False
         return [_objects(np.array(ran[port])) for port in self.outputs]
 
     def check(self, feeds: Mapping[str, Any]) -> None:
-        """With numbers in the place of dims the layers are checked, which the plugin leaves to those who run them."""
+        """Check the layers with static shapes, which the plugin does not do with dynamic ones."""
         given = [np.array(next(feeds[name] for name in names if name in feeds)) for names in self.inputs]
         self.read.clone().reshape({position: list(array.shape) for position, array in enumerate(given)})
 
@@ -213,12 +216,12 @@ class OpenVino:
 
 
 def _texts(array: Any) -> Any:
-    """Strings in the form in which OpenVINO takes them; other arrays as they are."""
+    """Strings in the form that OpenVINO accepts; other arrays unchanged."""
     return array.astype(str) if array.dtype.kind == "O" else array
 
 
 def _objects(array: Any) -> Any:
-    """Strings as objects, which other runtimes give; other arrays as they are."""
+    """Strings as objects, as other runtimes return them; other arrays unchanged."""
     return array.astype(str).astype(object) if array.dtype.kind in "US" else array
 
 
@@ -238,7 +241,7 @@ def _pickled(path: str) -> Any:
 
 
 class Memory:
-    """What the process has taken when this is made, on systems that tell it and can limit it: Linux."""
+    """The data size of the process at construction, on systems that report and limit it (Linux)."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -250,7 +253,7 @@ class Memory:
 
     @contextmanager
     def limited(self, more: int | None) -> Iterator[None]:
-        """While no more than so many bytes beside these are to be had; what asks for them fails."""
+        """Limit further allocations to `more` bytes within the block; larger ones fail."""
         if more is None or not self.taken:
             yield
             return
@@ -267,7 +270,7 @@ class Memory:
 
 
 def _requests() -> queue.SimpleQueue[str]:
-    """The lines of standard input. When the parent is gone, so is this process, whatever it is doing."""
+    """The lines of standard input, from a thread that ends this process when the parent is gone."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -317,7 +320,7 @@ def main() -> None:
 
 
 def _line(error: Exception) -> str:
-    """An error in one line; onnxruntime has numbers of its own before the text."""
+    """An error in one line, without onnxruntime's numeric prefix."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
     text = re.sub(r"^Load model from .*? failed: ?", "", text)
     return (text or type(error).__name__)[:500]

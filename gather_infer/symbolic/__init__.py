@@ -1,4 +1,67 @@
-"""Arithmetic of dims: knows nothing of ONNX."""
+"""Symbolic integers for dims: a normal form, value ranges and proofs. Independent of ONNX.
+
+How to read the package, bottom up. Every line of the example holds: N and M are symbols, which are integers >= 0, and
+s and t are new scopes.
+
+Representation (`normal_form`, `division`, `min_max`). A `Dim` is an int or an `Expr`: a polynomial with integer
+coefficients over atoms. An atom is a symbol, a floor division `num // den`, a `min` or a `max`. `from_terms` sorts and
+merges monomials, so two expressions with the same terms are the same object. `division` and `min_max` apply the
+identities of their atoms when they build one: they pull common factors out, merge constants and drop dominated
+arguments. Each identity is a comment with its side condition.
+
+    2*(N + M) - N           is 2*M + N
+    (6*N + 3) // 3          is 2*N + 1
+    N - 2*(N//2)            is printed as N % 2: the remainder is no atom
+    maximum(N + 1, N + 3)   is N + 3
+    maximum(0, N - 1)       stays: neither argument dominates the other
+
+Scope (`scope`). A `Scope` holds an interval for each symbol (`declare`) and facts `dim >= 0` (`add_fact`). A child
+scope sees the facts of its parent and keeps its own. `simplify` (`substitution`) rebuilds a dim with the facts of a
+scope.
+
+    s.declare("N", Interval(1, 512)); s.add_fact(M - N)     1 <= N <= 512 and N <= M
+    simplify(maximum(0, N - 1), s)                          is N - 1
+
+Interval arithmetic (`interval`). The first bound of a dim adds and multiplies the intervals of its parts. It is exact
+where no symbol occurs twice.
+
+    s.bounds(2*N - 1)       is [1, 1023]
+    s.bounds(N // 64)       is [0, 8]
+
+Linear relaxation and Fourier-Motzkin elimination (`linear_relaxation`, `fourier_motzkin`). Where terms share symbols,
+or facts bear on them, each monomial becomes a variable. Rows tie the variables together: quotients to their numerators,
+extrema to their arguments, products to their factors (McCormick envelopes), and the facts. Eliminating all variables
+but the dim leaves its range. Rows are divided by the gcd of their coefficients and rounded, so the result holds for
+integers.
+
+    t.add_fact(N + M - 10); t.add_fact(N - M)               N + M >= 10 and N >= M
+    t.bounds(N)             is [5, inf): the sum of both facts is 2*N - 10 >= 0
+    s.bounds(M - N)         is [0, inf); interval arithmetic alone gives [-511, inf)
+
+Proofs (`prove`). `known_le`, `known_lt` and `known_eq` return True or False when that holds for every binding in scope,
+else None. They try the cheapest argument first: a sample binding that refutes the claim (`sampling`), the bounds, then
+a case split over each argument of a min or max, innermost first.
+
+    known_le(N, M, s)       is True
+    known_le(M, N, s)       is None: both answers occur
+    known_lt(N, 0, s)       is False
+    known_eq(maximum(N - M, 0) + minimum(N, M), N)          is True, by a case split on N - M
+
+Budget. Expressions have hard caps (`normal_form.MAX_TERMS`, `MAX_SIZE`, ...); beyond them `DimTooLarge` is raised and
+callers take a fresh symbol. `prove` limits the cases of one proof and its eliminations (`Fuel`). A spent budget gives
+None or a wider range, never a wrong one. All limits are counts, not clocks, so results are reproducible.
+
+Text (`parse`, `printing`, `factored_printing`, `canonical_relations`). `parse_dim` and `str` are inverse to each other;
+the syntax is that of `dim_param` expressions in onnx-ir. `factored` and `canonical_relation` choose the form that
+people read.
+
+    parse_dim("2*N + N - 1")                prints as 3*N - 1
+    parse_dim("ceil(N/2)")                  prints as (N + 1)//2
+    factored(128*N*N*M + 64*N*M)            is 64*M*N*(2*N + 1)
+    canonical_relation(6*N, "==", 12*(N//2))                is N % 2 and 0
+
+    evaluate(N//2 + 1, {"N": 10})           is 6; `substitute` puts dims in place of symbols
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Dims: integers and polynomials over named sizes.
+"""Polynomial normal form of dims: integers and polynomials over named sizes.
 
 A `Dim` is an `int` or an `Expr`. An `Expr` is a polynomial with integer coefficients over *atoms*:
 
     Symbol(name)          an integer >= 0, the size of an axis
     FloorDiv(num, den)    num // den, rounded toward minus infinity
-    Min(args), Max(args)  the least and the greatest of two or more dims
+    Min(args), Max(args)  the minimum and the maximum of two or more dims
 
 `n % d` is no atom: it *is* `n - d*(n//d)`, and is printed as `n % d` again.
 
-A divisor carries its side condition: an Expr is undefined where a divisor in it is 0, and no law removes a
-divisor from a single quotient unless it is known not to be 0. (A sum may lose one, `n//d - n//d` is 0.)
+A divisor carries its side condition: an Expr is undefined where a divisor in it is 0, and no identity removes a divisor
+from a single quotient unless the divisor is known to be nonzero. (A sum may lose one: `n//d - n//d` is 0.)
 
-Equal expressions are the same object. They live in weak tables, one per kind, which are written under a lock;
-results of `+` and `*` are memoised in plain dicts that are emptied when they are full.
+Expressions are hash-consed: equal expressions are the same object. They live in weak tables, one per kind, which are
+written under a lock. The results of `+` and `*` are memoised in plain dicts that are cleared when full.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _MEMO_CAPACITY = 1 << 16
 
 
 class DimTooLarge(ArithmeticError):
-    """The result would pass a hard cap; the caller puts a fresh symbol in its place."""
+    """The result would exceed a hard cap; the caller uses a fresh symbol instead."""
 
 
 class Expr:
@@ -66,8 +66,8 @@ class Expr:
 
     terms    ((monomial, coefficient), ...): higher degree first, then by name, the constant `()` last
     size     number of nodes of the expression tree
-    depth    how deep atoms are nested; 1 for a symbol
-    symbols  names of all symbols in it, those inside atoms included
+    depth    nesting depth of atoms; 1 for a symbol
+    symbols  names of all symbols, including those inside atoms
     """
 
     __slots__ = ("__weakref__", "_text", "depth", "size", "symbols", "terms")
@@ -98,7 +98,7 @@ class Expr:
 
     __radd__ = __add__
 
-    def __mul__(self, other: Dim) -> Dim:  # written out like the sum: nothing is called more often than these two
+    def __mul__(self, other: Dim) -> Dim:  # written out like the sum: these two are the hottest calls
         if not isinstance(other, (int, Expr)):
             try:
                 other = operator.index(other)
@@ -124,7 +124,7 @@ class Expr:
     def __rsub__(self, other: Dim) -> Dim:
         return self * -1 + other
 
-    # The laws of division are a module of their own, which needs this one.
+    # Imported late: the division module imports this one.
     def __floordiv__(self, other: Dim) -> Dim:
         from gather_infer.symbolic.divide import floordiv
 
@@ -146,10 +146,10 @@ class Expr:
         return mod(other, self)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"truth of the symbolic dim {self} is not known; ask known_eq(dim, 0)")
+        raise TypeError(f"truth of the symbolic dim {self} is not known; use known_eq(dim, 0)")
 
     def _no_order(self, other: object) -> NoReturn:
-        raise TypeError(f"order of the symbolic dim {self} is not known; ask known_le or known_lt")
+        raise TypeError(f"order of the symbolic dim {self} is not known; use known_le or known_lt")
 
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
@@ -164,7 +164,7 @@ class Expr:
         return f"<dim {self}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A copy of an expression is the expression itself.
+        # Parsing the text returns the interned object, so a copy is the expression itself.
         from gather_infer.symbolic.parse import parse_dim
 
         return parse_dim, (str(self),)
@@ -186,6 +186,8 @@ class Atom(Expr):
 
 
 class Symbol(Atom):
+    """A named size, an integer >= 0."""
+
     __slots__ = ("name",)
 
     name: str
@@ -193,7 +195,7 @@ class Symbol(Atom):
 
 
 class FloorDiv(Atom):
-    """num // den; undefined where den is 0. Made by `divide.floordiv` only, which knows the laws."""
+    """num // den; undefined where den is 0. Built by `division.floordiv` only, which applies the identities."""
 
     __slots__ = ("den", "num")
 
@@ -202,25 +204,27 @@ class FloorDiv(Atom):
 
 
 class Extremum(Atom):
+    """A minimum or maximum of two or more dims."""
+
     __slots__ = ("args",)
 
     args: tuple[Dim, ...]
 
 
 class Min(Extremum):
-    """Made by `extremum.minimum` only, which knows the laws."""
+    """Built by `min_max.minimum` only, which applies the identities."""
 
     __slots__ = ()
 
 
 class Max(Extremum):
-    """Made by `extremum.maximum` only, which knows the laws."""
+    """Built by `min_max.maximum` only, which applies the identities."""
 
     __slots__ = ()
 
 
 class Polynomial(Expr):
-    """Anything that is neither an atom nor a constant. Made by `from_terms` only."""
+    """An expression that is neither an atom nor a constant. Built by `from_terms` only."""
 
     __slots__ = ()
 
@@ -240,6 +244,7 @@ _PRODUCTS: dict[tuple[Expr, Dim], Dim] = {}
 
 
 def bounded_memo(memo: dict[tuple[Expr, Dim], Dim], key: tuple[Expr, Dim], value: Dim) -> Dim:
+    """Store a result in a memo, which is cleared first when it is full."""
     if len(memo) >= _MEMO_CAPACITY:
         memo.clear()
     memo[key] = value
@@ -271,6 +276,7 @@ def symbol(name: str) -> Symbol:
 
 
 def _finish(atom: Atom, args: tuple[Dim, ...]) -> None:
+    """Set the derived fields of a new atom. Raises DimTooLarge."""
     atom._order = atom._text = None
     atom.terms = (((atom,), 1),)
     atom.size = 1 + sum(1 if isinstance(arg, int) else arg.size for arg in args)
@@ -377,7 +383,7 @@ def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:
 
 
 def terms_of(dim: Dim) -> tuple[Term, ...]:
-    """Terms of any dim; a constant k has the one term ((), k), and 0 has none."""
+    """The terms of any dim; a constant k has the one term ((), k), and 0 has none."""
     if isinstance(dim, int):
         return (((), dim),) if dim else ()
     return dim.terms

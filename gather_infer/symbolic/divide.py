@@ -1,7 +1,7 @@
 """Division of dims: `//` and `%` round toward minus infinity, `truncdiv` toward zero.
 
-Every law below keeps the divisor, so that the result is undefined exactly where `a // b` is, or asks for
-`b != 0`. A law that asks for `b > 0` may be used when `b >= 0` is known: where b is 0 both sides are undefined.
+Every identity below keeps the divisor, so that the result is undefined exactly where `a // b` is, or requires `b != 0`.
+An identity that requires `b > 0` may be used when `b >= 0` is known: where b is 0 both sides are undefined.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def floordiv(a: Dim, b: Dim, scope: Scope | None = None) -> Dim:
 
 
 def mod(a: Dim, b: Dim, scope: Scope | None = None) -> Dim:
-    """a % b == a - b*(a // b): has the sign of b."""
+    """a % b == a - b*(a // b); the result has the sign of b."""
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     return a - b * floordiv(a, b, scope)
@@ -134,7 +134,7 @@ def _by_symbolic(a: Dim, b: Expr, scope: Scope) -> Dim:
         # 0 // b == 0                                                                     b != 0
         return 0 if is_nonzero else floordiv_atom(a, b)
 
-    # (b*q + r) // b == q + r // b, but for r == 0 the quotient alone has lost b          b != 0
+    # (b*q + r) // b == q + r // b; for r == 0 the divisor is gone, which needs           b != 0
     quotient, remainder = _long_division(a, b)
     if isinstance(remainder, int) and remainder == 0:
         return quotient if is_nonzero else floordiv_atom(a, b)
@@ -160,7 +160,7 @@ def _by_symbolic(a: Dim, b: Expr, scope: Scope) -> Dim:
             if a.terms[0][1] < 0:
                 # -a // b == -1 - (a - 1) // b                                            b > 0
                 return -1 - _divide(-a - 1, b, scope)
-        # a // b == 0 for 0 <= a < b, which says that b > 0; a // b == -1 for -b <= a < 0
+        # a // b == 0 for 0 <= a < b, which implies b > 0; a // b == -1 for -b <= a < 0
         dividend = scope.bounds(a)
         if dividend.lo is not None and dividend.lo >= 0:
             gap = scope.bounds(b - 1 - a).lo
@@ -204,7 +204,7 @@ def _without(dim: Dim, factor: Expr) -> Dim:
 
 
 def _long_division(a: Dim, b: Expr) -> tuple[Dim, Dim]:
-    """(q, r) with a == b*q + r and no term of r a multiple of the leading term of b; (0, a) if that takes long."""
+    """(q, r) with a == b*q + r and no term of r a multiple of the leading term of b; (0, a) when the steps run out."""
     lead, factor = b.terms[0]
     quotient: Dim = 0
     remainder: Dim = a

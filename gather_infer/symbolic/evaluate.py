@@ -1,4 +1,4 @@
-"""Values of dims, and dims of whole shapes."""
+"""Values of dims under a binding, and properties of dims and shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["divisors", "evaluate", "free_symbols", "is_total", "product", "total
 
 
 def total(dims: Iterable[Dim]) -> Dim:
-    """Sum of the dims; 0 for none."""
+    """The sum of the dims; 0 for none."""
     result: Dim = 0
     for dim in dims:
         result = result + dim
@@ -18,7 +18,7 @@ def total(dims: Iterable[Dim]) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Product of the dims; 1 for none. The number of elements of a shape."""
+    """The product of the dims, 1 for none: the number of elements of a shape."""
     result: Dim = 1
     for dim in dims:
         result = result * dim
@@ -26,12 +26,12 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def free_symbols(dim: Dim) -> frozenset[str]:
-    """Names of the symbols in the dim."""
+    """The names of the symbols in the dim."""
     return frozenset() if isinstance(dim, int) else dim.symbols
 
 
 def is_total(dim: Dim) -> bool:
-    """True when the dim has a value for every binding: its divisors are numbers."""
+    """True when the dim has a value for every binding: all its divisors are numbers."""
     if isinstance(dim, (int, Symbol)):
         return True
     if isinstance(dim, FloorDiv):
@@ -42,7 +42,7 @@ def is_total(dim: Dim) -> bool:
 
 
 def divisors(dims: Iterable[Dim]) -> list[Expr]:
-    """What the dims divide by that is no number, each once."""
+    """The symbolic divisors in the dims, each once."""
     found: dict[Expr, None] = {}
     waiting = list(dims)
     while waiting:
@@ -61,7 +61,7 @@ def divisors(dims: Iterable[Dim]) -> list[Expr]:
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
-    """Value of the dim when its symbols are bound.
+    """The value of the dim when its symbols are bound.
 
     Raises KeyError for an unbound symbol, ZeroDivisionError where a divisor is 0.
     """

@@ -1,15 +1,15 @@
 """`min` and `max` of dims in canonical form.
 
-Canonical: n-ary and flat, constants merged into one, no argument that another one always beats, arguments in
-order with the constant first. What the arguments share is outside:
+Canonical: n-ary and flat, constants merged into one, dominated arguments dropped, arguments sorted with the constant
+first. Whatever the arguments share is moved outside:
 
     max(a + c, b + c) == max(a, b) + c        c: the terms that all arguments have with one sign
     max(g*a, g*b)     == g*max(a, b)          g: the positive common divisor of all coefficients
     max(s*a, s*b)     == s*max(a, b)          s: a common factor with s >= 0
     max(-a, -b)       == -min(a, b)           when all arguments lead with a minus
 
-and the same for min with both signs turned. `max(0, N - 1)` stays, its arguments share nothing; `max(1, N)` is
-another object although it is equal to `max(0, N - 1) + 1`: ask `known_eq`.
+The same identities hold for min with both signs turned. `max(0, N - 1)` stays, its arguments share nothing. `max(1, N)`
+is another object although it equals `max(0, N - 1) + 1`; `known_eq` proves that.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _MAX_COMPARED = 12  # arguments; more of them are not compared pair by pair
 
 
 def minimum(*dims: Dim, scope: Scope | None = None) -> Dim:
-    """The least of one or more dims."""
+    """The minimum of one or more dims."""
     return _memoised(Min, dims, DEFAULT if scope is None else scope)
 
 
 def maximum(*dims: Dim, scope: Scope | None = None) -> Dim:
-    """The greatest of one or more dims."""
+    """The maximum of one or more dims."""
     return _memoised(Max, dims, DEFAULT if scope is None else scope)
 
 
@@ -112,7 +112,7 @@ def _flattened(kind: type[Extremum], dims: tuple[Dim, ...]) -> list[Dim]:
 
 
 def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Dim]:
-    """Drops x from max(x, y, ...) when x <= y is known, from min when x >= y is."""
+    """Drop x from max(x, y, ...) when x <= y is known, from min when x >= y is."""
     if len(args) < 2 or len(args) > _MAX_COMPARED:
         return args
     kept: list[Dim] = []
@@ -133,6 +133,7 @@ def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Di
 
 
 def _shared_addend(args: list[Dim]) -> dict[Monomial, int]:
+    """The terms that all arguments have with one sign, each with the smallest coefficient."""
     tables = [dict(terms_of(arg)) for arg in args]
     shared: dict[Monomial, int] = {}
     for monomial in tables[0]:
@@ -145,6 +146,7 @@ def _shared_addend(args: list[Dim]) -> dict[Monomial, int]:
 
 
 def _shared_factor(args: list[Dim], scope: Scope) -> Atom | None:
+    """An atom >= 0 that divides all arguments."""
     monomials = [monomial for arg in args for monomial, _ in terms_of(arg)]
     if not monomials or not all(monomials):
         return None

@@ -1,4 +1,4 @@
-"""Dims as products, for people: `128*batch*seq*(seq + 96)` in place of the sum that a dim is."""
+"""Factored printing: `128*batch*seq*(seq + 96)` in place of the expanded sum."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["factored"]
 
 
 def factored(dim: Dim) -> str:
-    """The text of a dim with what its terms share in front; `parse_dim` reads it as the same dim.
+    """The text of a dim with common factors in front; `parse_dim` reads it as the same dim.
 
-    g*x*a + g*x*b is written g*x*(a + b); likewise in the arguments of min and max, wherever they stand.
+    g*x*a + g*x*b is written g*x*(a + b), also inside the arguments of min and max.
     """
     if isinstance(dim, int):
         return str(dim)
@@ -33,7 +33,7 @@ def factored(dim: Dim) -> str:
 
 
 def _shared(dim: Expr) -> Monomial:
-    """The atoms that all terms have, each as often as the term that has it least often."""
+    """The atoms that divide all terms, with multiplicity."""
     first, *others = (monomial for monomial, _ in dim.terms)
     found = list(first)
     for monomial in others:
@@ -74,7 +74,7 @@ def _factor(atom: Atom) -> str:
 
 
 def _sum(dim: Expr) -> str:
-    """Terms that share nothing; those with a min or max one by one, so that these are products inside."""
+    """A sum without common factor. With a min or max each term is printed by itself, so that it is factored inside."""
     if not any(isinstance(atom, Extremum) for monomial, _ in dim.terms for atom in monomial):
         return to_text(dim)
     # a positive term leads if there is one

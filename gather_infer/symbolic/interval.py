@@ -1,4 +1,4 @@
-"""Numeric intervals with unbounded ends, and their exact arithmetic."""
+"""Interval arithmetic: integer intervals with open ends, with exact operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Interval:
         return Interval(_most(self.lo, other.lo), _least(self.hi, other.hi))
 
     def __or__(self, other: Interval) -> Interval:
-        """The hull of the union."""
+        """The convex hull of the union."""
         return Interval(
             None if self.lo is None or other.lo is None else min(self.lo, other.lo),
             None if self.hi is None or other.hi is None else max(self.hi, other.hi),
@@ -92,7 +92,7 @@ class Interval:
             numerator, divisor = (self, part) if part.lo is not None and part.lo > 0 else (-self, -part)
             piece = _floordiv_by_positive(numerator, divisor)
             result = piece if result is None else result | piece
-        # No divisor but 0: nothing is defined, so anything holds.
+        # The only divisor is 0: the quotient is undefined, so any interval is sound.
         return EVERYTHING if result is None else result
 
     @staticmethod
@@ -116,12 +116,14 @@ _INFINITY = float("inf")
 
 
 def _most(a: int | None, b: int | None) -> int | None:
+    """The larger of two lower bounds; None is unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return max(a, b)
 
 
 def _least(a: int | None, b: int | None) -> int | None:
+    """The smaller of two upper bounds; None is unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return min(a, b)
@@ -135,8 +137,8 @@ def _ends(interval: Interval) -> tuple[int | float, int | float]:
 
 
 def _times(a: int | float, b: int | float) -> int | float:
-    # 0 times an unbounded end is 0: the end itself is not a member. A float operand is infinite, never a number:
-    # its sign decides, an int too long for a float must not be converted.
+    # 0 times an unbounded end is 0: the end itself is not a member. A float operand is always infinite: its sign
+    # decides, and an int too large for a float must not be converted.
     if a == 0 or b == 0:
         return 0
     if isinstance(a, float) or isinstance(b, float):

@@ -1,7 +1,8 @@
-"""Fourier-Motzkin elimination over the integers, as far as rounding goes.
+"""Fourier-Motzkin elimination with integer rounding.
 
-A row is a linear form that is >= 0. A variable is eliminated by adding every row that bounds it from below to
-every row that bounds it from above; what is left is implied by the rows, whatever is dropped on the way.
+A row is a linear form that is >= 0. To eliminate a variable, every row that bounds it from below is added to every row
+that bounds it from above. The remaining rows are implied by the given ones, so rows may be dropped at any time: the
+range only widens.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Row", "range_of"]
 Row = tuple[Mapping[int, int], int]  # {variable: coefficient}, constant
 
 _Key = tuple[tuple[int, int], ...]  # ((variable, coefficient), ...), by variable, with no common divisor
-_Table = dict[_Key, int]  # row without its constant: the least constant it is known with
+_Table = dict[_Key, int]  # row without its constant: the smallest constant, which is the tightest row
 
 _variable = itemgetter(0)
 
@@ -26,7 +27,7 @@ _MAX_LENGTH = 8  # variables of a combined row
 
 
 def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> Interval | None:
-    """Range of the linear form `target + constant` under the rows; None when the rows contradict each other."""
+    """The range of the linear form `target + constant` under the rows; None when the rows contradict each other."""
     goal = -1
     known: _Table = {}
     for coefficients, shift in rows:
@@ -60,7 +61,7 @@ def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> I
 
 
 def _learn(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool:
-    """Adds a row; False when it says that a negative constant is >= 0."""
+    """Add a row; False when the row is a negative constant, which contradicts `>= 0`."""
     items = [item for item in coefficients.items() if item[1]]
     if not items:
         return shift >= 0
@@ -81,7 +82,7 @@ def _learn(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool:
 def _cheapest(known: _Table, goal: int) -> int | None:
     """The variable whose elimination leaves the fewest rows; None when only the goal is left.
 
-    A row with a variable that is bounded from one side only implies nothing: such rows are dropped from `known`.
+    A variable that is bounded from one side only implies nothing: its rows are removed from `known`.
     """
     while True:
         above: dict[int, int] = {goal: 1}
@@ -108,6 +109,7 @@ def _cheapest(known: _Table, goal: int) -> int | None:
 
 
 def _eliminate(known: _Table, variable: int) -> _Table | None:
+    """The rows without a variable; None when they contradict each other."""
     result: _Table = {}
     lower: list[tuple[int, _Key, int]] = []
     upper: list[tuple[int, _Key, int]] = []
@@ -118,7 +120,7 @@ def _eliminate(known: _Table, variable: int) -> _Table | None:
                 break
         else:
             result[key] = shift
-    # Short rows first: they are worth most when the cap is reached.
+    # Short rows first: they are the most useful ones when the cap is reached.
     lower.sort(key=_length_first)
     upper.sort(key=_length_first)
     for k, left, left_shift in lower:

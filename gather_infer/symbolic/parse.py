@@ -1,4 +1,4 @@
-"""Text -> Dim: the inverse of `str`.
+"""Parsing: text to `Dim`, the inverse of `str`.
 
 The grammar is that of ONNX `dim_param` expressions as onnx-ir reads them:
 
@@ -7,9 +7,9 @@ The grammar is that of ONNX `dim_param` expressions as onnx-ir reads them:
     power    = "-"* primary ("**" NUMBER)?
     primary  = NUMBER | NAME | QUOTED | "(" sum ")" | FUNCTION "(" sum ("," sum)* ")"
 
-FUNCTION is max, min, mod, floor or ceil (Max, Min, Mod, ceiling are read too). `a / b` is exact: it must come
-out whole, or stand inside floor or ceil. A name that is no identifier is quoted: `'batch-size' + 1`. `-a ** 2`
-is refused, because readers disagree about it.
+FUNCTION is max, min, mod, floor or ceil (Max, Min, Mod and ceiling are accepted too). `a / b` is exact: it must be an
+integer for all bindings, or be the argument of floor or ceil. A name that is no identifier is quoted: `'batch-size' +
+1`. `-a ** 2` is rejected, because readers disagree about its meaning.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALIASES = {"Max": "max", "Min": "min", "Mod": "mod", "ceiling": "ceil"}
 
 
 class DimSyntaxError(ValueError):
-    """The text is no dim. `position` counts characters from 0."""
+    """The text is not a dim. `position` counts characters from 0."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
         shown = text if len(text) <= 80 else text[:77] + "..."
@@ -60,7 +60,7 @@ class DimSyntaxError(ValueError):
 
 
 def parse_dim(text: str, names: Collection[str] | None = None) -> Dim:
-    """The dim that the text says. With `names`, every symbol must be one of them.
+    """The dim that a text denotes. With `names`, every symbol must be one of them.
 
     Raises DimSyntaxError.
 
@@ -74,7 +74,7 @@ def parse_dim(text: str, names: Collection[str] | None = None) -> Dim:
 
 @dataclass(slots=True)
 class _Ratio:
-    """num / den, on its way into floor or ceil."""
+    """num / den before floor or ceil makes it an integer."""
 
     num: Dim
     den: Dim
@@ -82,7 +82,7 @@ class _Ratio:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis: that of a group, or of a call."""
+    """An open parenthesis, of a group or of a call."""
 
     position: int
     function: str | None
@@ -95,7 +95,7 @@ _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2, "neg": 3}
 
 
 class _Parser:
-    """Operators wait on a stack until one that binds less comes: nesting costs no recursion."""
+    """Operator-precedence parser with an explicit stack, so nesting costs no recursion."""
 
     def __init__(self, text: str, names: Collection[str] | None) -> None:
         self.text = text
@@ -256,7 +256,7 @@ class _Parser:
             self.fail(str(problem), position)
 
     def whole(self, value: _Ratio) -> Dim:
-        """The value without a denominator, if it is whole whatever the symbols are."""
+        """The value without its denominator, when that divides it for all bindings."""
         if isinstance(value.den, int) and value.den != 0:
             if value.den == 1:
                 return value.num

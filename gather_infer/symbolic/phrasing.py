@@ -1,4 +1,4 @@
-"""Relations of two dims, in few words."""
+"""Canonical relations between two dims: common terms and factors removed, the shortest form chosen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["least_of", "reduced"]
 
 
 def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
-    """Two dims of which `relation`, `==` or `<=`, says the same, without common terms and common factors.
+    """Two dims for which `relation`, `==` or `<=`, is equivalent, without common terms and common factors.
 
-    Of several forms the shortest: `N % 2` and 0 for `6*N == 12*(N//2)`.
+    The shortest of several forms: `N % 2` and 0 for `6*N == 12*(N//2)`.
     """
     try:
         gap = left - right
@@ -23,14 +23,14 @@ def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
     constant = constant_term(gap)
     divisor = gcd(*(coefficient for monomial, coefficient in gap.terms if monomial))
     if relation == "==" and constant % divisor:
-        return left, right  # never equal: the sides say more than what is left of them
+        return left, right  # never equal: the original sides show why, the reduced ones would not
     # g*x + k <= 0  is  x + ceil(k/g) <= 0 for an integer x.
     terms = {monomial: coefficient // divisor for monomial, coefficient in gap.terms} | {(): -(-constant // divisor)}
     above = from_terms({monomial: c for monomial, c in terms.items() if c > 0})
     below = from_terms({monomial: -c for monomial, c in terms.items() if c < 0})
     zero: Dim = 0
     if relation == "==":
-        # A number stands on the right, and sides that were in fewest words already stay in their places.
+        # A number goes to the right, and sides that are already the shortest keep their places.
         if isinstance(above, int) or (left, right) == (below, above):
             above, below = below, above
         forms = [(above, below), (above - below, zero), (below - above, zero), (left, right)]
@@ -40,7 +40,7 @@ def reduced(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
 
 
 def least_of(dim: Expr, least: int) -> tuple[Expr, int]:
-    """A dim and a number of which `dim >= number` says the same in fewer words: `N >= 1` for `(3*N + 4)//5 >= 1`."""
+    """A dim and a number for which `dim >= number` is equivalent and shorter: `N >= 1` for `(3*N + 4)//5 >= 1`."""
     while True:
         # g*x + k >= n  is  x >= ceil((n - k)/g)                                            g > 0
         divisor = gcd(*(coefficient for monomial, coefficient in dim.terms if monomial))

@@ -1,6 +1,9 @@
-"""Questions about dims, answered `True` or `False` for every binding in scope, or `None`: cannot be decided.
+"""Decision procedure for `==`, `<=` and `<`: True or False for every binding in scope, or None when undecided.
 
-A binding counts when it satisfies the scope and both sides are defined, i.e. no divisor in them is 0.
+A binding counts when it satisfies the scope and both sides are defined, that is, no divisor in them is 0.
+
+The steps, cheapest first: refute with sample bindings, compare the bounds with 0, then split cases over the arguments
+of each min or max. Fuel limits the eliminations of one query.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from gather_infer.symbolic.scope import DEFAULT, Effort, Scope
 __all__ = ["known_eq", "known_le", "known_lt"]
 
 _MAX_CASES = 32
-_MAX_ELIMINATIONS = 100  # of one question; those of real models take up to 25
+_MAX_ELIMINATIONS = 100  # of one query; real models need up to 25
 
 
 def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
@@ -47,6 +50,7 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 def _is_zero(difference: Expr, scope: Scope) -> bool | None:
     # g*x + k is never 0 when g does not divide k.
+    """Whether the difference is 0: both it and its negation are nonnegative."""
     k = constant_term(difference)
     if k % gcd(*[coefficient for monomial, coefficient in difference.terms if monomial]):
         return False
@@ -84,7 +88,7 @@ def known_lt(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 
 def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
-    """Whether dim >= 0 is known; False when it is not known."""
+    """Whether dim >= 0 is proved; False when it is refuted or undecided."""
     if isinstance(dim, int):
         return dim >= 0
     key = (">=", dim)
@@ -95,6 +99,7 @@ def _is_nonnegative(dim: Dim, scope: Scope) -> bool:
 
 
 def _sign(dim: Expr, scope: Scope) -> bool:
+    """Whether dim >= 0 is proved, without the memo."""
     samples = scope.samples
     if _is_refuted(dim, scope, samples[:2]):
         return False
@@ -104,7 +109,7 @@ def _sign(dim: Expr, scope: Scope) -> bool:
     if bounds.hi is not None and bounds.hi < 0:
         return False
     if scope.is_exhausted or (dim.depth == 1 and all(fact.depth == 1 for fact in scope.relevant_facts(dim))):
-        return False  # there are no cases, or no more is done
+        return False  # no atom to split on, or the budget is spent
     if _is_refuted(dim, scope, samples[2:]):
         return False
     try:
@@ -114,7 +119,7 @@ def _sign(dim: Expr, scope: Scope) -> bool:
 
 
 def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[Sample]) -> bool:
-    """Whether the dim is < 0 for a sample, or one close to it, that is in scope."""
+    """Whether the dim is negative for a sample, or one close to it, that satisfies the relevant facts."""
     for sample in samples:
         if _is_below(dim, sample):
             found = fitted(sample, scope.relevant_facts(dim))
@@ -124,7 +129,7 @@ def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[Sample]) -> bool:
 
 
 def _is_below(dim: Expr, sample: Sample) -> bool:
-    """Whether the dim is < 0 there; False where it is not defined."""
+    """Whether the dim is < 0 for a sample; False where it is undefined."""
     try:
         return evaluate(dim, sample) < 0
     except ZeroDivisionError:
@@ -134,7 +139,13 @@ def _is_below(dim: Expr, sample: Sample) -> bool:
 def _by_cases(
     dim: Dim, scope: Scope, budget: list[int], effort: Effort, tried: frozenset[Extremum] = frozenset()
 ) -> bool:
-    """dim >= 0, by trying every argument of a min or max in its place, with what that says of the others."""
+    """Prove dim >= 0 by a case split: substitute each argument of a min or max, with the facts that make it the
+    extremum.
+
+    budget        number of cases left
+    fuel          limits the eliminations
+    split_atoms   atoms that were split on the way here
+    """
     try:
         dim = normalized(dim, scope)
     except ZeroDivisionError:
@@ -170,7 +181,7 @@ def _by_cases(
 
 
 def _to_split(dim: Expr, scope: Scope, tried: frozenset[Extremum]) -> tuple[Extremum | None, list[Expr]]:
-    """A min or max in the dim, or else in a fact that bears on it, with the facts that have it too."""
+    """A min or max in the dim, or in a fact about its symbols, with the facts that contain it too."""
     relevant = scope.relevant_facts(dim)
     for holder in (dim, *relevant):
         atom = _innermost_extremum(holder)
@@ -180,6 +191,7 @@ def _to_split(dim: Expr, scope: Scope, tried: frozenset[Extremum]) -> tuple[Extr
 
 
 def _innermost_extremum(dim: Dim) -> Extremum | None:
+    """The first min or max whose arguments contain no other one."""
     if isinstance(dim, int):
         return None
     for monomial, _ in dim.terms:

@@ -1,4 +1,4 @@
-"""New dims from old ones: other symbols, or the same with more known of them."""
+"""Substitution: rebuild a dim with other symbols, or simplify it with the facts of a scope."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["normalized", "replace", "simplify", "substitute"]
 
 
 def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
-    """The dim with symbols replaced. What replaces a symbol must be >= 0, as the symbol is.
+    """The dim with symbols replaced. The replacement of a symbol must be >= 0, like the symbol.
 
     Raises ZeroDivisionError when a divisor becomes the constant 0.
     """
@@ -25,10 +25,10 @@ def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
 
 
 def simplify(dim: Dim, scope: Scope) -> Dim:
-    """The dim, normalised again with what the scope knows: `max(0, N - 1)` is `N - 1` when N >= 1.
+    """The dim rebuilt with the facts of a scope: `max(0, N - 1)` is `N - 1` when N >= 1.
 
-    Equal to the dim for every binding in scope for which that is defined; where there is none, or where the result
-    would be too large, the dim itself.
+    Equal to the dim for every binding in scope where the dim is defined. Returns the dim itself when it is defined for
+    no binding, or when the result would be too large.
     """
     try:
         return normalized(dim, scope)
@@ -37,16 +37,23 @@ def simplify(dim: Dim, scope: Scope) -> Dim:
 
 
 def normalized(dim: Dim, scope: Scope) -> Dim:
-    """As `simplify`. Raises ZeroDivisionError when a divisor is 0 in scope: then the dim is defined for no binding."""
+    """As `simplify`. Raises ZeroDivisionError when a divisor is 0 in scope: the dim is then defined for no binding."""
     return _Rebuilding({}, {}, scope).dim(dim)
 
 
 def replace(dim: Dim, old: Expr, new: Dim, scope: Scope) -> Dim:
-    """The dim with one atom replaced by an equal dim, and simplified."""
+    """The dim with one atom replaced by an equal dim, then simplified."""
     return _Rebuilding({}, {old: new}, scope).dim(dim)
 
 
 class _Rebuilding:
+    """Rebuilds dims bottom up through the constructors, which apply their identities.
+
+    mapping        replacements of symbols
+    rebuilt_dims   memo; an entry that is set in advance replaces an atom
+    scope          facts to simplify with; None for a plain substitution
+    """
+
     def __init__(self, mapping: Mapping[str, Dim], done: dict[Expr, Dim], scope: Scope | None) -> None:
         self.mapping = mapping
         self.done = done
@@ -85,5 +92,6 @@ class _Rebuilding:
 
 
 def _point(dim: Dim, scope: Scope) -> Dim:
+    """The number of a dim that its bounds fix, else the dim."""
     interval = scope.bounds(dim)
     return interval.lo if interval.lo is not None and interval.lo == interval.hi else dim

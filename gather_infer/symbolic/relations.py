@@ -1,14 +1,14 @@
-"""What is known of a dim beyond the intervals of its terms.
+"""Linear relaxation of dims: ranges tighter than interval arithmetic gives.
 
-Each monomial is taken for a variable of its own. The rows that tie the variables together are
+Each monomial becomes a variable of its own. These rows relate the variables:
 
     num - q*den >= 0,  q*den + den - 1 - num >= 0        q = num // den, den > 0
     arg - m >= 0                                         m = min(..., arg, ...), and mirrored for max
-    (x - lo)*(y - lo') >= 0, ...                         a monomial x*y with the bounds of x and y
+    (x - lo)*(y - lo') >= 0, ...                         a monomial x*y with the bounds of x and y (McCormick)
     (x - k)*(x - k - 1) >= 0                             a monomial x*x, any integer k
     the facts of the scope, and their products with a factor that is >= 0
 
-and the range of the dim under them is found by elimination.
+Fourier-Motzkin elimination gives the range of the dim under them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_DEGREE = 6  # of a monomial that is looked into
 def range_by_relations(
     dim: Expr, bounds: Callable[[Dim], Interval], facts: Iterable[Expr], product_bounds: Callable[[Monomial], Interval]
 ) -> Interval | None:
-    """Range of the dim; None when the facts contradict each other. `bounds` gives the range of an atom."""
+    """The range of the dim; None when the facts contradict each other. `bounds` returns the range of an atom."""
     closure = _Closure(bounds, product_bounds)
     closure.add(dim)
     facts = list(facts)
@@ -43,6 +43,14 @@ def range_by_relations(
 
 
 class _Closure:
+    """The rows for a dim and the monomials that it leads to.
+
+    variables    monomials by their variable
+    pending      monomials whose rows are still missing
+    relations    dims that are >= 0
+    remainders   n % d and d - 1 - n % d, where d > 0
+    """
+
     def __init__(self, bounds: Callable[[Dim], Interval], product_bounds: Callable[[Monomial], Interval]) -> None:
         self.bounds = bounds
         self.product_bounds = product_bounds
@@ -54,7 +62,7 @@ class _Closure:
         self.rows: list[Row] = []
 
     def add(self, dim: Dim) -> bool:
-        """Makes variables of the monomials of the dim; False if that would be too many."""
+        """Make variables of the monomials of the dim; False when the cap would be exceeded."""
         fresh = [monomial for monomial, _ in terms_of(dim) if monomial and monomial not in self.variables]
         if len(self.variables) + len(fresh) > _MAX_MONOMIALS:
             return False
@@ -64,6 +72,7 @@ class _Closure:
         return True
 
     def learn(self, relation: Dim) -> None:
+        """Add a row for a dim that is >= 0, while the caps allow it."""
         if isinstance(relation, int) or len(self.rows) >= _MAX_SEED_ROWS or not self.add(relation):
             return
         self.relations.append(relation)
@@ -83,6 +92,7 @@ class _Closure:
         return coefficients, constant
 
     def close(self) -> None:
+        """Add the rows of atoms, bounds and products for all pending monomials, a worklist."""
         while self.pending:
             monomial = self.pending.pop(0)
             for atom in monomial:
@@ -99,6 +109,7 @@ class _Closure:
                 self.split(monomial)
 
     def relate(self, atom: Atom) -> None:
+        """Add the rows that define a quotient, a minimum or a maximum."""
         if isinstance(atom, FloorDiv):
             num, den = atom.num, atom.den
             sign = self.bounds(den)
@@ -120,6 +131,7 @@ class _Closure:
                 self.learn(atom - arg if isinstance(atom, Max) else arg - atom)
 
     def split(self, monomial: Monomial) -> None:
+        """Add the McCormick rows of a product of two or more factors."""
         for atom in dict.fromkeys(monomial):
             at = monomial.index(atom)
             rest = monomial[:at] + monomial[at + 1 :]
@@ -141,7 +153,7 @@ class _Closure:
                 self.learn((atom - lo) * (atom - lo - 1))
 
     def tangents(self, dim: Expr) -> None:
-        """(x - k)*(x - k - 1) >= 0 at the vertex of a*x*x + b*x, where it is tight for integers."""
+        """Add (x - k)*(x - k - 1) >= 0 at the vertex of a*x*x + b*x, where it is tight for integers."""
         coefficients = dict(dim.terms)
         for monomial, a in dim.terms:
             if len(monomial) == 2 and monomial[0] is monomial[1]:
@@ -152,9 +164,9 @@ class _Closure:
                 self.learn((x - k) * (x - k + 1))
 
     def multiply(self) -> None:
-        """Products of a relation with a factor >= 0, where no new monomial comes out of them."""
+        """Add products of a relation with a factor >= 0 that introduce no new monomial."""
         for (left, relation), (right, other) in combinations(self.remainders, 2):
-            # Worth a product only where the dim multiplies the two quotients.
+            # Only useful where the dim multiplies the two quotients.
             if left is not right and ((left, right) in self.variables or (right, left) in self.variables):
                 self.learn_if_closed(relation * other)
         factors = dict.fromkeys(atom for monomial in self.variables if len(monomial) > 1 for atom in monomial)

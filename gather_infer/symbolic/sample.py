@@ -1,4 +1,4 @@
-"""Bindings to try: what is wrong for one of them need not be tried to prove."""
+"""Sample bindings: a claim that fails for one of them needs no proof attempt."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from gather_infer.symbolic.interval import Interval
 __all__ = ["SAMPLES", "Sample", "fitted"]
 
 SAMPLES: Final[tuple[tuple[int, int, int], ...]] = ((0, 1, 1), (150, 1009, 64), (3, 11, 1), (0, 3, 1))
-"""How far a symbol is above its least value: from the first number on, as many different ones as the second says, and
-then on to a multiple of the third; images that are cut into windows want that."""
+"""(first, count, step) of each sample: a symbol is at its lower bound plus `first`, plus one of `count` offsets chosen
+by its name, rounded up to a multiple of `step`. Multiples suit images that are cut into windows.
+"""
 
 
 class Sample(dict[str, int]):
-    """A value in its interval for each symbol, chosen when it is asked for; one of `SAMPLES`, by its number."""
+    """A value in its interval for each symbol, chosen on first access.
+
+    number   which of `SAMPLES` chooses the values
+    """
 
     def __init__(self, number: int, bounds: Callable[[str], Interval]) -> None:
         super().__init__()
         self._number = number
         self._bounds = bounds
-        self.fits: dict[tuple[Expr, ...], Sample | None] = {}  # see `fitted`
+        self.fits: dict[tuple[Expr, ...], Sample | None] = {}  # memo of `candidate_counterexample`
 
     def __missing__(self, name: str) -> int:
         first, count, step = SAMPLES[self._number]
@@ -40,11 +44,12 @@ class Sample(dict[str, int]):
         return other
 
     def least(self, name: str) -> int:
+        """The lower bound of a symbol."""
         return self._bounds(name).lo or 0
 
 
 def fitted(sample: Sample, facts: Sequence[Expr]) -> Sample | None:
-    """The sample, or another one close to it, for which every fact is >= 0; None when none is found."""
+    """The sample, or one close to it, for which every fact is >= 0; None when none is found."""
     key = tuple(facts)
     if key not in sample.fits:
         sample.fits[key] = _fitted(sample, key)
@@ -52,6 +57,7 @@ def fitted(sample: Sample, facts: Sequence[Expr]) -> Sample | None:
 
 
 def _fitted(sample: Sample, facts: tuple[Expr, ...]) -> Sample | None:
+    """Lower the symbols with negative coefficients in a violated fact, one fact at a time."""
     wrong = _broken(sample, facts)
     if wrong is None:
         return sample
@@ -70,7 +76,7 @@ def _fitted(sample: Sample, facts: tuple[Expr, ...]) -> Sample | None:
 
 
 def _broken(sample: Sample, facts: Iterable[Expr]) -> Expr | None:
-    """The first fact that does not hold for the sample, or is not defined there."""
+    """The first fact that is negative or undefined for the sample."""
     for fact in facts:
         try:
             if evaluate(fact, sample) < 0:

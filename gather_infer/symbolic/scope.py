@@ -1,4 +1,4 @@
-"""What is known of the symbols: an interval for each, and facts of the form `dim >= 0`."""
+"""Scopes: an interval for each symbol, and facts of the form `dim >= 0`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["DEFAULT", "Effort", "Scope"]
 _MEMO_CAPACITY = 1 << 16
 _RANGES_CAPACITY = 1 << 12
 _MAX_FACTS_USED = 16
-_MAX_FACTS = 64  # of one scope: each question looks through all of them
+_MAX_FACTS = 64  # of one scope: each query scans all of them
 
 
 class Effort:
-    """How many more eliminations may be made. A count and no clock, so that the same questions get the same answers."""
+    """A budget of eliminations. It is a count and not a clock, so equal queries get equal answers."""
 
     __slots__ = ("left",)
 
@@ -44,9 +44,12 @@ class Effort:
 
 
 class Scope:
-    """Bounds of symbols and facts about them. A symbol of which nothing is said is in [0, inf).
+    """Bounds of symbols and facts about them. A symbol without a bound is in [0, inf).
 
     A scope is consistent as long as some binding satisfies it. Under a contradictory one every answer is vacuous.
+
+    divisors_are_nonzero  set while an equality is decided: it must hold only where both sides are defined
+    fuels                 budgets for bounds beyond interval arithmetic; children share them
     """
 
     __slots__ = (
@@ -79,17 +82,15 @@ class Scope:
         self._defined: Scope | None = None
         self._snapshot: tuple[int, Scope] | None = None
         self._contradictory = False
-        # Set while an equality is decided: it need hold only where both sides are defined.
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
-        # What bounds beyond those of the terms may cost; children share it.
         self.efforts: tuple[Effort, ...] = () if parent is None else parent.efforts
 
     def child(self) -> Scope:
-        """A scope that sees the facts of this one, now and later, and keeps its own to itself."""
+        """A scope that sees the facts of this one, present and future, and keeps its own facts to itself."""
         return Scope(parent=self)
 
     def about(self, names: Collection[str]) -> Scope:
-        """A new scope that knows what this one knows of these symbols alone."""
+        """A new scope with the intervals of these symbols, and the facts about them alone."""
         found = Scope()
         scope: Scope | None = self
         while scope is not None:
@@ -103,7 +104,7 @@ class Scope:
         return found
 
     def snapshot(self) -> Scope:
-        """What this scope knows now, without what it learns later; the same object until it learns something."""
+        """A copy of the present facts, unaffected by later ones; the same object until a fact is added."""
         if self._snapshot is None or self._snapshot[0] != self.version:
             found = Scope(divisors_are_nonzero=self.divisors_are_nonzero)
             found._contradictory = self.is_contradictory
@@ -119,41 +120,41 @@ class Scope:
         return self._snapshot[1]
 
     def says_the_same_as(self, other: Scope) -> bool:
-        """True when both have learnt the same facts in the same words."""
+        """True when both scopes themselves hold the same intervals and the same facts."""
         return self._intervals == other._intervals and self._facts.keys() == other._facts.keys()
 
     def where_defined(self) -> Scope:
-        """A child in which no divisor is 0."""
+        """A child scope in which no divisor is 0."""
         if self._defined is None:
             self._defined = Scope(parent=self, divisors_are_nonzero=True)
         return self._defined
 
     @property
     def version(self) -> int:
-        """Changes whenever a new fact is learnt, here or in a parent."""
+        """A counter that changes whenever a fact is added, here or in a parent."""
         if self._parent is None:
             return self._version
         return self._version + self._parent.version
 
     @property
     def is_contradictory(self) -> bool:
-        """Whether the facts are seen to exclude every binding; False says nothing."""
+        """Whether the facts are found to exclude every binding; False does not prove consistency."""
         return self._contradictory or (self._parent is not None and self._parent.is_contradictory)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no more than the intervals of terms may be asked for: an effort is spent."""
-        return any([effort.left <= 0 for effort in self.efforts])  # noqa: C419 - asked with each question
+        """Whether a budget is spent, so that only interval arithmetic is left."""
+        return any([effort.left <= 0 for effort in self.efforts])  # noqa: C419 - evaluated for each query
 
     @property
     def facts(self) -> Iterator[Expr]:
-        """Dims that are known to be >= 0, those of the parents first."""
+        """The dims that are known to be >= 0, those of the parents first."""
         if self._parent is not None:
             yield from self._parent.facts
         yield from self._facts
 
     def declare(self, name: str, interval: Interval) -> None:
-        """The symbol is in the interval, and in all those declared before."""
+        """Intersect the interval of a symbol with another one."""
         present = self.symbol_bounds(name)
         narrowed = present & interval
         if narrowed != present:
@@ -162,17 +163,18 @@ class Scope:
             self._version += 1
 
     def require(self, dim: Dim) -> None:
-        """Learns dim >= 0: `scope.require(n - 1)` says that n >= 1. What is too large to be written is left out."""
+        """Add the fact dim >= 0: `scope.add_fact(n - 1)` declares n >= 1. A fact that would be too large is dropped."""
         before = self._version
         self._require(dim)
         if self._version != before:
-            # An older fact s*x >= 0 may be x >= 0 by now.
+            # An older fact s*x >= 0 may simplify to x >= 0 by now.
             for fact in list(self.facts):
                 if len(fact.terms) == 2 and fact.terms[1][0]:
                     for simpler in self._without_factor(fact) or ():
                         self._require(simpler)
 
     def _require(self, dim: Dim) -> None:
+        """Decompose a fact with a worklist, of at most 64 steps, and store what is left."""
         todo = [dim]
         for _ in range(64):
             if not todo:
@@ -205,7 +207,7 @@ class Scope:
 
     @property
     def results(self) -> dict[tuple[object, ...], Dim | None]:
-        """Memo of what was computed or decided in this scope, by (operation, operands); new facts empty it."""
+        """Memo of decisions and results in this scope, by (operation, operands); cleared when a fact is added."""
         if self._memo_version != self.version or len(self._results) >= _MEMO_CAPACITY:
             self._forget()
         return self._results
@@ -219,7 +221,7 @@ class Scope:
 
     @property
     def samples(self) -> Sequence[Sample]:
-        """Bindings to try: each symbol is in its interval; whether the facts hold is to be seen."""
+        """Sample bindings: each symbol is in its interval, but the facts may not hold."""
         if self._memo_version != self.version:
             self._forget()
         if not self._samples:
@@ -227,6 +229,7 @@ class Scope:
         return self._samples
 
     def symbol_bounds(self, name: str) -> Interval:
+        """The declared interval of a symbol, of this scope and its parents."""
         scope: Scope | None = self
         own: Interval | None = None
         while scope is not None:
@@ -237,6 +240,7 @@ class Scope:
         return NONNEGATIVE if own is None else own
 
     def _bounds(self, dim: Expr) -> Interval:
+        """Interval arithmetic, refined by relations where terms depend on each other and the budget allows it."""
         interval = self._of_parts(dim, self.bounds)
         if interval.is_empty or interval.is_point:
             return interval
@@ -246,7 +250,7 @@ class Scope:
         if not facts and _has_independent_terms(dim):
             return interval
         if isinstance(dim, Symbol):
-            # While its facts are looked at, the symbol itself has its declared interval.
+            # Breaks the recursion: while its facts are evaluated, the symbol has its declared interval.
             self._memo[dim] = interval
         for effort in self.efforts:
             effort.left -= 1
@@ -255,7 +259,9 @@ class Scope:
         return interval if narrowed.is_empty else narrowed
 
     def _related(self, dim: Expr, facts: list[Expr]) -> Interval:
-        """The range of the dim by relations, which follows from facts and declared intervals, in whatever scope."""
+        """The range of the dim by relations. It follows from facts and declared intervals alone, so all scopes share
+        the memo.
+        """
         names = dim.symbols.union(*(fact.symbols for fact in facts))
         key = (dim, tuple(facts), tuple(map(self.symbol_bounds, sorted(names))))
         found = _RANGES.get(key)
@@ -264,7 +270,7 @@ class Scope:
                 found = range_by_relations(dim, self._atom_bounds, facts, self._product_bounds)
             except DimTooLarge:
                 found = None
-            if found is None:  # the facts contradict each other, and anything may be said
+            if found is None:  # the facts contradict each other, so any range is sound
                 found = EVERYTHING
             if len(_RANGES) >= _RANGES_CAPACITY:
                 _RANGES.clear()
@@ -272,7 +278,9 @@ class Scope:
         return found
 
     def _atom_bounds(self, dim: Dim) -> Interval:
-        """Bounds of a part: without facts, which the whole looks at itself. Asked while nothing is learnt."""
+        """Bounds of a part without facts, which the relaxation of the whole dim uses itself. No fact may be added
+        meanwhile.
+        """
         if isinstance(dim, int):
             return Interval(dim, dim)
         found = self._inner.get(dim)
@@ -282,7 +290,7 @@ class Scope:
         return found
 
     def _of_parts(self, dim: Expr, bounds: Callable[[Dim], Interval]) -> Interval:
-        """The range of the dim when its parts are anywhere in theirs."""
+        """The range of the dim by interval arithmetic over its parts."""
         if isinstance(dim, Symbol):
             return self.symbol_bounds(dim.name)
         if isinstance(dim, FloorDiv):
@@ -294,13 +302,13 @@ class Scope:
         return self._sum_of_terms(dim, bounds)
 
     def _bounds_now(self, atom: Atom) -> Interval:
-        """Bounds of a part, of which more may have been learnt since they were asked last."""
+        """Bounds of a part, after the memo is cleared if facts were added since."""
         if self._memo_version != self.version:
             self._forget()
         return self._atom_bounds(atom)
 
     def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval], *, but: Monomial | None = None) -> Interval:
-        """The sum of the intervals of the terms, `but` left out."""
+        """The sum of the intervals of the terms, except the term `but`."""
         lo: int | None = 0
         hi: int | None = 0
         for monomial, coefficient in dim.terms:
@@ -337,6 +345,7 @@ class Scope:
         return chosen[:_MAX_FACTS_USED]
 
     def _learn(self, fact: Expr) -> None:
+        """Store a fact that the scope does not imply yet, and derive bounds of its symbols."""
         known = self.bounds(fact).lo
         if known is not None and known >= 0:
             return
@@ -357,7 +366,7 @@ class Scope:
                 self.declare(name, Interval(None, highest // -coefficient))
 
     def _decomposed(self, fact: Expr) -> list[Dim] | None:
-        """Facts that together say the same as `fact`, or more of what follows from it; None if there are none."""
+        """Simpler facts that together are equivalent to `fact` in this scope; None when there are none."""
         try:
             return self._parts(fact)
         except DimTooLarge:
@@ -417,6 +426,7 @@ class Scope:
 
 
 def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> Interval:
+    """The product of the intervals of the atoms, with exact powers."""
     if len(monomial) == 1:
         return bounds(monomial[0])
     result = Interval(1, 1)
@@ -426,7 +436,7 @@ def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> 
 
 
 def _has_independent_terms(dim: Expr) -> bool:
-    """Whether the sum of the intervals of the terms is exact: no symbol is in two of them, or behind an atom."""
+    """Whether interval arithmetic is exact: no symbol occurs in two terms or inside another atom."""
     if len(dim.terms) == 1:
         monomial = dim.terms[0][0]
         return len(monomial) == 1 or all(isinstance(atom, Symbol) for atom in monomial)
@@ -440,6 +450,7 @@ def _has_independent_terms(dim: Expr) -> bool:
 
 
 _RANGES: dict[tuple[Expr, tuple[Expr, ...], tuple[Interval, ...]], Interval] = {}
-"""Ranges by relations: the cases of a proof, and each run over a model, ask for the same in a scope of their own."""
+"""Memo of ranges by relations. The cases of a proof, and each run over a model, repeat queries in scopes of their own.
+"""
 
 DEFAULT = Scope()

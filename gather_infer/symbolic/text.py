@@ -1,4 +1,4 @@
-"""Dims as text: the inverse of `parse_dim`."""
+"""Printing: dims as text, the inverse of `parse_dim`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether the name can stand in an expression without quotes."""
+    """Whether the name needs no quotes in an expression."""
     return _PLAIN_NAME.match(name) is not None
 
 
@@ -23,7 +23,7 @@ def quoted(name: str) -> str:
 
 
 def to_text(dim: Dim) -> str:
-    """`2*N + 1`, `(N + 1)//2`, `N % 2`, `max(0, N - 1)`: what goes into `dim_param`.
+    """The text of a dim, as written to `dim_param`: `2*N + 1`, `(N + 1)//2`, `N % 2`, `max(0, N - 1)`.
 
     Higher degree first, then by name, the constant last; a positive term leads if there is one.
     """
@@ -39,7 +39,7 @@ def to_text(dim: Dim) -> str:
 
 
 def _is_tight(dim: Dim) -> bool:
-    """Whether the text binds tighter than any operator: a name, a call, a number without sign."""
+    """Whether the text binds tighter than any operator: a name, a call, an unsigned number."""
     if isinstance(dim, int):
         return dim >= 0
     return isinstance(dim, (Symbol, Extremum))
@@ -50,7 +50,7 @@ def _operand(dim: Dim) -> str:
 
 
 def _numerator(dim: Dim) -> str:
-    # `2*N//3` is `(2*N)//3`; `-N//3` would be read `(-N)//3` too, but few people would.
+    # `2*N//3` is `(2*N)//3`. `-N//3` means `(-N)//3` too, but few readers know that: it gets parentheses.
     if isinstance(dim, Expr) and len(dim.terms) == 1 and not isinstance(dim, FloorDiv) and dim.terms[0][1] > 0:
         return str(dim)
     return _operand(dim)
@@ -63,7 +63,7 @@ def _sum(dim: Expr) -> str:
         coefficient, text = pieces[0]
         if coefficient > 0:
             return text
-        # `-N//2` would be read as `(-N)//2`.
+        # `-N//2` would parse as `(-N)//2`.
         return f"-({text})" if "//" in text or "%" in text else f"-{text}"
     lead = next((index for index, piece in enumerate(pieces) if piece[0] > 0), None)
     if lead is None:
@@ -84,11 +84,11 @@ def _product(monomial: Monomial, coefficient: int) -> str:
 
 
 def _remainders(dim: Expr) -> tuple[list[tuple[int, str]], Dim]:
-    """Splits k*(n - d*(n//d)) off, to be printed as `k*(n % d)`; what is left over has no new symbolic term."""
+    """Split k*(n - d*(n//d)) off, to be printed as `k*(n % d)`; the rest has no new symbolic term."""
     pieces: list[tuple[int, str]] = []
     rest: Dim = dim
     if len(dim.terms) == 1:
-        return pieces, rest  # one factor for the terms around it, which a difference would not be
+        return pieces, rest  # a remainder would print one factor as a sum of two terms
     for monomial, _ in dim.terms:
         if isinstance(rest, int):
             break

@@ -1,4 +1,4 @@
-"""What can go wrong when a model runs, judged from its facts."""
+"""Bounds checks: verdicts on accesses by index, and the contract that keeps a model from failing."""
 
 from gather_infer.validate.bounds import combined, verdict
 from gather_infer.validate.condition import Condition, Elements

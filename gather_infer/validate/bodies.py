@@ -1,4 +1,6 @@
-"""What nodes demand in bodies that not every run comes to: lines with a condition if one can be stated, else open."""
+"""Constraints in bodies that not every run enters: contract lines under a condition where there is one, else open
+points.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ from gather_infer.validate.claims import (
 class _Place:
     """When a node runs.
 
-    where    the elements that decide
-    unless   one of the relations holds in the runs that do not come to it
-    known    whether it runs in all others
+    where     the elements that decide
+    unless    one of these relations holds in the runs that do not reach it
+    is_exact  whether it runs in all other runs
     """
 
     where: frozenset[When]
@@ -38,7 +40,7 @@ class _Place:
 
 
 class _Known:
-    """What a scope and claims say together; claims that contradict each other say nothing."""
+    """A scope and constraints together; constraints that contradict each other are dropped."""
 
     def __init__(self, scope: Scope, claims: Sequence[Claim]) -> None:
         together = scope_with(scope, claims)
@@ -50,11 +52,11 @@ class _Known:
 
 
 class InBodies:
-    """What the nodes of bodies demand.
+    """Constraints of nodes in bodies.
 
-    lines   those that sizes, or elements of inputs, decide
-    open    the others
-    claims  of all feeds, where sizes alone decide
+    lines        those under a condition on sizes or on elements of inputs
+    open         the others
+    constraints  of all runs, where the condition is on sizes alone
     """
 
     def __init__(self, inference: Inference, inputs: Sequence[InputSpec], symbols: frozenset[str]) -> None:
@@ -100,7 +102,7 @@ class InBodies:
         return _Place(frozenset(where), tuple(unless), is_known)
 
     def lines(self, claims: Sequence[Claim]) -> Iterator[DimsLine]:
-        """The lines that hold under a condition and do not follow from `claims`, which hold of all feeds."""
+        """The lines under a condition that `constraints`, which hold for all runs, do not imply."""
         surely, declared = [claim for claim in claims if claim.tight], self.inference.declared
         found: dict[frozenset[When], list[Claim]] = {}
         for where in sorted(self._of_elements, key=len):
@@ -116,9 +118,9 @@ class InBodies:
                 yield DimsLine(claim.relations, claim.tight, claim.nodes, claim.reason, conditions)
 
     def open(self, claims: Sequence[Claim]) -> Iterator[Open]:
-        """What is left open: clauses of which nothing is known, and those in bodies that a run may come to or not.
+        """Open points: clauses that are not decided, and constraints in bodies without a known condition.
 
-        What follows from `claims`, or from others that are demanded around it, is left out.
+        Those that `constraints`, or constraints of an enclosing body, imply are left out.
         """
         found: dict[Under, list[Claim]] = {}
         for around in sorted(self._open, key=len):
@@ -136,7 +138,7 @@ class InBodies:
                 yield from (Open(node, str(claim), shown) for node in claim.nodes)
 
     def _within(self, around: Under) -> Scope:
-        """What is known of the sizes of runs that come to a body."""
+        """The facts about sizes in runs that enter a body."""
         where = self.inference.declared.child()
         for body in around:
             negative = self.inference.conditions[body].negative
@@ -146,7 +148,7 @@ class InBodies:
 
 
 def bodies_of(inference: Inference, around: Under) -> tuple[Body, ...]:
-    """The bodies as a contract names them."""
+    """The bodies in the form of a contract."""
     return tuple(_body(inference.conditions[body]) for body in around)
 
 

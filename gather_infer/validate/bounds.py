@@ -1,9 +1,9 @@
-"""Whether every access by index stays in bounds, judged by facts and spans alone.
+"""Bounds checks: whether every access by index stays in bounds, from facts and value ranges alone.
 
-An index learns from itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A verdict
-must not rest on that, nor on what nodes imply that come later, which may have learnt the same. So it rests on the
-evidence that the first pass had when it came to the node: what is declared, and what the nodes before imply. In a run
-that fails, the first node to fail is then never one whose access is proved.
+An access implies facts about itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A
+verdict must not use that, nor what later nodes imply, since they may depend on it. So it uses only the facts
+before the access in the first pass: declarations, and what earlier nodes imply. By induction over the nodes, the first
+node that fails in a run is never one whose access is proved.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
 
 MAX_WRITING: Final = 8
-"""How often a symbol is written as an expression, whose symbols may stand for expressions themselves."""
+"""Rounds of replacing generated symbols by their expressions, which may contain further ones."""
 
 
 def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
-    """The verdict of one access.
+    """The verdict on one access.
 
-    allow_negative   False takes a negative index for out of bounds, whatever the operator makes of it
+    allow_negative   False treats every negative index as out of bounds, whatever the operator does with it
     """
     evidence = access.evidence
     if evidence is None:
-        return Verdict(access, Kind.UNDECIDED, reason="the node was not reached at first")
+        return Verdict(access, Kind.UNDECIDED, reason="the first pass did not reach the node")
     axis = access.addressing
     outside = Outside.FAILS if axis is None else _outside(axis.indexing)
     indices = evidence.indices
@@ -54,7 +54,9 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     given, evidence = evidence, _where_nonempty(evidence)
     may_be_empty = given is not evidence
     if evidence.scope.is_contradictory:
-        return Verdict(access, Kind.PROVED, reason="no legal run reaches the node with an index", outside=outside)
+        return Verdict(
+            access, Kind.PROVED, reason="no legal run reaches the node with a nonempty index", outside=outside
+        )
     if axis is None:
         return Verdict(access, Kind.UNDECIDED, reason=_why_nothing_is_addressed(access), outside=outside)
     try:
@@ -62,7 +64,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
         varies = may_be_empty and _is_filled_now_and_then(given)
         swept = (_swept(part, axis.size, evidence, varies=varies) for part in _parts(evidence, axis))
         judges = [_Judge(evidence, used, part, may_be_empty) for parts in swept for part in parts]
-        # where no element of any part is in bounds it does not matter which of them there are, if they are read
+        # where every element of every origin is out of bounds, it does not matter which origins have elements
         is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
@@ -72,7 +74,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
 
 
 def combined(found: Sequence[Verdict]) -> Verdict:
-    """One verdict for all accesses of a node: a certain failure decides, then what is not known, then conditions."""
+    """One verdict for all accesses of a node: violated if one is, else undecided if one is, else all conditions."""
     order = (Kind.VIOLATED, Kind.UNDECIDED, Kind.CONDITIONAL, Kind.PROVED)
     worst = min(found, key=lambda each: order.index(each.kind))
     if worst.kind is not Kind.CONDITIONAL:
@@ -83,7 +85,7 @@ def combined(found: Sequence[Verdict]) -> Verdict:
 
 
 def _where_nonempty(evidence: Evidence) -> Evidence:
-    """The evidence in the runs where the index has an element: one without elements is in bounds."""
+    """The facts before the access in the runs where the index has an element: an empty index is in bounds."""
     indices, scope = evidence.indices, evidence.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return evidence
@@ -97,7 +99,7 @@ def _where_nonempty(evidence: Evidence) -> Evidence:
 
 
 def _why_empty(evidence: Evidence) -> str:
-    """Why the index may have no elements though no input is empty; "" where it has some then."""
+    """Why the index may be empty though no input is; "" where it has elements then."""
     indices, scope = evidence.indices, evidence.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return ""
@@ -114,38 +116,42 @@ def _why_empty(evidence: Evidence) -> str:
 
 
 def _from_front(indexing: Indexing) -> Indexing:
+    """The indexing without negative indices."""
     return replace(indexing, from_end=False, negative_note="")
 
 
 def _outside(indexing: Indexing) -> Outside:
+    """The effect of an index out of bounds."""
     if indexing.strict:
         return Outside.FAILS
     return Outside.UNDEFINED if indexing.fill is None else Outside.ZERO
 
 
 def _why_nothing_is_addressed(access: Access) -> str:
+    """Why the addressed axis is unknown."""
     data = access.data_type
     if isinstance(data, SequenceType):
         return "the length of the sequence is not known"
     if not isinstance(data, SymbolicTensor) or data.shape is None:
         return "the rank of data is not known"
-    return "the axes that are addressed are not known, or the node breaks its specification"
+    return "the addressed axes are not known, or the node violates its specification"
 
 
 def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
-    """What the elements of the index that address this axis are."""
+    """The origins of the index elements that address this axis."""
     for part in _all_parts(evidence, axis):
         yield replace(part.dropped, exact=part.exact, needs=None) if axis.some else part
 
 
 def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
+    """As `_origins`, when all elements of the index are used."""
     for element in axis.elements:
         if element != axis.indexing.ignored:
             yield Part(Span(element, element), exact=True)
     if axis.complete:
         return
     indices, trace = evidence.indices, evidence.trace
-    assert isinstance(indices, SymbolicTensor), "rules address by tensors only"
+    assert isinstance(indices, SymbolicTensor), "rules index by tensors only"
     if trace is None:
         yield Part(span_of(indices, evidence.scope), needs=None if axis.elements else ())
         return
@@ -156,7 +162,7 @@ def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
     for part in trace.parts:
         if alone:
             yield part
-        elif part.input and not part.direct:  # which elements of the input address which axis is not known
+        elif part.input and not part.direct:  # it is unknown which elements of the input address which axis
             yield Part(part.span, needs=None)
         else:
             is_certain = part.is_certain and not part.exact and len(trace.parts) == 1
@@ -164,17 +170,17 @@ def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
 
 
 def _is_filled_now_and_then(evidence: Evidence) -> bool:
-    """Whether the index may have elements in some iterations of the loops around the node and none in others."""
+    """Whether the index may be empty in some iterations of the loops around the node and nonempty in others."""
     indices = evidence.indices
-    assert isinstance(indices, SymbolicTensor) and indices.shape is not None, "of others nothing is required"
+    assert isinstance(indices, SymbolicTensor) and indices.shape is not None, "the caller requires nonempty indices"
     open_dims = [dim for dim in indices.shape if known_le(1, dim, evidence.scope) is not True]
     return bool(evidence.iterations) and any(name in evidence.causes for dim in open_dims for name in free_symbols(dim))
 
 
 def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> list[Part]:
-    """The part in all iterations of the loops around the node, where it is known which there are.
+    """The origin quantified over all iterations of the loops around the node, as far as their numbers are known.
 
-    varies   some of the iterations may have no elements, those with the ends among them
+    varies   some iterations may have no elements, among them those that attain the bounds
     """
     parts = [part]
     for sweep in evidence.iterations:
@@ -188,12 +194,13 @@ def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> list[P
 
 
 def _varying(part: Part) -> Part:
+    """The origin without the claim that its bounds are attained."""
     end = None if part.end is None else replace(part.end, is_there=False)
     return replace(part, exact=False, end=end)
 
 
 def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
-    """The part in all iterations of one loop; None where it is not linear in their number."""
+    """The origin quantified over the iterations of one loop; None where it is not linear in the iteration."""
     if part.each == sweep.symbol:
         part = replace(part, whole=sweep.is_all, each="")
     lo, hi = part.span.lo, part.span.hi
@@ -209,7 +216,8 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
     ends = _ends(moving[0], sweep, scope)
     if len(moving) > 1 or ends is None or part.wrap is not None:
         return None
-    # one offset moves: so what becomes of it does so all the way, where no divisor or limit is what moves
+    # Only one offset depends on the iteration and every step is monotone, so the first and the last iteration have the
+    # extreme indices.
     at_first = part.substituted({sweep.symbol: 0})
     at_last = part.substituted({sweep.symbol: sweep.end - 1})
     if not part.moves_by_offset(moving[0]) or not all(map(is_near, (*at_first.dims, *at_last.dims))):
@@ -227,7 +235,7 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
 
 
 def _ends(dim: Dim | None, sweep: Sweep, scope: Scope) -> tuple[Dim, Dim] | None:
-    """The least and the greatest of a dim in all iterations; None if it is not linear in their number."""
+    """The bounds of a dim over all iterations; None if it is not linear in the iteration."""
     if dim is None:
         return None
     name = sweep.symbol
@@ -242,9 +250,9 @@ def _ends(dim: Dim | None, sweep: Sweep, scope: Scope) -> tuple[Dim, Dim] | None
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What one part of an index does on one axis.
+    """The verdict on one origin of an index on one axis.
 
-    conditions  when it is in bounds: exactly then as far as they are tight; None when nothing can be told
+    conditions  when it is in bounds, exactly then where they are tight; None when undecided
     """
 
     kind: Kind
@@ -255,7 +263,7 @@ class _Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What an element has to be for a size that counts from it on."""
+    """The condition on an input element that determines an extent."""
 
     conditions: list[Condition]
     is_exact: bool
@@ -263,15 +271,18 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
+    """The bounds check of one origin against one axis."""
+
     evidence: Evidence
     axis: Addressing
     part: Part
     may_be_empty: bool
 
     def run(self) -> _Finding:
+        """Proved from value ranges, violated, or reduced to conditions on elements or sizes."""
         size, part = self.axis.size, self.part
         scope, indexing = self.evidence.scope, self.axis.indexing
-        defined = 0 if indexing.negative_note else indexing.first(size)  # in bounds from here on
+        defined = 0 if indexing.negative_note else indexing.first(size)  # the first index in bounds
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
         is_below = known_lt(INTEGER_RANGE[DType.INT64][1] if hi is None else hi, size, scope) is True
@@ -286,7 +297,7 @@ class _Judge:
         return self.of_sizes(defined, is_above, is_below)
 
     def may_ignore(self) -> bool:
-        """Whether an element of the part may be the index that addresses nothing, where it would be out of bounds."""
+        """Whether the origin may have the index that the operator ignores although it is out of bounds."""
         ignored, scope, size = self.axis.indexing.ignored, self.evidence.scope, self.axis.size
         if ignored is None:
             return False
@@ -298,16 +309,16 @@ class _Judge:
         return not is_past and not (known_le(first, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
-        """True when an element of the part is out of bounds in every run that has one."""
+        """True when some element of the origin is out of bounds in every run that has one."""
         lo, hi = self.part.span.lo, self.part.span.hi
         return self._is_past(*((lo, hi) if self.part.exact else (hi, lo)))
 
     def is_all_out(self) -> bool:
-        """True when every element of the part is out of bounds."""
+        """True when every element of the origin is out of bounds."""
         return self._is_past(self.part.span.hi, self.part.span.lo)
 
     def _is_past(self, low: Dim | None, high: Dim | None) -> bool:
-        """True when `low` is before the first index in bounds, or `high` behind the last."""
+        """True when `low` is below the first index in bounds, or `high` above the last."""
         size, scope = self.axis.size, self.evidence.scope
         least = self.axis.indexing.least(size)
         return (
@@ -321,6 +332,7 @@ class _Judge:
         return _Finding(Kind.VIOLATED, reason=self.violation(), index=lo if lo == hi else None)
 
     def violation(self) -> str:
+        """The text of a violation."""
         size, (lo, hi) = self.axis.size, (self.part.span.lo, self.part.span.hi)
         if size == 0:
             if self.may_be_empty:
@@ -332,7 +344,7 @@ class _Judge:
         return f"indices in {_shown(self.part.span)} are outside {allowed}"
 
     def of_input(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
-        """The condition on the input's elements x, for indices that are a monotone function of x."""
+        """The condition on the input elements x, for indices that are a monotone function of x."""
         part, scope = self.part, self.evidence.scope
         needed = demand(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
         if needed is None:
@@ -343,7 +355,7 @@ class _Judge:
         elements = Elements(part.input, column, part.whole)
         conditions = list(_sizes(map(self.written, needed.gaps), scope))
         if needed.first is not None:
-            is_wrong = not self.axis.indexing.negative_note  # else it is not defined, and may well be in bounds
+            is_wrong = not self.axis.indexing.negative_note  # else it is unspecified, and may be in bounds
             conditions.append(Condition(elements, ">=", simplify(needed.first, scope), is_wrong))
         if needed.last is not None:
             conditions.append(Condition(elements, "<", simplify(needed.last + 1, scope)))
@@ -355,7 +367,7 @@ class _Judge:
         return self.finding(conditions, f"{shown}, {self.rows()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _Finding:
-        """The condition on sizes that both ends of the span are in bounds."""
+        """The condition on sizes that both bounds of the value range are in bounds."""
         lo, hi = self.part.span.lo, self.part.span.hi
         gaps: list[Dim] = []
         if not is_above:
@@ -380,9 +392,9 @@ class _Judge:
         return self.finding(conditions, self.facts(), is_exact=is_exact)
 
     def is_axis_empty(self, gap: Dim) -> bool:
-        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever it is.
+        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever its value.
 
-        Where the index may be empty the axis often is when that is: no reason to fail.
+        Not used where the index may be empty: both are often empty together, which is legal.
         """
         if self.may_be_empty or self.axis.some or self.axis.indexing.inserts or self.may_ignore():
             return False
@@ -391,7 +403,8 @@ class _Judge:
         return known_le(self.axis.size, 0, negative) is True
 
     def counted(self, gap: Dim) -> _Counted | None:
-        """That a gap is not negative in which one symbol counts from an input on: a condition on its elements.
+        """The condition that a gap is not negative, as one on input elements, where its only generated symbol is an
+        extent.
 
         max(0, x) <= n  is  x <= n and 0 <= n
         """
@@ -419,7 +432,9 @@ class _Judge:
         return _Counted(conditions, needed.is_exact and part.whole)
 
     def written(self, dim: Dim) -> Dim:
-        """The dim without the symbols that equal an expression in others: a verdict is told in those of the inputs."""
+        """The dim with generated symbols replaced by equal expressions: a verdict is stated in the symbols of the
+        inputs.
+        """
         causes = self.evidence.causes
         for _ in range(MAX_WRITING):
             found = ((name, causes[name].equals) for name in free_symbols(dim) if name in causes)
@@ -433,7 +448,9 @@ class _Judge:
         return dim
 
     def is_needed(self, gaps: Iterable[Dim]) -> bool:
-        """True when no gap is negative in the runs where the part has no elements, and so demands nothing."""
+        """True when no gap is negative in the runs where the origin has no elements, so the condition excludes no legal
+        run.
+        """
         needs, scope = self.part.needs, self.evidence.scope
         if needs is None:
             return not list(gaps)
@@ -445,7 +462,7 @@ class _Judge:
         return True
 
     def finding(self, conditions: list[Condition], reason: str, *, is_exact: bool) -> _Finding:
-        """The finding that the conditions make; `is_exact` when there is no other way to be in bounds."""
+        """The verdict with these conditions; `is_exact` when they are necessary too."""
         if NEVER in conditions:
             if is_exact and self.part.is_certain:
                 return self.violated()
@@ -464,9 +481,11 @@ class _Judge:
         return _Finding(Kind.CONDITIONAL, loose, self.open_reason())
 
     def open_reason(self) -> str:
+        """The reason of an undecided verdict, or of one with conditions that are only sufficient."""
         return f"indices are computed from data; {self.facts()}"
 
     def facts(self) -> str:
+        """The value range of the index and the length of the axis, as text."""
         lo, hi = self.part.span.lo, self.part.span.hi
         shown = f"index {lo}" if lo is not None and lo == hi else f"indices in {_shown(self.part.span)}"
         whole = [str(dtype) for dtype in (DType.INT32, DType.INT64) if INTEGER_RANGE[dtype] == (lo, hi)]
@@ -480,7 +499,7 @@ class _Judge:
 
 
 def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
-    """The conditions that say that no gap is negative."""
+    """The conditions for all gaps to be nonnegative."""
     for gap in gaps:
         yield from at_least_zero(gap, scope)
 
@@ -497,7 +516,7 @@ def _symbols(conditions: Iterable[Condition]) -> Iterator[str]:
 
 
 def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verdict:
-    """One verdict for all parts of an index: a certain failure decides, then what is not known."""
+    """One verdict for all origins of an index: violated if one is, else undecided if one is, else all conditions."""
     for finding in found:
         if finding.kind is Kind.VIOLATED:
             witness = () if finding.index is None else (("index", finding.index),)
@@ -506,7 +525,7 @@ def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verd
     for finding in found:
         if finding.kind is Kind.UNDECIDED:
             return Verdict(access, Kind.UNDECIDED, reason=finding.reason)
-        assert finding.conditions is not None, "only what is undecided lacks conditions"
+        assert finding.conditions is not None, "only undecided origins lack conditions"
         conditions += finding.conditions
     stated = minimal(conditions, evidence.scope)
     if not stated:

@@ -1,4 +1,4 @@
-"""What the nodes of a model demand of sizes, each said once and in few words."""
+"""Minimal set of constraints on sizes: all that the nodes require, in canonical form and without redundancy."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_finding
 from gather_infer.validate.wording import worded
 
 MAX_OPERANDS: Final = 2
-"""Inputs of a node that are named as the reason of what it demands."""
+"""Inputs of a node that its reason names."""
 
-UNENFORCED: Final = "the specification demands it, onnxruntime may run all the same"
-"""Why a clause of a specification makes no line that is tight."""
+UNENFORCED: Final = "the specification requires it, onnxruntime may run anyway"
+"""Reason of a clause that is not tight: runtimes do not enforce it."""
 
 MAX_PROOFS: Final = 4000
-"""Questions whether one claim follows from others; past it claims stay as they are."""
+"""Implication proofs between constraints; a larger set is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One of the relations has to hold.
+    """A constraint on sizes: a disjunction of relations.
 
-    tight    the model fails where none does
-    nodes    that demand it
+    tight    necessary: the model fails where no relation holds
+    nodes    that require it
     """
 
     relations: tuple[Relation, ...]
@@ -71,7 +71,7 @@ class Claim:
 
     @property
     def stated(self) -> Claim:
-        """The claim where something is computed: without the relations of `unless`."""
+        """The constraint for nonempty tensors: without the relations of `unless`."""
         unless = self.unless
         return replace(self, relations=tuple(r for r in self.relations if r not in unless)) if unless else self
 
@@ -88,15 +88,15 @@ def is_always_reached(verdict: Verdict) -> bool:
 
 
 Stated: TypeAlias = "tuple[NodePath, Claim]"
-"""A claim with the node that makes it."""
+"""A constraint with the node that requires it."""
 
 
 def claims_of(
     inference: Inference, found: Sequence[Verdict], known: frozenset[str], further: Iterable[Stated] = ()
 ) -> list[Claim]:
-    """All that nodes demand of the sizes of inputs, in the order of the nodes, and `further` claims.
+    """All constraints on the sizes of inputs, in the order of the nodes, and `further` ones.
 
-    known   the symbols of the inputs
+    symbols   those of the inputs
     """
     claims = sorted(_claims(inference, found), key=lambda pair: _order(pair[0]))
     return worded_claims((*claims, *further), inference, known, ends=_of_ends(found))
@@ -105,7 +105,7 @@ def claims_of(
 def worded_claims(
     claims: Iterable[Stated], inference: Inference, known: frozenset[str], *, ends: Iterable[Claim] = ()
 ) -> list[Claim]:
-    """The claims in the words of a person, and that nothing by which they or `ends` divide is 0."""
+    """The constraints in canonical form, and those that keep the divisors in them, and in `ends`, from being 0."""
     split = ((node, part) for node, claim in claims for part in _split(claim, inference.declared))
     of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= known)
     stated = [_unless_assumed(claim, node, inference, known) for node, claim in of_inputs]
@@ -115,7 +115,7 @@ def worded_claims(
 
 
 def _of_ends(found: Iterable[Verdict]) -> Iterator[Claim]:
-    """The ends of what elements may be, for the divisors in them."""
+    """Trivial constraints on the bounds of elements, for the sake of the divisors in them."""
     for verdict in found:
         for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
             if isinstance(condition.left, Elements):
@@ -124,17 +124,19 @@ def _of_ends(found: Iterable[Verdict]) -> Iterator[Claim]:
 
 
 def _where_defined(claim: Claim, scope: Scope) -> Iterator[Claim]:
-    """That no size is 0 by which a claim divides: there it says nothing."""
+    """Constraints that keep the divisors of a constraint from being 0, where it is undefined."""
     for size in _divisors(claim):
         if known_le(1, size, scope) is not True:
-            reason = f"nothing can be divided by {size} where it is 0"
+            reason = f"division by {size} is undefined where it is 0"
             yield Claim((Relation(size, ">=", 1),), False, claim.nodes, reason)
 
 
 def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: frozenset[str]) -> Claim:
-    """The claim; a tight one holds also where an assumption does not, of which nothing is known: the model may run.
+    """The constraint, weakened by assumptions. Where an assumption does not hold nothing is known, and the model may
+    run.
 
-    That a size is not 0 counts where nodes up to its own assume it: what is computed from nothing demands nothing.
+    A tight constraint then also admits the sizes that break the assumption. An assumption that a size is not 0 counts
+    only where nodes up to this one make it: empty tensors need no constraint.
 
     names   the symbols of the inputs
     """
@@ -157,9 +159,9 @@ def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: f
 
 
 def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
-    """What is known where an assumption about these symbols does not hold, for each that may be broken.
+    """One scope for each assumption about these symbols that may be broken, with the facts that hold there.
 
-    That a size is not 0 does not count, as nothing is claimed of what is computed from nothing.
+    Assumptions that a size is not 0 do not count, since nothing is required of empty tensors.
     """
     for assumption in inference.assumptions:
         least = assumption.least or 0
@@ -171,6 +173,7 @@ def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
 
 
 def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
+    """All constraints before canonicalization, each with its node."""
     for verdict in found:
         node = verdict.access.node
         for condition in verdict.conditions if verdict.kind is Kind.CONDITIONAL else ():
@@ -201,14 +204,14 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
 
 
 def spared_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
-    """The failures that a legal run does not come to: of nodes, and of accesses that are out of bounds."""
+    """Failures that a legal run avoids: of nodes, and of accesses that are out of bounds."""
     yield from (d for d in inference.diagnostics if d.under)
     violated = (verdict for verdict in found if verdict.kind is Kind.VIOLATED)
     yield from (d for d in judged_findings(violated, inference) if d.under)
 
 
 def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
-    """That no run comes to a failure: one of the bodies around it does not run."""
+    """Constraints that avoid a failure: one of the bodies around it does not run."""
     for finding in spared_failures(inference, found):
         conditions = [inference.conditions[body] for body in finding.under]
         dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
@@ -218,7 +221,7 @@ def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[No
 
 
 def not_negative(dim: Dim, scope: Scope) -> tuple[Relation, ...]:
-    """That `dim >= 0`: one of the relations, in the words of a person where these say it."""
+    """The condition `dim >= 0` as relations of which one must hold, in canonical form where there is one."""
     cases = _cases(dim)
     if len(cases) > 1:
         return tuple(relation for case in cases for relation in not_negative(case, scope))
@@ -239,7 +242,7 @@ def _cases(dim: Dim) -> tuple[Dim, ...]:
 
 
 def _relations(condition: Condition) -> tuple[Relation, ...]:
-    """The relations of which one has to hold for a condition on sizes to hold."""
+    """The relations of which one must hold for a condition on sizes to hold."""
     stated = condition.either or (condition,)
     return tuple(_plain(c.left, c.relation, c.right) for c in stated if not isinstance(c.left, Elements))
 
@@ -274,7 +277,7 @@ def gap(relation: Relation) -> Dim:
 
 
 def _split(claim: Claim, scope: Scope) -> Iterator[Claim]:
-    """The claims that together say the same, each in the words of a person."""
+    """Canonical constraints whose conjunction is equivalent."""
     if claim.only is None:
         clauses = [(relation, worded(relation, scope)) for relation in claim.relations]
         simpler = (found[0] if len(found) == 1 else (relation,) for relation, found in clauses)
@@ -296,7 +299,7 @@ def _split_clause(claim: Claim, scope: Scope) -> Iterator[Claim]:
         return
     for condition in conditions:
         if isinstance(condition.left, (Elements, int)):
-            yield claim  # it never holds
+            yield claim  # no sizes satisfy it
             continue
         if condition.either:
             yield replace(claim, relations=_relations(condition))
@@ -310,7 +313,7 @@ def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
     if relation.relation != ">=":
         yield relation
         return
-    assert isinstance(relation.left, Expr) and isinstance(relation.right, int), "numbers stand on the right"
+    assert isinstance(relation.left, Expr) and isinstance(relation.right, int), "numbers are on the right"
     dim, least = least_of(relation.left, relation.right)
     monomial = dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else ()
     if least == 1 and len(monomial) > 1 and all(known_le(0, atom, scope) is True for atom in monomial):
@@ -321,7 +324,7 @@ def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
 
 
 def merged(claims: Iterable[Claim]) -> list[Claim]:
-    """Those that say the same as one, with the nodes of all; tight when one of them is, whose nodes it names then."""
+    """Equal constraints merged, with the nodes of all; a tight one keeps only the nodes of the tight ones."""
     found: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         key = tuple(_canonical(relation) for relation in claim.relations)
@@ -335,7 +338,7 @@ def merged(claims: Iterable[Claim]) -> list[Claim]:
 
 
 def _canonical(relation: Relation) -> object:
-    """The same for relations that say the same: the sides of an equation, else what is not negative."""
+    """A key that is equal for equivalent relations: the sides of an equation, else the dim that is not negative."""
     if relation.relation == "==":
         return frozenset(reduced(relation.left, "==", relation.right))
     try:
@@ -345,7 +348,7 @@ def _canonical(relation: Relation) -> object:
 
 
 def scope_with(scope: Scope, claims: Iterable[Claim]) -> Scope:
-    """What is known where the claims hold as well; of those with more than one relation nothing is learnt."""
+    """A child scope in which the constraints hold too; disjunctions add no facts."""
     where = scope.child()
     for claim in claims:
         if claim.only is not None:
@@ -362,9 +365,9 @@ def known(relation: Relation, scope: Scope) -> bool | None:
 
 
 def minimal_claims(claims: Iterable[Claim], scope: Scope) -> list[Claim]:
-    """The claims without those that follow from the scope and from others.
+    """The constraints without those that the scope and other constraints imply.
 
-    Each step leaves what all of them say together as it is. A tight claim goes only where it follows from tight ones.
+    Each step leaves the conjunction unchanged. A tight constraint is dropped only where tight ones imply it.
     """
     open_ = [narrowed for claim in claims if (narrowed := _narrowed(claim, scope)) is not None]
     left = _without_following(merged(open_), scope)
@@ -378,7 +381,7 @@ def minimal_claims(claims: Iterable[Claim], scope: Scope) -> list[Claim]:
 
 
 def _support(claim: Claim, others: Sequence[Claim]) -> list[Claim]:
-    """The others from which a claim may follow: not from one that divides by what the claim bounds."""
+    """The constraints that may imply this one: not those that divide by a size that this one bounds."""
     able = (other for other in others if other is not claim and (other.tight or not claim.tight))
     if claim.only is None or claim.only.relation != ">=":
         return list(able)
@@ -390,7 +393,7 @@ def _divisors(claim: Claim) -> list[Expr]:
 
 
 def _narrowed(claim: Claim, scope: Scope) -> Claim | None:
-    """The claim without relations that never hold; None when one always does."""
+    """The constraint without relations that never hold; None when one always does."""
     answers = [known(relation, scope) for relation in claim.relations]
     if True in answers:
         return None
@@ -399,6 +402,7 @@ def _narrowed(claim: Claim, scope: Scope) -> Claim | None:
 
 
 def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
+    """The constraints without those that the others imply, directly or by cases."""
     left = list(claims)
     if len(left) * len(left) > MAX_PROOFS:
         return left
@@ -411,7 +415,7 @@ def _without_following(claims: Sequence[Claim], scope: Scope) -> list[Claim]:
 
 
 def is_true(claim: Claim, scope: Scope) -> bool:
-    """Whether a claim is known to hold: one of its relations does, or does where the others do not."""
+    """Whether a constraint is known to hold: one of its relations does, or does where the others do not."""
     if any(known(relation, scope) is True for relation in claim.relations):
         return True
     return len(claim.relations) > 1 and any(
@@ -421,7 +425,7 @@ def is_true(claim: Claim, scope: Scope) -> bool:
 
 
 def _where_false(scope: Scope, relations: Iterable[Relation]) -> Scope:
-    """What is known where none of the relations holds; of equations, and of what may divide by 0, nothing is learnt."""
+    """A child scope in which none of the relations holds; equations and partial dims add no facts."""
     where = scope.child()
     for relation in relations:
         if relation.relation != "==" and is_total(relation.left) and is_total(relation.right):
@@ -431,7 +435,7 @@ def _where_false(scope: Scope, relations: Iterable[Relation]) -> Scope:
 
 
 def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> bool:
-    """Whether each relation of one of the others makes a claim true: `B <= 3` where `B == 1 or B == 3`."""
+    """Whether each relation of another constraint implies this one: `B <= 3` where `B == 1 or B == 3`."""
     for other in others:
         if other.only is None and not claim.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]
@@ -443,7 +447,7 @@ def is_true_by_cases(claim: Claim, others: Iterable[Claim], scope: Scope) -> boo
 
 
 def is_emptiness(claim: Claim) -> bool:
-    """Whether a claim only says that a dim is not 0, but where there is nothing to compute."""
+    """Whether a constraint only requires that a dim is not 0, apart from relations for empty tensors."""
     stated = [relation for relation in claim.relations if not relation.is_of_nothing]
     only = stated[0] if len(stated) == 1 else None
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):

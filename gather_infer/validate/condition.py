@@ -31,7 +31,7 @@ class Elements:
     """Elements of an integer graph input.
 
     column   only those at this index of the last axis; None for all
-    whole    False when the model may read some of them only, nobody knows which
+    whole    False when the model may read an unknown subset only
     """
 
     input: str
@@ -44,10 +44,11 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`left relation right`, the relation one of `<=`, `>=` and `<`; about elements, for each that is read.
+    """`left relation right`, the relation one of `<=`, `>=` and `<`; a condition on elements holds for each that is
+    read.
 
-    tight   an access is out of bounds wherever it does not hold; False when it is enough, and less may be
-    either  the same in simpler words: it holds exactly where one of these does
+    tight   necessary and sufficient: an access is out of bounds wherever it does not hold. False when only sufficient
+    either  an equivalent disjunction of simpler conditions
     """
 
     left: Dim | Elements
@@ -63,11 +64,11 @@ class Condition:
 
 
 NEVER: Final = Condition(0, ">=", 1)
-"""The condition that nothing meets."""
+"""The unsatisfiable condition."""
 
 
 def joined(conditions: Sequence[Condition]) -> str:
-    """All of them in one line; the two limits of the same elements as `-9 <= ids < 9`."""
+    """The conjunction in one line; both bounds of the same elements as `-9 <= ids < 9`."""
     texts: list[str] = []
     waiting = list(conditions)
     while waiting:
@@ -83,9 +84,9 @@ def joined(conditions: Sequence[Condition]) -> str:
 
 
 def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
-    """The conditions that say `dim >= 0` in the words of a person: `seq <= 512` for `512 - seq`.
+    """Canonical conditions for `dim >= 0`: `seq <= 512` for `512 - seq`.
 
-    None where it always holds, NEVER among them where it cannot.
+    None where it always holds, NEVER among them where it cannot hold.
     """
     simpler = simplify(dim, scope)
     if known_lt(simpler, 0, scope) is True:
@@ -116,14 +117,14 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
                 yield from at_least_zero(-other, scope)
                 return
         for one, other in (factors, factors[::-1]):
-            if known_le(0, one, scope) is True:  # or else it is 0
+            if known_le(0, one, scope) is True:  # the product is also >= 0 where this factor is 0
                 yield replace(_plain(simpler), either=(*at_least_zero(-one, scope), *at_least_zero(other, scope)))
                 return
     yield _plain(simpler)
 
 
 def _plain(simpler: Expr) -> Condition:
-    """That `simpler >= 0`, with what is subtracted on the other side."""
+    """`simpler >= 0`, with the negative terms on the other side."""
     constant = 0
     coefficients: list[tuple[Dim, int]] = []
     for monomial, coefficient in simpler.terms:
@@ -162,7 +163,10 @@ def _factors(dim: Expr) -> tuple[Dim, Dim] | None:
 
 
 def _threshold(dim: Expr, scope: Scope) -> Condition | None:
-    """`seq <= 62` or `seq >= 3` for a dim of one symbol that is not linear in it; None where it is no such thing."""
+    """`seq <= 62` or `seq >= 3` for a nonlinear dim of one symbol that changes its sign once; None for all others.
+
+    A bisection over sample sizes finds the threshold, then both sides are proved.
+    """
     names = sorted(dim.symbols)
     if len(names) != 1 or all(monomial in ((), (symbol(names[0]),)) for monomial, _ in dim.terms):
         return None
@@ -196,9 +200,9 @@ def _holds(dim: Expr, name: str, size: int) -> bool | None:
 
 
 def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, ...]:
-    """The conditions without those that follow from the scope and the others: `seq <= 64` of that and `seq <= 191`.
+    """The conditions without those that the scope and the others imply: `seq <= 64` of that and `seq <= 191`.
 
-    A tight one stays where it follows only together with one that is not: what is left must not claim less.
+    A tight condition is dropped only where tight ones imply it, so that the rest stays necessary.
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):
@@ -209,7 +213,7 @@ def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, .
 
 
 def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> bool:
-    """Whether a condition holds wherever the scope and the others do."""
+    """Whether the scope and the other conditions imply a condition."""
     try:
         if isinstance(condition.left, Elements):
             return any(_covers(other, condition, scope) for other in others)
@@ -223,7 +227,7 @@ def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> 
 
 
 def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
-    """Whether a condition on elements says of the same elements, or of more, all that `condition` says."""
+    """Whether a condition on elements implies `condition`, on the same elements or a subset."""
     a, b = other.left, condition.left
     if not (isinstance(a, Elements) and isinstance(b, Elements)) or other.relation != condition.relation:
         return False
@@ -233,7 +237,7 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
 
 
 def is_unmet(conditions: Sequence[Condition], scope: Scope) -> bool:
-    """Whether it is known that nothing meets two of the conditions, which are about the same elements."""
+    """Whether two conditions on the same elements are known to contradict each other."""
     about = [condition for condition in conditions if isinstance(condition.left, Elements)]
     return any(
         low.left == high.left and known_le(high.right, low.right, scope) is True
@@ -252,11 +256,12 @@ def difference(condition: Condition) -> Dim:
 
 
 def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple[str, Dim], ...]:
-    """Sizes, or an element, that break one of the conditions only just and that nothing in the scope forbids.
+    """Sizes, or an element, that barely violate one of the conditions and that the scope allows.
 
     Empty when none was found.
     """
-    for condition in sorted(conditions, key=lambda c: c.relation == ">="):  # past the end says more than before 0
+    # an index past the end is a better example than a negative one
+    for condition in sorted(conditions, key=lambda c: c.relation == ">="):
         if isinstance(condition.left, Elements):
             past = condition.right - 1 if condition.relation == ">=" else condition.right
             return ((str(condition.left), past),)
@@ -269,14 +274,14 @@ def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple
 
 
 def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
-    """Sizes that make `dim` negative, where all but one are as small as they may be; 1 rather than 0."""
+    """Sizes that make `dim` negative, with all but one symbol at their smallest values; 1 rather than 0."""
     if not isinstance(dim, Expr):
         return ()
     others = {n: _small(n, scope) for n in dim.symbols if n != name}
     try:
         alone = substitute(dim, dict(others))
     except ZeroDivisionError:
-        return ()  # a divisor is 0 where the others are as small as they may be
+        return ()  # a divisor is 0 at the smallest values
     slope = substitute(alone, {name: symbol(name) + 1}) - alone
     if isinstance(slope, int) and slope != 0:
         base = evaluate(substitute(alone, {name: 0}), {})
@@ -284,7 +289,8 @@ def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
         tried: Iterable[int] = [base // -slope + 1] if slope < 0 else [-(base // slope) - 1]
     else:
         broken = [x for x in range(MAX_TRIALS) if _is_negative(dim, {**others, name: x})]
-        tried = sorted(broken, key=lambda x: (x == 0 or x - 1 in broken) and x + 1 in broken)  # next to one that holds
+        # prefer a size next to one that holds
+        tried = sorted(broken, key=lambda x: (x == 0 or x - 1 in broken) and x + 1 in broken)
     for size in tried:
         binding = {**others, name: size}
         if size >= 0 and _is_negative(dim, binding) and _is_allowed(binding, scope):
@@ -300,13 +306,14 @@ def _is_negative(dim: Expr, binding: dict[str, int]) -> bool:
 
 
 def _small(name: str, scope: Scope) -> int:
+    """The smallest value of a symbol, 1 rather than 0 where that is possible."""
     bounds = scope.bounds(symbol(name))
     least = bounds.lo or 0
     return least if bounds.hi is not None and bounds.hi < 1 else max(1, least)
 
 
 def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
-    """Whether no fact about these symbols alone forbids the sizes."""
+    """Whether the scope allows the sizes, by its facts about these symbols alone."""
     if any(size not in scope.symbol_bounds(name) for name, size in binding.items()):
         return False
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)

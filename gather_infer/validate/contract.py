@@ -1,4 +1,4 @@
-"""The contract of a model, from what its nodes demand: conditional accesses, and shapes that not every binding fits."""
+"""Contract of a model: conditional accesses and constraints on shapes that not every binding satisfies."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_finding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContractResult:
-    """A contract, and what came up while it was made.
+    """A contract and the diagnostics of its derivation.
 
-    diagnostics  errors of the model, accesses that are out of bounds whatever the inputs are, and what was declared
-                 that the model does not take
+    diagnostics  errors of the model, accesses that are always out of bounds, and declarations that the model does not
+                 accept
     """
 
     contract: Contract
@@ -59,7 +59,7 @@ class ContractResult:
 
     @property
     def undischarged(self) -> tuple[Diagnostic, ...]:
-        """The lines and what is open, as errors: nothing that was declared proves them."""
+        """The lines and the open points as errors: declarations prove none of them."""
         stated = (*self.contract.nonempty, *self.contract.lines)
         lines = (
             diagnostic("GI502", f"not proved: {line.text}", _place(line.nodes), detail=_detail(line)) for line in stated
@@ -71,9 +71,9 @@ class ContractResult:
         return (*lines, *rest)
 
     def embedded(self) -> ModelProto:
-        """The model with the contract in its metadata, and nothing else changed.
+        """The model with the contract in its metadata, otherwise unchanged.
 
-        Raises ModelReadError for one that is no ONNX.
+        Raises ModelReadError for a model that is not ONNX.
         """
         proto = ModelProto()
         proto.CopyFrom(to_onnx_file(self.source).proto)
@@ -101,7 +101,7 @@ def contract_of(
     initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> ContractResult:
-    """What the inputs of a model have to be, so that it does not fail; `gather_infer.contract_of`.
+    """The conditions on the inputs of a model under which it does not fail; `gather_infer.contract_of`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
@@ -131,13 +131,15 @@ def contract(
 ) -> ContractResult:
     """The contract of an inferred model.
 
-    found   the verdicts on its accesses, if there are any yet
-    rules   those that the inference was given; the model may be inferred once more
+    found   the verdicts on its accesses, if they are computed already
+    rules   those given to the inference; the model may be inferred once more
     """
     return _Making(inference, verdicts(inference, rules=rules) if found is None else found, rules).result()
 
 
 class _Making:
+    """Derives a contract from an inference and its verdicts."""
+
     def __init__(self, inference: Inference, found: Sequence[Verdict], rules: Sequence[RuleSet]) -> None:
         self.inference = inference
         self.found = found
@@ -169,7 +171,7 @@ class _Making:
     # elements
 
     def _elements(self, scope: Scope, surely: Scope) -> Iterator[ElementsLine]:
-        """The lines on elements, where the dims are what other lines say; `surely` knows of those that are tight."""
+        """The lines on elements under the dims lines in `scope`; `tight_scope` has only the tight ones."""
         demands = [
             (replace(condition, tight=condition.tight and self._is_surely_needed(condition, verdict)), verdict)
             for verdict in self.found
@@ -180,7 +182,7 @@ class _Making:
         kept = _without_following([condition for condition, _ in demands], scope, surely)
         groups: dict[tuple[Elements, bool], list[Condition]] = {}
         for condition in kept:
-            assert isinstance(condition.left, Elements), "these were picked"
+            assert isinstance(condition.left, Elements), "filtered above"
             groups.setdefault((condition.left, condition.tight and condition.left.whole), []).append(condition)
         order = {name: position for position, name in enumerate(self.inference.inputs)}
         for (elements, tight), conditions in sorted(groups.items(), key=lambda item: order[item[0][0].input]):
@@ -200,7 +202,7 @@ class _Making:
                 )
 
     def _choices(self) -> Iterator[ElementsLine]:
-        """That the element of an input is not such that a body runs which fails."""
+        """Lines that exclude the elements of an input that lead to a body which fails."""
         found: dict[Choice, list[Diagnostic]] = {}
         for finding in self.spared:
             choice = self._choice(finding)
@@ -214,7 +216,7 @@ class _Making:
             )
 
     def _choice(self, finding: Diagnostic) -> Choice | None:
-        """The element that alone decides whether a run comes to a failure, where a range says for which it does not."""
+        """The element predicate that alone leads to a failure, where its negation is a range."""
         choices = [self.inference.conditions[body].choice for body in finding.under]
         choice = choices[0] if len(choices) == 1 else None
         if choice is None or (choice.relation == "==" and not choice.is_bool):
@@ -222,16 +224,17 @@ class _Making:
         return choice if choice.input in self.inference.inputs else None
 
     def _is_surely_needed(self, condition: Condition, verdict: Verdict) -> bool:
-        """Whether every run comes to a condition on elements, and what it says does not rest on an assumption."""
+        """Whether every run reaches a condition on elements, and the condition does not depend on an assumption."""
         rests = any(True for _ in unassumed(self.inference, free_symbols(condition.right)))
         return is_always_reached(verdict) and not rests
 
-    # dims that the file states as expressions
+    # dims that are declared as expressions
 
     def _compound(self) -> tuple[list[Claim], list[DimsLine]]:
-        """What says that `mask.1 == past + seq`: what the file says, as claims, and what the caller does.
+        """Equations such as `mask.1 == past + seq`: constraints for those that the file declares, lines for those of
+        the caller.
 
-        Where the nodes do not demand it of all sizes, what they do demand is claimed as well.
+        Where the nodes do not require an equation for all sizes, the constraints that they do require are added.
         """
         solved = {solving.size for solving in solvings(self.inputs)}
         axes = [(spec, axis, dim) for spec, axis, dim in compound_axes(self.inputs) if spec.axis(axis) not in solved]
@@ -257,19 +260,19 @@ class _Making:
         return [*equal, *(c for c in demands if c.tight and not unsure.isdisjoint(c.symbols))], said
 
     def _is_of_caller(self, name: str, axis: int) -> bool:
-        """Whether it is the caller who makes the dim of an input an expression."""
+        """Whether the caller declares the dim of an input as an expression."""
         given = self.inference.given
-        assert given is not None, "a run has read what it was given"
+        assert given is not None, "a run has input constraints"
         if name in given.inputs:
             return True
         text = next(v for v in self.inference.model.proto.graph.input if v.name == name)
         return text.type.tensor_type.shape.dim[axis].dim_param in (*given.dims.bound, "")
 
-    # what was declared, and what cannot be said
+    # declarations, and open points
 
     def _declared(self) -> Iterator[Line]:
         given = self.inference.given
-        assert given is not None, "a run has read what it was given"
+        assert given is not None, "a run has input constraints"
         for name in given.ranges:
             value = self.inference[name]
             if isinstance(value, SymbolicTensor) and value.span is not None:
@@ -287,7 +290,7 @@ class _Making:
         for name in self.inference.inputs:
             value = self.inference[name]
             if isinstance(value, SymbolicTensor) and value.shape is None:
-                yield Open(name, "the rank of this input is not known, nor all that is demanded of its sizes")
+                yield Open(name, "the rank of this input is not known, so constraints on its sizes may be missing")
         for verdict in self.found:
             if verdict.kind is Kind.UNDECIDED:
                 yield Open(str(verdict.access.node), verdict.reason)
@@ -307,7 +310,7 @@ class _Making:
             if not demand.symbols <= self.symbols:
                 yield Open(str(demand.node), f"{demand} depends on data, or on what is not known")
 
-    # what is wrong
+    # diagnostics
 
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
         yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
@@ -321,9 +324,9 @@ class _Making:
                 yield diagnostic("GI501", message, _place(line.nodes), detail=_detail(line), severity=severity)
 
     def _contradictions(self, line: Line) -> Iterator[str]:
-        """What was declared that the line does not allow, as it was written."""
+        """The declarations that allow values outside the line, as the caller wrote them."""
         given = self.inference.given
-        assert given is not None, "a run has read what it was given"
+        assert given is not None, "a run has input constraints"
         if isinstance(line, ElementsLine):
             span = given.ranges.get(line.input)
             value = self.inference[line.input]
@@ -348,6 +351,7 @@ class _Making:
 
 
 def _inputs(inference: Inference) -> Iterator[InputSpec]:
+    """The inputs of the model with their declared types."""
     defaults = {tensor.name for tensor in inference.model.proto.graph.initializer}
     for name in inference.inputs:
         value = inference[name]
@@ -358,14 +362,14 @@ def _inputs(inference: Inference) -> Iterator[InputSpec]:
 
 
 def _without_ambiguity(inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
-    """The inputs without the shapes that have a dim whose size would be called like a symbol: `mask.1`."""
+    """The inputs; a shape is dropped where the name of an axis, `mask.1`, is also a symbol."""
     names = {name for spec in inputs for dim in spec.shape or () for name in free_symbols(dim)}
     unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis(axis) in names}
     return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
 
 
 def _legal(choice: Choice) -> tuple[int | None, int | None]:
-    """The least and the greatest element for which a choice does not hold."""
+    """The bounds of the elements for which a predicate does not hold."""
     match choice.relation:
         case "<":
             return choice.number, None
@@ -374,12 +378,12 @@ def _legal(choice: Choice) -> tuple[int | None, int | None]:
         case "!=":
             return choice.number, choice.number
         case _:
-            assert choice.is_bool, "the other elements are no range"
+            assert choice.is_bool, "the elements that differ from a number are no range"
             return (None, 0) if choice.number else (1, None)
 
 
 def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], where: Scope) -> Claim:
-    """That an axis has the size that the file says; tight where the model fails at every other."""
+    """The constraint that an axis has its declared size; tight where the model fails for every other size."""
     relation = Relation(symbol(spec.axis(axis)), "==", dim)
     makers = [c for c in demands if spec.axis(axis) in c.symbols]
     nodes = tuple(dict.fromkeys(node for c in makers for node in c.nodes))
@@ -392,9 +396,9 @@ def _equal(spec: InputSpec, axis: int, dim: Expr, demands: Sequence[Claim], wher
 
 
 def _without_following(conditions: Iterable[Condition], scope: Scope, surely: Scope) -> list[Condition]:
-    """As `minimal`, where a condition on all elements is tight as well as enough.
+    """As `minimal`, where a condition on all elements is tight as well as sufficient.
 
-    surely   what is known where tight claims hold: a tight condition goes only where it follows from these
+    tight_scope   facts that hold under the tight constraints; only these may imply a tight condition
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):
@@ -405,6 +409,7 @@ def _without_following(conditions: Iterable[Condition], scope: Scope, surely: Sc
 
 
 def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:
+    """The lines for a declared interval."""
     if isinstance(dim, int):
         return
     if bounds.lo is not None and bounds.lo > 0:

@@ -1,4 +1,4 @@
-"""What is demanded of the elements of an input, for indices that are computed from them."""
+"""Preimage of an axis under the steps of an origin: the input elements for which every index is in bounds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gather_infer.tensor import INTEGER_RANGE, DType
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """`first <= x <= last` for each element x that is read, and that no gap is negative.
+    """`first <= x <= last` for each element x that is read, and all gaps nonnegative.
 
-    first, last  None where nothing is demanded
-    low_gaps, high_gaps  those that the lower, and the upper bound of indices comes to
-    is_exact     False when less would do
-    is_falling   the index is the less the greater x is
+    first, last  None where x is unbounded
+    low_gaps, high_gaps  from the lower and the upper bound of indices
+    is_exact     False when the preimage may be larger
+    is_falling   the index decreases where x increases
     """
 
     first: Dim | None
@@ -32,19 +32,19 @@ class Demand:
         return self.low_gaps + self.high_gaps
 
     def of_low_end(self) -> Demand:
-        """What is demanded where no other index is less."""
+        """The preimage where no other index is smaller."""
         changed = replace(self, last=None) if not self.is_falling else replace(self, first=None)
         return replace(changed, high_gaps=())
 
     def of_high_end(self) -> Demand:
-        """What is demanded where no other index is greater."""
+        """The preimage where no other index is greater."""
         changed = replace(self, first=None) if not self.is_falling else replace(self, last=None)
         return replace(changed, low_gaps=())
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Between which numbers an element has to be on its way from the input to the index; see Demand."""
+    """The bounds that an element must have at one point between the input and the index; see ElementPreimage."""
 
     first: Dim | None
     last: Dim | None
@@ -54,9 +54,9 @@ class _Wanted:
 
 
 def demand(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool) -> Demand | None:
-    """What makes every index of `part`, which comes from an input, be in [low, high]; None when that cannot be told.
+    """The preimage of [low, high] under the steps of an origin that comes from an input; None when it is unknown.
 
-    is_above, is_below  they are known not to be below `low`, above `high`
+    is_above, is_below  the indices are known not to be below `low`, above `high`
     """
     if part.wrap is not None:
         return _wrapped(part, part.wrap, low, high, scope, is_above=is_above, is_below=is_below)
@@ -72,7 +72,7 @@ def demand(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_
             return None
         wanted = before
     first, last = wanted.first, wanted.last
-    if part.source is not None:  # what the type of the input keeps anyway is not demanded
+    if part.source is not None:  # bounds that the type of the input implies are left out
         least, most = INTEGER_RANGE[part.source]
         first = None if first is None or known_le(first, least, scope) is True else first
         last = None if part.steps and last is not None and known_le(most, last, scope) is True else last
@@ -81,7 +81,7 @@ def demand(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_
 
 
 def _before(wanted: _Wanted, step: Step, scope: Scope) -> _Wanted | None:
-    """What has to hold before a step, so that `wanted` does after it; None when that cannot be told."""
+    """The bounds before a step that give `target` after it; None when they are unknown."""
     match step:
         case Limit():
             return _before_limit(wanted, step, scope)
@@ -105,7 +105,7 @@ def _before_scaling(wanted: _Wanted, factor: int, offset: Dim, scope: Scope) -> 
 
 
 def _before_division(wanted: _Wanted, divisor: Dim, scope: Scope) -> _Wanted | None:
-    """first <= x / divisor <= last, rounded toward 0: so 0 is the quotient of more numbers than others are."""
+    """first <= x / divisor <= last, rounded toward 0: the preimage of 0 is larger than that of other quotients."""
     first, last, gaps, is_exact = wanted.first, wanted.last, wanted.high_gaps, wanted.is_exact
     if wanted.first is not None:
         if known_le(wanted.first, 0, scope) is True:
@@ -135,7 +135,7 @@ def _is_empty_below(first: Dim | None, last: Dim, scope: Scope) -> bool:
 
 
 def _before_limit(wanted: _Wanted, limit: Limit, scope: Scope) -> _Wanted:
-    """first <= min(i, end) <= last, where the limit is an upper one; else with max"""
+    """first <= min(i, bound) <= last, where the clamp is an upper one; else with max."""
     first, last, end, is_exact = wanted.first, wanted.last, limit.end, wanted.is_exact
     low_gaps, high_gaps = wanted.low_gaps, wanted.high_gaps
     if last is not None:
@@ -158,9 +158,9 @@ def _before_limit(wanted: _Wanted, limit: Limit, scope: Scope) -> _Wanted:
 
 
 def _inside(wanted: _Wanted, step: Scaled, wraps: DType, scope: Scope) -> _Wanted | None:
-    """Between which numbers `factor * x + offset` has to be, where it may become another number of the type `wraps`.
+    """The bounds of `factor * x + offset`, where it may overflow the type `overflow_dtype`.
 
-    It is enough that it is within the type; so it has to be where none that has become another one is wanted.
+    Staying within the type is sufficient. It is also necessary where no overflowed number is in the target.
     """
     if wraps is DType.INT64 and step.given != INTEGER_RANGE[DType.UINT64]:
         return _inside_widest(wanted, step, scope)
@@ -171,10 +171,10 @@ def _inside(wanted: _Wanted, step: Scaled, wraps: DType, scope: Scope) -> _Wante
 
 
 def _inside_widest(wanted: _Wanted, step: Scaled, scope: Scope) -> _Wanted | None:
-    """Where `factor * x + offset` has to be, of an int64 x, when what passes an end of int64 comes back at the other.
+    """The bounds of `factor * x + offset` for an int64 x that may overflow.
 
-    Sizes do not reach 2^62: with a factor of 1 or -1 what comes back is far from them, and wanted only where any number
-    at that end is.
+    Sizes are below 2^62. With a factor of 1 or -1 an overflowed number is far from them, so it is in the target only
+    where that is unbounded on its side.
     """
     least, most = INTEGER_RANGE[DType.INT64]
     below, above = _reached(step, scope)
@@ -190,7 +190,7 @@ def _inside_widest(wanted: _Wanted, step: Scaled, scope: Scope) -> _Wanted | Non
 
 
 def _reached(step: Scaled, scope: Scope) -> tuple[bool, bool]:
-    """Whether `factor * x + offset` may pass the lower end of int64, and the upper one."""
+    """Whether `factor * x + offset` may overflow int64 at the lower end, and at the upper one."""
     least, most = given = step.given or INTEGER_RANGE[DType.INT64]
     low, high = (step.factor * end + step.offset for end in (given if step.factor > 0 else (most, least)))
     least, most = INTEGER_RANGE[DType.INT64]
@@ -198,7 +198,7 @@ def _reached(step: Scaled, scope: Scope) -> tuple[bool, bool]:
 
 
 def _inside_type(wanted: _Wanted, wraps: DType, scope: Scope) -> _Wanted | None:
-    """That numbers are within a type, which is enough for them to be what they were."""
+    """The target within a type, which is sufficient to exclude an overflow."""
     least, most = INTEGER_RANGE[wraps]
     first = least if wanted.first is None else _ordered(wanted.first, least, scope)[1]
     last = most if wanted.last is None else _ordered(wanted.last, most, scope)[0]
@@ -206,10 +206,10 @@ def _inside_type(wanted: _Wanted, wraps: DType, scope: Scope) -> _Wanted | None:
 
 
 def _within(wanted: _Wanted, below: int, above: int, wraps: DType, scope: Scope) -> _Wanted | None:
-    """Between which numbers, of those in [below, above], some have to be that become others past the ends of a type."""
+    """The bounds of numbers in [below, above] of which some may overflow the type."""
     first, last, is_exact = wanted.first, wanted.last, wanted.is_exact
     least, most = INTEGER_RANGE[wraps]
-    if below < least:  # what is below becomes a number from here to the end
+    if below < least:  # numbers below wrap around to [stray, most]
         stray = most + 1 - (least - below)
         is_exact &= stray > least and last is not None and known_lt(last, stray, scope) is True
         first = least if first is None else _ordered(first, least, scope)[1]
@@ -227,23 +227,23 @@ def _within(wanted: _Wanted, below: int, above: int, wraps: DType, scope: Scope)
 def _wrapped(
     part: Part, wrap: Dim, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool
 ) -> Demand | None:
-    """Of an x < 0 that gets `wrap` added first."""
+    """The preimage where an x < 0 has `negative_offset` added first."""
     if known_le(0, wrap, scope) is not True or known_le(wrap, high + 1, scope) is not True:
         return None
     return Demand(None if is_above else low - wrap, None if is_below else high)
 
 
 def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool) -> _Wanted | None:
-    """Between which numbers x + offset has to be, where it may pass the ends of a type and become another number.
+    """The bounds of x + offset, where it may overflow.
 
-    None when it cannot be told, or when a number in bounds may have come from outside the type.
+    None when they are unknown, or when an index in bounds may be an overflowed number.
     """
     first, last = None if is_above else low, None if is_below else high
     if part.wraps is None:
         return _Wanted(first, last)
     if part.wraps is DType.INT64 and part.source is not DType.UINT64:
-        # Sizes do not reach 2^62, so that numbers which pass an end by one are far out of bounds at the other end.
-        # There a branch of Where that is used for numbers below the last row still has them.
+        # Sizes are below 2^62, so a number that overflows int64 by a size is far out of bounds at the other end. There
+        # the branch of a Where that handles numbers below the last row still has it.
         least, most = INTEGER_RANGE[DType.INT64]
         if is_above and known_le(0, part.offset, scope) is not True:
             first = least
@@ -256,7 +256,7 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
     below, above = (end + part.offset for end in numbers)
     least, most = INTEGER_RANGE[part.wraps]
     is_exact = True
-    if below < least:  # what is below becomes a number from here to the end
+    if below < least:  # numbers below wrap around to the upper end of the type
         is_exact &= known_lt(high, most + 1 - (least - below), scope) is True
         _, first = _ordered(low, least, scope)
         if first is None:
@@ -270,7 +270,7 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
 
 
 def _ordered(a: Dim, b: Dim, scope: Scope) -> tuple[Dim, Dim] | tuple[None, None]:
-    """The lesser one and the greater one; None when it cannot be told which is which."""
+    """The smaller and the larger dim; None when the order is unknown."""
     if known_le(a, b, scope) is True:
         return a, b
     return (b, a) if known_le(b, a, scope) is True else (None, None)

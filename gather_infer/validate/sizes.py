@@ -1,4 +1,4 @@
-"""What sizes do to indices: accesses that are out of bounds in every run with them."""
+"""Failures at given sizes: accesses that are out of bounds in every run with them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gather_infer.validate.verdict import Verdict, judged_findings
 
 
 def violations(inference: Inference) -> Iterator[Diagnostic]:
-    """Errors that the walk has not told: accesses that are out of bounds in every run that comes to them."""
+    """Errors that inference itself did not report: accesses that are out of bounds in every run that reaches them."""
     for finding in judged_findings(map(verdict, inference.accesses), inference):
         if finding.severity is Severity.ERROR:
             yield finding
 
 
 def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Verdict, Condition]]:
-    """The accesses with which no run of these sizes ends well, each with a condition that does not hold.
+    """The accesses that fail in every run with these sizes, each with a violated necessary condition.
 
-    Of what is empty nothing is demanded: an access counts when all dims of its indices and of its result are known to
-    be at least 1. A condition with a symbol that `sizes` does not have is not judged.
+    Empty tensors need no bounds: an access counts only when all dims of its indices and of its result are known to be
+    at least 1. A condition with a symbol that `sizes` lacks is not evaluated.
     """
     for access in inference.accesses:
         found = verdict(access)
@@ -37,11 +37,11 @@ def failing(inference: Inference, sizes: Mapping[str, int]) -> Iterator[tuple[Ve
 
 
 def failures(inference: Inference, sizes: Mapping[str, int]) -> Iterator[Diagnostic]:
-    """The errors of the model, then those that it has at these sizes: `failing`, each as an error with its reason."""
+    """The errors of the model, then the `failing_accesses` at these sizes, each as an error with its reason."""
     yield from inference.errors
     for found, broken in failing(inference, sizes):
         access = found.access
-        assert not isinstance(broken.left, Elements), "sizes say nothing of elements"
+        assert not isinstance(broken.left, Elements), "only conditions on sizes are evaluated"
         names = sorted((free_symbols(broken.left) | free_symbols(broken.right)) & sizes.keys())
         said = ", ".join(f"{name} = {sizes[name]}" for name in names)
         where = Location(access.node, access.op_type, access.domain, access.version)
@@ -49,6 +49,7 @@ def failures(inference: Inference, sizes: Mapping[str, int]) -> Iterator[Diagnos
 
 
 def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:
+    """Whether a necessary condition on sizes is violated."""
     if isinstance(condition.left, Elements) or not condition.tight:
         return False
     gap = _told(difference(condition), sizes)
@@ -56,6 +57,7 @@ def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:
 
 
 def _has_elements(value: Value, sizes: Mapping[str, int]) -> bool:
+    """Whether all dims of a tensor are known to be at least 1."""
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return False
     told = [_told(dim, sizes) for dim in value.shape]
@@ -63,7 +65,7 @@ def _has_elements(value: Value, sizes: Mapping[str, int]) -> bool:
 
 
 def _told(dim: Dim, sizes: Mapping[str, int]) -> int | None:
-    """The number that a dim is at these sizes; None where they do not tell it."""
+    """The number of a dim at these sizes; None where it is undefined or needs other symbols."""
     try:
         found = substitute(dim, sizes)
     except ZeroDivisionError:

@@ -1,10 +1,13 @@
-"""What elements of inputs make an index stay in bounds that is computed from them: supposed, and then proved.
+"""Guess-and-check ranges: sufficient conditions on input elements for an index that is computed from them.
 
-A part of a trace says what one element of an input becomes. Of `arange(batch)*seq + last`, of `i*b + j` and of the
-running sum of a mask it says nothing. So ranges are guessed for the inputs that such an index is made of, the model is
-inferred once more under them, and what is then proved holds wherever the elements are in these ranges. That is enough,
-and less may be. Where an input has no share of the axis, as in the difference of two columns of boxes, its range is
-that of the indices from the front which it has to be elsewhere.
+An origin tracks one input element. It cannot express `arange(batch)*seq + last`, `i*b + j` or the running sum of a
+mask. So ranges are guessed for the inputs of such an index, and the model is inferred once more under them. A guessed
+range is used only after inference under it proves the access. The resulting conditions are sufficient and may not be
+necessary.
+
+Guesses follow a mixed radix: in `i*b + j` below `a*b`, i and j are digits of bases a and b. Splits that nothing
+justifies (two addends of one index) are not tried. Where an input has no digit, as in the difference of two columns of
+boxes, its guess is the range of nonnegative indices that other accesses require of it.
 """
 
 from __future__ import annotations
@@ -29,32 +32,33 @@ from gather_infer.validate.condition import Condition, Elements, counterexample,
 from gather_infer.validate.verdict import Kind, Verdict
 
 MAX_TRIALS: Final = 6
-"""Times that a model is inferred again, each under other ranges."""
+"""Inferences of one model under guessed ranges."""
 
 MAX_OPEN: Final = 32
 """Accesses of one model for which ranges are guessed."""
 
 MAX_STEPS: Final = 400
-"""Tensors that are looked at to find what one index is made of."""
+"""Tensors that are visited to find the inputs of one index."""
 
 MAX_INPUTS: Final = 4
-"""Inputs that one index is made of."""
+"""Inputs that one index is computed from."""
 
 COUNTS: Final = frozenset({"CumSum", "ReduceSum"})
 """Operators that count the elements of a mask."""
 
+# operators whose result has elements of the first input
 MOVING: Final = frozenset(
     {"Cast", "Expand", "Flatten", "Gather", "GatherElements", "Identity", "Reshape", "Slice", "Squeeze", "Tile"}
     | {"Transpose", "Unsqueeze"}
 )
 LINEAR: Final = frozenset({"Add", "Clip", "Concat", "Max", "Min", "Where"})
-"""Operators in whose result an element of the first input, or of each, counts as often as there.
+"""Operators that preserve the coefficient of an element, of the first input or of each.
 
-No more than what is tried follows from it: an operator that is missing costs a guess.
+The table only guides guesses: a missing operator costs a guess, never soundness.
 """
 
 FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
-"""What integers become floats for, and integers again."""
+"""Float operators between integers that become floats and integers again."""
 
 Ranges: TypeAlias = Mapping[str, Span]
 _Place: TypeAlias = tuple[GraphPath, str]
@@ -66,7 +70,7 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
 
     They hold under the assumptions that the inference lists.
 
-    rules   those that the inference was given: the model may be inferred again where an index is computed from data
+    rules   those given to the inference: the model may be inferred again where an index is computed from data
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> for verdict in gather_infer.verdicts(inference):
@@ -85,7 +89,7 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
 
 
 def _addressed(found: Iterable[Verdict]) -> dict[str, Dim]:
-    """By input the number below which its elements have to be, as accesses by these elements demand it."""
+    """By input, the exclusive upper bound that direct accesses require of its elements."""
     limits: dict[str, set[Dim]] = {}
     for condition in (c for v in found if v.kind is Kind.CONDITIONAL for c in v.conditions):
         if isinstance(condition.left, Elements) and condition.relation == "<":
@@ -95,18 +99,18 @@ def _addressed(found: Iterable[Verdict]) -> dict[str, Dim]:
 
 
 def _is_open(access: Access) -> bool:
-    """Whether ranges are guessed: not in functions, whose inputs have other names than what they are called with."""
+    """Whether ranges are guessed: not inside functions, whose inputs are renamed by calls."""
     is_called = any(step.attribute is None for step in access.node.graph.steps)
     return access.evidence is not None and access.addressing is not None and not is_called
 
 
 @dataclass(slots=True)
 class _Origin:
-    """What an index is made of.
+    """The inputs and constants that an index is computed from.
 
-    times    by integer input how often each element counts, in all its places; None where that is not known
-    counted  inputs whose elements are added up, as those of a mask are
-    beside   how often numbers count that do not come from inputs
+    coefficients           of the elements of each integer input, one for each occurrence; None where unknown
+    counted                inputs whose elements are summed, such as masks
+    constant_coefficients  of terms that do not come from inputs
     """
 
     times: dict[str, set[Dim | None]] = field(default_factory=dict)
@@ -116,7 +120,7 @@ class _Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The accesses of a model under some ranges, and what was assumed there and is not without them."""
+    """The accesses of a model under guessed ranges, and the assumptions that were needed only there."""
 
     accesses: Mapping[object, Access]
     assumed: tuple[Condition, ...]
@@ -140,7 +144,7 @@ class _Trials:
         self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
 
     def judge(self, open_one: Verdict) -> Verdict | None:
-        """A conditional verdict in the place of one that is open; None where no range was found that proves it."""
+        """A conditional verdict that replaces an undecided one; None where no guessed range proves the access."""
         for ranges in self.guesses(open_one.access):
             trial = self.tried(ranges)
             access = trial.accesses.get(open_one.access.key)
@@ -153,7 +157,7 @@ class _Trials:
         return None
 
     def tried(self, ranges: Ranges) -> _Trial:
-        """The accesses of the model under the ranges; none where it was not inferred."""
+        """The accesses of the model under the ranges; none when the trials are used up."""
         key = tuple(sorted((name, span.lo, span.hi) for name, span in ranges.items()))
         if key not in self.seen:
             if len(self.seen) == MAX_TRIALS:
@@ -166,12 +170,12 @@ class _Trials:
         return self.seen[key]
 
     def guesses(self, access: Access) -> Iterator[Ranges]:
-        """Ranges for the elements of the inputs that an index is made of."""
+        """Candidate ranges for the elements of the inputs that an index is computed from."""
         origin = self.origin_of(access.indices, access.node.graph)
         names = [name for name in origin.times if name not in self.declared]
         if not names or len(origin.times) > MAX_INPUTS:
             return
-        assert access.addressing is not None and access.evidence is not None, "such accesses were picked"
+        assert access.addressing is not None and access.evidence is not None, "_may_be_guessed checks this"
         shares = _shares(origin, access.addressing.size, access.evidence.scope)
         found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= self.symbols}
         found |= dict.fromkeys(origin.counted, Span(0, 1))
@@ -182,9 +186,9 @@ class _Trials:
             yield {name: found[name] if name in found else Span(0, rows[name] - 1) for name in names}
 
     def origin_of(self, indices: str, graph: GraphPath) -> _Origin:
-        """What an index is made of that is read in a graph, there and in the graphs around it.
+        """The terms of an index that is read in a graph, found by a backward search there and in the graphs around it.
 
-        What a body is given anew in each iteration is not followed.
+        Values that a loop passes from iteration to iteration are not followed.
         """
         origin = _Origin()
         pending: list[tuple[_Place, Dim | None, bool]] = [(self.place_of(indices, graph), 1, False)]
@@ -223,7 +227,7 @@ class _Trials:
         return self.inference.scopes.get(graph, {}).get(name)
 
     def maker(self, place: _Place) -> NodeProto | None:
-        """The node that makes a tensor; None for an input, and for a constant."""
+        """The node that produces a tensor; None for inputs and constants."""
         graph, name = place
         if graph not in self.makers:
             nodes = graph_at(self.inference.model.proto, graph).node
@@ -235,7 +239,7 @@ class _Trials:
         return isinstance(fact, SymbolicTensor) and not _is_known(fact)
 
     def operands(self, node: NodeProto, times: Dim | None, graph: GraphPath) -> Iterator[tuple[str, Dim | None]]:
-        """The inputs of a node in a graph, each with how often it counts."""
+        """The inputs of a node in a graph, each with its coefficient."""
         if node.op_type == "Mul" and len(node.input) == 2:
             numbers = [_number(self.fact(self.place_of(name, graph))) for name in node.input]
             for name, other in zip(node.input, reversed(numbers), strict=True):
@@ -255,14 +259,15 @@ def _is_known(fact: SymbolicTensor) -> bool:
 
 
 def _number(fact: object) -> Dim | None:
+    """The only element of a tensor, when it is a dim."""
     element = fact.only_element if isinstance(fact, SymbolicTensor) else None
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 
 def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
-    """How many numbers an input has for itself, as the digits of a number have; empty where there is no such order.
+    """The base of the digit that each input contributes, in a mixed radix; empty where there is none.
 
-    Of `i*b + j` below `a*b` they are a and b. An input that counts a number of times that is not known has none.
+    Of `i*b + j` below `a*b` they are a and b. An input with an unknown coefficient has no digit.
     """
     try:
         return _digits(origin, size, scope)
@@ -271,12 +276,12 @@ def _shares(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
 
 
 def _digits(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
-    """The shares. Raises DimTooLarge."""
+    """The bases. Raises DimTooLarge."""
     known = {name: {n for n in times if n is not None} for name, times in origin.times.items() if None not in times}
     counts = [count for times in known.values() for count in times]
     scope = scope.child()
     for name in {name for dim in (*counts, *origin.beside, size) for name in free_symbols(dim)}:
-        scope.require(symbol(name) - 1)  # this only sorts guesses
+        scope.require(symbol(name) - 1)  # only orders the guesses, so no assumption is recorded
     order = _sorted({*counts, *origin.beside, size}, scope)
     is_alike = any(counts.count(count) > 1 and count != size for count in counts)
     if order is None or is_alike or any(known_le(1, count, scope) is not True for count in counts):
@@ -289,7 +294,7 @@ def _digits(origin: _Origin, size: Dim, scope: Scope) -> dict[str, Dim]:
 
 
 def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
-    """The dims in order; None where it is not known."""
+    """The dims in ascending order; None where it is not known."""
     order: list[Dim] = []
     for dim in dims:
         at = next((i for i, other in enumerate(order) if known_le(dim, other, scope) is True), len(order))
@@ -300,10 +305,10 @@ def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
 
 
 def _under(ranges: Ranges, assumed: Sequence[Condition], open_one: Verdict, again: Verdict, scope: Scope) -> Verdict:
-    """What holds under the ranges, with the ranges as conditions; none of it is known to be needed."""
+    """The verdict with the ranges as sufficient conditions; none of them is known to be necessary."""
     conditions = [*(replace(condition, tight=False) for condition in again.conditions), *assumed]
     for name, span in ranges.items():
-        assert span.lo is not None and span.hi is not None, "guesses have both ends"
+        assert span.lo is not None and span.hi is not None, "guessed ranges are closed"
         conditions.append(Condition(Elements(name), ">=", span.lo, tight=False))
         conditions.append(Condition(Elements(name), "<", span.hi + 1, tight=False))
     stated = minimal(conditions, scope)

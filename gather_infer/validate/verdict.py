@@ -1,4 +1,4 @@
-"""What is said of one access by index."""
+"""Verdict on one access by index, and its diagnostic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Kind(str, enum.Enum):
 
 
 class Outside(str, enum.Enum):
-    """What an index out of bounds does: the operators of ONNX fail; some of other dialects go on."""
+    """Effect of an index out of bounds: ONNX operators fail, some operators of other dialects continue."""
 
     FAILS = "the node fails"
     ZERO = "the result there is 0"
@@ -41,17 +41,17 @@ class Outside(str, enum.Enum):
 class Verdict:
     """Whether the indices of an access stay in bounds.
 
-    kind        proved: in every run that reaches the node, whatever the inputs hold;
-                violated: in no run that reaches the node and in which the index is not empty;
-                conditional: when all the conditions hold, and only then as far as they are tight (of what is empty
-                nothing is demanded);
-                undecided: it depends on data, or on what is not known
-    conditions  of a conditional access, minimal
-    witness     sizes or an element for which a conditional access is out of bounds; the index, of a violated one
-    reason      of a violated or an undecided access; of a conditional one, what the conditions come from
-    outside     what an index out of bounds does
-    empty       why the index of a violated access may have no elements in runs that are like any others: then these are
-                legal. That a size of the inputs may be 0 is no such reason
+    kind          proved: in every run that reaches the node, for all input elements;
+                  violated: in no run that reaches the node with a nonempty index;
+                  conditional: when all conditions hold, and only then as far as they are tight (empty tensors need no
+                  bounds);
+                  undecided: it depends on data, or on unknown sizes
+    conditions    of a conditional access, a minimal set
+    witness       sizes or an element for which a conditional access is out of bounds; the index of a violated one
+    reason        of a violated or an undecided access; the source of the conditions of a conditional one
+    outside       effect of an index out of bounds
+    empty_reason  why the index of a violated access may be empty in ordinary runs, which are then legal; an input size
+                  of 0 is no such reason
     """
 
     access: Access
@@ -67,7 +67,9 @@ class Verdict:
 
     @property
     def tight(self) -> bool:
-        """Whether an index is out of bounds wherever one of the conditions does not hold."""
+        """Whether the conditions are necessary and sufficient: an index is out of bounds wherever one of them does not
+        hold.
+        """
         return all(condition.tight for condition in self.conditions)
 
     @property
@@ -81,7 +83,7 @@ class Verdict:
         return ", ".join(f"{name} = {size}" for name, size in self.witness)
 
     def diagnostic(self) -> Diagnostic | None:
-        """The verdict as a finding; None for a proved access."""
+        """The verdict as a diagnostic; None for a proved access."""
         access = self.access
         where = Location(access.node, access.op_type, access.domain, access.version)
         place = _place(access)
@@ -91,12 +93,12 @@ class Verdict:
                 return None
             case Kind.VIOLATED:
                 severity = Severity.WARNING if self.empty or self.outside is not Outside.FAILS else Severity.ERROR
-                message = f"fails when indices has an element: {self.reason}" if self.empty else self.reason
-                empty = (f"it may have none: {self.empty}",) if self.empty else ()
+                message = f"fails when indices is not empty: {self.reason}" if self.empty else self.reason
+                empty = (f"indices may be empty: {self.empty}",) if self.empty else ()
                 return diagnostic("GI301", message, where, detail=(place, *empty, *goes_on), severity=severity)
             case Kind.CONDITIONAL:
                 past = (f"{self.example} is past the end",) if self.witness and self.tight else ()
-                how = "in bounds only" if self.tight else "surely in bounds"
+                how = "in bounds only" if self.tight else "always in bounds"
                 message = f"{how} for {self.condition}: {self.reason}"
                 return diagnostic("GI302", message, where, detail=(place, *past, *goes_on))
             case Kind.UNDECIDED:
@@ -104,15 +106,15 @@ class Verdict:
                 return diagnostic("GI310", message, where, detail=(place, *goes_on))
 
     def text(self, file: str = "") -> str:
-        """The verdict as it is printed."""
+        """The printed form of the verdict."""
         found = self.diagnostic()
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
 
 
 def judged_findings(judged: Iterable[Verdict], inference: Inference) -> Iterator[Diagnostic]:
-    """The verdicts as findings, but for indices that the walk has found out of bounds itself.
+    """The diagnostics of the verdicts, except violations that inference has reported itself.
 
-    A failure is a warning where not every run comes to it, as it is for those that the walk has found.
+    A failure that not every run reaches is a warning, as it is for those that inference reports.
     """
     told, conditions = inference.diagnostics, inference.conditions
     nodes = {d.location.node for d in told if d.code == "GI301"}

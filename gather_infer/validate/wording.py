@@ -1,4 +1,4 @@
-"""Relations of sizes as people state them: `height % 4 == 0` for `16*(height//4)*(width//4) == height*width`."""
+"""Canonicalization of relations between sizes: `height % 4 == 0` for `16*(height//4)*(width//4) == height*width`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from gather_infer.symbolic import (
 from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, Monomial, from_terms
 
 MAX_PERIOD: Final = 4096
-"""Sizes at which a relation that repeats itself is tried."""
+"""Sizes at which a periodic relation is evaluated."""
 
 MAX_SPLITS: Final = 64
-"""Ways to share two numbers out between the factors of products."""
+"""Ways to split two numbers into factors of products."""
 
 Clause: TypeAlias = "tuple[Relation, ...]"
-"""Relations of which one holds."""
+"""A disjunction of relations."""
 
 
 def worded(relation: Relation, scope: Scope) -> tuple[Clause, ...]:
-    """Clauses that together say the same of sizes, which are at least 0; the relation itself if none is simpler."""
+    """Clauses whose conjunction is equivalent for sizes >= 0; the relation itself if none is simpler."""
     try:
         return tuple(_worded(relation, scope))
     except DimTooLarge:
@@ -76,13 +76,13 @@ def _worded(relation: Relation, scope: Scope) -> Iterator[Clause]:
 
 
 def _atoms_of(dim: Dim) -> Iterator[Atom]:
-    """The atoms of a product, of which one is 0 where the product is."""
+    """The atoms of a product: one of them is 0 where the product is."""
     assert isinstance(dim, Expr) and len(dim.terms) == 1, "factors are products of atoms"
     yield from dict.fromkeys(dim.terms[0][0])
 
 
 def _sides(gap: Dim, relation: Relation) -> Relation:
-    """`gap == 0`, with what is subtracted on the other side."""
+    """`gap == 0`, with the negative terms on the other side."""
     if isinstance(gap, int):
         return Relation(gap, relation.relation, 0)
     above = from_terms({monomial: c for monomial, c in gap.terms if c > 0})
@@ -90,11 +90,11 @@ def _sides(gap: Dim, relation: Relation) -> Relation:
     return Relation(below, "==", above) if isinstance(above, int) else Relation(above, "==", below)
 
 
-# what repeats itself
+# periodic relations
 
 
 def _residues(relation: Relation, gap: Expr) -> list[Clause] | None:
-    """`height % 8 <= 3` for `(height + 4)//8 == height//8`; None where the gap does not repeat itself."""
+    """`height % 8 <= 3` for `(height + 4)//8 == height//8`; None where the gap is not periodic."""
     if len(gap.symbols) != 1 or not is_total(gap):
         return None
     (name,) = gap.symbols
@@ -132,7 +132,7 @@ def _is_met(gap: int, relation: str) -> bool:
 
 
 def _period(dim: Dim) -> int | None:
-    """After how many steps the quotients in a dim have done the same again; None where none is told."""
+    """A period of all quotients in a dim; None where there is none, or it is unknown."""
     if isinstance(dim, int):
         return 1
     period = 1
@@ -189,7 +189,7 @@ def _factors(gap: Expr, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
 
 
 def _groups(one: Monomial, other: Monomial) -> list[tuple[Dim, Dim]]:
-    """The parts of two products that have no symbols in common with the other parts."""
+    """The factors of two products, in groups that share no symbols with other groups."""
     groups: list[tuple[frozenset[str], list[Atom], list[Atom]]] = []
     for position, atom in [*((0, atom) for atom in one), *((1, atom) for atom in other)]:
         names = atom.symbols
@@ -206,7 +206,7 @@ def _groups(one: Monomial, other: Monomial) -> list[tuple[Dim, Dim]]:
 
 
 def _dominated(groups: Sequence[tuple[Dim, Dim]], a: int, b: int, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
-    """The groups with numbers whose products are `a` and `b`, such that the left one is never the smaller one."""
+    """The groups times factors of `a` and `b`, such that the left one is never smaller; None if there are none."""
     (left, right), rest = groups[0], groups[1:]
     for x, y in islice(cartesian(_divisors(a), _divisors(b)), MAX_SPLITS) if rest else [(a, b)]:
         large, small = left * x, right * y
@@ -218,7 +218,7 @@ def _dominated(groups: Sequence[tuple[Dim, Dim]], a: int, b: int, scope: Scope) 
 
 
 def _divisors(number: int) -> list[int]:
-    """Those of a number that is not too large; of others the number and 1."""
+    """The divisors of a number; of a large one only 1 and itself."""
     return [x for x in range(1, number + 1) if number % x == 0] if number <= MAX_PERIOD else [1, number]
 
 
@@ -226,11 +226,11 @@ def _is_between(small: Dim, large: Expr, scope: Scope) -> bool:
     return known_le(0, small, scope) is True and known_le(small, large, scope) is True
 
 
-# products that all terms share
+# common factors
 
 
 def _shared(dim: Expr) -> Monomial:
-    """The atoms that all terms have, each as often as the term that has it least often; they are at least 0."""
+    """The atoms that divide all terms, with multiplicity; they are >= 0."""
     if len(dim.terms) < 2:
         return ()
     first, *others = (monomial for monomial, _ in dim.terms)

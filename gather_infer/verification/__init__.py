@@ -1,4 +1,4 @@
-"""Whether a rewritten model computes what the original does, tried by running both.
+"""Differential testing: whether a rewritten model computes what the original does, by running both on the same inputs.
 
 Names are resolved on first use: the process that runs the models needs few of them.
 """

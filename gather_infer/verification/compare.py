@@ -1,4 +1,4 @@
-"""Two results of the same output, and two interfaces, held against each other."""
+"""Comparison of two values of an output, and of two model interfaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first one: of elements at an index, with both; else of types, shapes or lengths, in words."""
+    """The first difference: elements at an index, with both texts; or a reason about types, shapes or lengths."""
 
     reason: str = ""
     index: tuple[int, ...] | None = None
@@ -28,9 +28,10 @@ class Difference:
 
 
 def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None) -> Difference | None:
-    """Between two values that a runtime gave, None where there is none: arrays, or lists and maps of them, or None.
+    """The first difference of two runtime values, None where there is none. Values are arrays, lists or maps of them,
+    or None.
 
-    tolerance   of floats: NaN and Inf have to be where they were, the sign of 0 does not count. None compares every
+    tolerance   of floats: NaN and Inf must be at the same places, the sign of 0 does not count. None compares every
                 bit, also those of NaN
     """
     if original is None or rewritten is None:
@@ -69,7 +70,7 @@ def _kind(value: Any) -> str:
 
 
 def dtype_of(array: Array) -> DType:
-    """The element type of an array, texts of any kind among them."""
+    """The element type of an array; any kind of text is STRING."""
     return DType.STRING if array.dtype.kind in "OUS" else DType(helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
@@ -114,7 +115,7 @@ def _is_apart(original: Array, rewritten: Array, dtype: DType, tolerance: Tolera
 
 
 def largest_error(original: Any, rewritten: Any) -> float:
-    """How far floats of two values are apart at most, relative to max(1, |original|); 0 for what cannot be told."""
+    """The largest difference of floats relative to max(1, |original|); 0 for values that are not comparable."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return 0.0
     if original.shape != rewritten.shape or not dtype_of(original).is_float:
@@ -126,7 +127,7 @@ def largest_error(original: Any, rewritten: Any) -> float:
 
 
 def has_elements(value: Any) -> bool:
-    """True where a comparison of the value with another one looks at an element at least."""
+    """True where a comparison of the value with another one compares an element."""
     if isinstance(value, list):
         return any(map(has_elements, value))
     if isinstance(value, dict):
@@ -135,7 +136,7 @@ def has_elements(value: Any) -> bool:
 
 
 def same_type(original: Any, rewritten: Any) -> Difference | None:
-    """Between element types and ranks only: what can be held against each other of random numbers."""
+    """The difference of element types and ranks alone, which is what random outputs have in common."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return None
     if dtype_of(original) is dtype_of(rewritten) and original.ndim == rewritten.ndim:
@@ -148,9 +149,9 @@ def _text(element: Any) -> str:
 
 
 def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_add: bool = False) -> Iterator[str]:
-    """How the rewritten model is called otherwise: names, order and types of inputs and outputs, dims left out.
+    """Differences of the interfaces: names, order and types of inputs and outputs, without dims.
 
-    may_add   the rewritten model may have more of them behind those of the original
+    may_add   the rewritten model may have further ones after those of the original
     """
     for what, before, after in (
         ("inputs", fed_inputs(original), fed_inputs(rewritten)),

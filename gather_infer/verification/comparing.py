@@ -1,4 +1,4 @@
-"""The runs of two models, held against each other."""
+"""Paired runs of two models, and the comparison of their outputs."""
 
 from __future__ import annotations
 
@@ -25,46 +25,48 @@ from gather_infer.verification.tolerance import Tolerance
 from gather_infer.verification.watching import Watch
 
 MAX_LATE: Final = 2
-"""Runs of the original that may pass the time limit."""
+"""Timeouts of the original before its runs are given up."""
 
 AGAIN: Final = 4
-"""Further runs of the original before a difference is believed: a random output may be equal twice by chance."""
+"""Further runs of the original before a difference is reported: a random output may be equal twice by chance."""
 
 DRAWING_SECONDS: Final = 30.0
-"""For the draws of a run that fail, before it takes sizes at which the model ran."""
+"""Time for failing draws of one run, before sizes at which the model ran are reused."""
 
 LEAST_SECONDS: Final = 10.0
 SLOWER: Final = 5
-"""A draw may take so many seconds, and so many times as long as the slowest one that ran; the first one as long as any
-run may."""
+"""Time limit of a draw: `MIN_SECONDS`, or this multiple of the slowest draw that ran. The first one may take the full
+time limit.
+"""
 
 MAX_MEMORY: Final = 4 << 30
-"""Bytes that a draw may take beside what the loaded original has, where the system limits that; half of what the
-machine has, where that is less."""
+"""Bytes that a draw may take besides the loaded original, where the system can limit that; at most half of the
+machine's memory.
+"""
 
 MAX_EMPTY: Final = 12
-"""Draws for a run that are made again because no output has an element."""
+"""Draws that are repeated because every output is empty."""
 
 STEPS: Final = 3
-"""Of a model with state."""
+"""Steps of a model with state."""
 
 
 @dataclass(slots=True)
 class Comparing:
-    """The runs themselves.
+    """The paired runs.
 
-    names       the outputs of the original and of the rewritten model
-    feeds       the file that inputs go through
-    drawn       outputs that depend on random numbers, each with the node that draws them
-    unsaid      outputs that rest on what a Loop gives of each step: without one, nothing says their sizes
-    is_lenient  the runtime of the original computes of tensors without elements what others refuse
-    tolerance   how far floats may be apart in a run with these sizes; None compares bits
-    watch       the bodies that runs enter
-    progress    is given a function that tells what is being done
-    halving     finds the first layer of an IR that differs
-    slowest     seconds of a draw that ran
-    wrong       the feeds of the first run that differs
-    growing     the size that grows from step to step, as far as that was found out
+    names             outputs of the original and of the rewritten model
+    feeds             the file that passes inputs to the runtimes
+    nondeterministic  outputs that depend on random numbers, each with the node that draws them
+    unspecified       outputs that depend on scan outputs of a Loop: their sizes are unspecified without an iteration
+    is_lenient        the runtime of the original accepts empty tensors that others reject
+    tolerance         allowed difference of floats in a run with these sizes; None compares bits
+    coverage          bodies that runs entered
+    progress          receives a function that returns the current activity
+    bisection         finds the first layer of an IR that differs
+    slowest           seconds of the slowest draw that ran
+    differing_feeds   feeds of the first run that differs
+    growing           the size that grows from step to step, as far as it was found
     """
 
     draws: Draws
@@ -87,7 +89,7 @@ class Comparing:
     passed_over: int = 0
 
     def run(self, given: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Compare on the inputs that are given, by what they are called, and then on as many as are wanted."""
+        """Compare on the given inputs, with their labels, and then on as many random ones as requested."""
         for label, feeds in given:
             draw = self.draws.given(feeds)
             first = self._original(draw)
@@ -102,10 +104,12 @@ class Comparing:
             if not self._run(number):
                 break
         if not self.found.runs and not self.found.fault and not self.found.mismatches:
-            self.found.fault = f"the original ran on none of the inputs drawn, give it some: {self.found.why_redrawn}"
+            self.found.fault = (
+                f"the original ran on none of the random inputs, pass some with --feeds: {self.found.why_redrawn}"
+            )
 
     def _run(self, number: int) -> bool:
-        """Compare on inputs that are drawn for a run; False when there is no point in going on."""
+        """Compare on random inputs of one run; False when further runs are pointless."""
         late, empty, attempt, begun = 0, None, 0, monotonic()
         while attempt < MAX_ATTEMPTS and (empty is None or attempt < MAX_EMPTY):
             try:
@@ -124,7 +128,7 @@ class Comparing:
                     first = outcome
                 else:
                     empty = empty or (draw, first)
-                    first = Failure("no output has an element there")
+                    first = Failure("every output is empty there")
             self.draws.note_failed(draw, is_late=first.is_late)
             self.found.redrawn += 1
             self.found.why_redrawn = str(first)
@@ -137,7 +141,7 @@ class Comparing:
         if empty is not None:
             self._original(empty[0])
             return self._compare(*empty) is not False
-        return bool(self.found.runs)  # else it never runs, as far as we know
+        return bool(self.found.runs)  # without any run so far, the model is assumed never to run
 
     def _has_elements(self, outputs: Sequence[Any]) -> bool:
         names = self.names[0]
@@ -147,7 +151,7 @@ class Comparing:
         self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
 
     def _original(self, draw: Draw) -> list[Any] | Failure:
-        """What the original gives of a draw, within what one may take."""
+        """Outputs of the original for a draw, within the limits of a draw."""
         self._write(draw.feeds)
         if draw.numbers is Numbers.GIVEN:
             return self._again()
@@ -160,14 +164,15 @@ class Comparing:
         return self.watch.outputs(found)
 
     def _again(self, *, goes_on: bool = False) -> list[Any] | Failure:
-        """What the original gives of the inputs that are written."""
+        """Outputs of the original for the inputs in the file."""
         found = self.original.run(self.feeds, goes_on=goes_on)
         return found if isinstance(found, Failure) else self.watch.outputs(found)
 
     def _compare(self, draw: Draw, first: list[Any]) -> bool | Failure:
-        """Hold a run of the rewritten model against one of the original; False when there is no point in going on.
+        """Compare a run of the rewritten model with one of the original; False when further runs are pointless.
 
-        A failure is one that shows nothing: of tensors without elements the runtime of the original checks nothing.
+        Returns a Failure for a run that proves nothing, such as one with empty tensors, which the original's runtime
+        does not check.
         """
         before, after = self.names
         found = self.found
@@ -203,7 +208,7 @@ class Comparing:
         return True
 
     def _pass_over(self, draw: Draw, reason: str, what: str) -> Failure:
-        """Note, once, that a run is not counted."""
+        """Record, once, that a run is not counted."""
         if where := shown_binding(draw.binding):
             reason = f"at {where} {reason}"
         if draw.numbers is Numbers.GIVEN or not self.passed_over:
@@ -212,29 +217,29 @@ class Comparing:
         return Failure(reason)
 
     def _why_undefined(self, draw: Draw) -> str:
-        """Why a run with these sizes shows nothing: runtimes check less than the specification; else empty."""
+        """Why a run with these sizes proves nothing, since runtimes check less than the specification; else empty."""
         if draw.numbers is not Numbers.GIVEN and not self.draws.sizes.meets_all(dict(draw.binding)):
-            return "the model demands other sizes"
+            return "the model requires other sizes"
         if not self.is_lenient:
             return ""
         inputs = [draw.feeds.get(name) for name in self.draws.inference.inputs]
         is_empty = any(isinstance(value, np.ndarray) and value.size == 0 for value in inputs)
         if is_empty or self.draws.sizes.budget.meets_empty(dict(draw.binding)):
-            return f"a tensor has no elements, of which {self.original.runtime} checks nothing"
+            return f"a tensor is empty, which {self.original.runtime} does not check"
         refusal = self.original.check(self.feeds)
-        return "" if refusal is None or refusal.is_late else f"the layers do not take these sizes: {refusal}"
+        return "" if refusal is None or refusal.is_late else f"the layers reject these sizes: {refusal}"
 
     def _why_of_the_plugin(self) -> str:
-        """Why outputs of an IR differ though its layers are computed alike; empty where they are not.
+        """Why outputs of an IR differ although its layers are computed alike; empty where they are not.
 
-        The first layer that differs otherwise is noted; then there is nothing more to look for.
+        Any other first differing layer is recorded, and the search is not repeated.
         """
         if self.halving is None or self.found.first:
             return ""
         paths = self.original.model, self.rewritten.model
         first, reason = self.halving.first_difference(), ""
         if first is not None and self.halving.is_past_int32(first[0]):
-            reason = f"{first[0]} passes the ends of int32, in which OpenVINO computes"
+            reason = f"{first[0]} overflows int32, in which OpenVINO computes"
         elif first is not None and self.halving.is_decided_by_rounding(first[0]):
             reason = f"{first[0]} decides by numbers that differ by rounding"
         for child, path in zip((self.original, self.rewritten), paths, strict=True):
@@ -247,6 +252,7 @@ class Comparing:
     def _differences(
         self, draw: Draw, first: Sequence[Any], results: Mapping[str, Any], unstable: set[str]
     ) -> list[Mismatch]:
+        """The differing outputs of one paired run, as mismatches."""
         found, wrong = self.found, []
         tolerance = self.tolerance(dict(draw.binding))
         for name, value in zip(self.names[0], first, strict=True):
@@ -271,21 +277,21 @@ class Comparing:
         return wrong
 
     def _differing(self, first: list[Any]) -> set[str]:
-        """The outputs that another run of the original on the same inputs gives otherwise."""
+        """The outputs for which another run of the original on the same inputs differs."""
         again = self._again()
-        if isinstance(again, Failure):  # what fails only now and then is not compared
+        if isinstance(again, Failure):  # a model that fails intermittently is not compared
             return set(self.names[0])
         pairs = zip(self.names[0], first, again, strict=True)
         return {name for name, one, other in pairs if difference(one, other) is not None}
 
     def _steps(self, draw: Draw, results: Mapping[str, Any]) -> tuple[int, list[Mismatch]]:
-        """How many steps both models made from here on, each on its own state, and how they differ then.
+        """The number of further steps of both models, each on its own state, and their differences.
 
-        A mask may have to be as long as all steps together: where the sizes of the first step do not do, each size in
-        turn is tried with what the state has grown by.
+        A mask may need the length of all steps together: where the sizes of the first step fail, each size in turn is
+        tried with the growth of the state.
         """
         states = self.draws.states
-        assert states is not None, "asked before"
+        assert states is not None, "only models with state make steps"
         held = {size for present in states.links.values() for size in np.shape(results[present])}
         names = [name for name, size in draw.binding if size in held]
         reason = ""
@@ -295,15 +301,17 @@ class Comparing:
                 self.growing = [growing]
                 return steps, wrong
         self.is_stepping = False
-        self.found.note(f"only the first step was compared, the model does not go on with what was drawn: {reason}")
+        self.found.note(
+            f"only the first step was compared, the model rejects the random inputs of the next one: {reason}"
+        )
         return 1, []
 
     def _steps_with(
         self, draw: Draw, results: Mapping[str, Any], growing: str | None
     ) -> tuple[int, list[Mismatch], str]:
-        """The same where one size grows, or none; and why there were no more steps."""
+        """As `_steps`, where one size grows, or none; and why there were no more steps."""
         states = self.draws.states
-        assert states is not None, "asked before"
+        assert states is not None, "only models with state make steps"
         begun = self._original(draw)
         if isinstance(begun, Failure):
             return 1, [], str(begun)

@@ -1,4 +1,4 @@
-"""Elements for the inputs of a model."""
+"""Element sampling: random elements for the inputs of a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gather_infer.verification.sizes import MAX_ELEMENTS, conditions_of
 Array = npt.NDArray[Any]
 
 _TIES = (0.0, -0.0, -1.5, 0.75, 2.0, 2.0)
-"""Few enough for equal elements, the largest ones among them."""
+"""Few values, so that elements are equal, the largest ones among them."""
 
 _ENDS: Final = {
     DType.FLOAT64: (5e-324, 2.0**-1022, 1.7e308),
@@ -32,30 +32,29 @@ _ENDS: Final = {
     DType.FLOAT16: (2.0**-24, 2.0**-14, 65504.0),
     DType.BFLOAT16: (2.0**-133, 2.0**-126, 3.3e38),
 }
-"""The smallest number of a type, the smallest one that is not subnormal, and one near the largest."""
+"""The smallest number of a type, the smallest normal one, and one near the largest."""
 
 _TEXTS = ("", "a", "b", "abc", "B", "0", "1.5", "-3", "ü")
 _RANGES = ((-3, 9), (0, 3), (0, 1), (1, 1), (0, 0))
-"""Integers of which the model demands nothing that is known: the more draws have failed, the tamer."""
+"""Ranges of unconstrained integers: the more draws have failed, the tamer."""
 
 
 _MAX_TOLD: Final = 16
-"""Elements of a tensor whose numbers are tried as elements of inputs."""
+"""Larger tensors are not read for integers to try as elements of inputs."""
 
 _MAX_MARKS: Final = 12
-"""Such numbers for an input of a run."""
+"""Boundary values for an input of a run."""
 
 MIN_ENDS: Final = 4
 WITH_ENDS: Final = 5
-"""Elements of a tensor, and which of eight runs, that has the smallest and the largest number there may be for certain,
-where these are tried."""
+"""One run of eight uses the exact bounds of the value range, for tensors with at least `MIN_ENDS` elements."""
 
 _MAX_SIZE: Final = 256
-"""Such a number where elements of inputs may be sizes."""
+"""Largest boundary value where elements of inputs may be sizes."""
 
 
 class Numbers(Enum):
-    """What float inputs hold."""
+    """Pattern of float inputs."""
 
     FINITE = "finite"
     TIES = "few, 0.0 and -0.0 among them"
@@ -65,15 +64,15 @@ class Numbers(Enum):
 
 
 class NotDrawable(Exception):
-    """There are no elements for an input at these sizes; the text says why."""
+    """No elements exist for an input at these sizes; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Between which numbers the elements of integer inputs are; an end of None is open.
+    """Bounds of the elements of an integer input; None is open.
 
     column         at this index of the last axis only, None for all
-    is_ascending   none is smaller than the one before it along the last axis, in floats too
+    is_ascending   the elements ascend along the last axis; for floats too
     """
 
     column: int | None
@@ -83,7 +82,7 @@ class Limits:
 
 
 def limits_of(found: Iterable[Verdict]) -> dict[str, list[Limits]]:
-    """What verdicts demand of the elements of inputs."""
+    """The limits that verdicts require of the elements of inputs."""
     limits: dict[str, list[Limits]] = {}
     for condition in conditions_of(found):
         if isinstance(condition.left, Elements):
@@ -96,17 +95,17 @@ def limits_of(found: Iterable[Verdict]) -> dict[str, list[Limits]]:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Integers at which a model may do something else.
+    """Integers at which the behaviour of a model may change.
 
-    numbers  that it has in small tensors, and their neighbours
-    ends     whether the smallest and the largest of a type are tried too
+    numbers           integers in its small tensors, and their neighbours
+    with_type_limits  the minimum and the maximum of a type are tried too
     """
 
     numbers: tuple[int, ...] = ()
     ends: bool = False
 
     def within(self, low: int, high: int, numbers: np.random.Generator) -> list[int]:
-        """Some of them in `[low, high]`, the limits of what an input may hold."""
+        """Some of them in `[low, high]`, the limits of an input."""
         found = [number for number in self.numbers if low <= number <= high]
         if len(found) > _MAX_MARKS:
             found = [found[at] for at in numbers.permutation(len(found))[:_MAX_MARKS]]
@@ -114,8 +113,9 @@ class Marks:
 
 
 def marks_of(inference: Inference, own: Iterable[int]) -> Marks:
-    """Those of a model that holds these numbers; no large ones where a size, or how often a body runs, may come from
-    the elements of inputs.
+    """The boundary values of a model with these integers.
+
+    Only small ones where elements of inputs may determine a size or a trip count.
     """
     facts = [v for held in inference.scopes.values() for v in held.values() if isinstance(v, SymbolicTensor)]
     marks = {number + step for number in own for step in (-1, 0, 1)}
@@ -133,7 +133,7 @@ def known_numbers(inference: Inference) -> set[int]:
 
 
 def written_numbers(proto: ModelProto) -> set[int]:
-    """The integers in small constants and attributes of a model, as it is written."""
+    """The integers in small constants and attributes of a model file."""
     found: set[int] = set()
     for tensor in iter_tensors(proto):
         if tensor.data_type in INTEGER_RANGE and prod(tensor.dims) <= _MAX_TOLD and not is_external(tensor):
@@ -149,7 +149,7 @@ NO_MARKS: Final = Marks()
 
 
 def why_not_drawable(value: Value) -> str:
-    """Why no elements can be drawn for an input, whatever its sizes are; empty when they can."""
+    """Why no elements can be drawn for an input of any size; empty when they can."""
     inner: Value | None = value
     if isinstance(inner, OptionalType):
         inner = inner.element
@@ -166,11 +166,11 @@ def why_not_drawable(value: Value) -> str:
 class Drawer:
     """Draws the inputs of one run.
 
-    binding   the sizes
-    tameness  how many draws have failed already: so much tamer are the elements
-    turn      the number of the run: what has few elements takes turns
-    marks     integers that are tried beside others
-    largest   no integer is farther from 0, None where the type alone says it
+    binding          the sizes
+    tameness         number of failed draws: the elements get tamer with it
+    turn             the number of the run: rare choices alternate with it
+    boundary_values  integers that are tried besides random ones
+    largest          largest absolute value of integers, None for that of the type
     """
 
     limits: Mapping[str, list[Limits]]
@@ -192,10 +192,10 @@ class Drawer:
             return self.value(name, value.element) if is_there and value.element is not None else None
         if isinstance(value, SequenceType):
             length = value.length if isinstance(value.length, int) else int(self.numbers.integers(0, 4))
-            assert value.element is not None, "asked before"
+            assert value.element is not None, "why_not_drawable excludes this"
             return [self.value(name, value.element) for _ in range(length)]
-        assert isinstance(value, SymbolicTensor), "asked before"
-        assert value.dtype is not None, "asked before"
+        assert isinstance(value, SymbolicTensor), "why_not_drawable excludes this"
+        assert value.dtype is not None, "why_not_drawable excludes this"
         dims = value.shape
         if dims is None:
             dims = tuple(int(n) for n in self.numbers.integers(1, 5, self.numbers.integers(0, 4)))
@@ -209,7 +209,7 @@ class Drawer:
     def _size(self, dim: Dim) -> int:
         if free_symbols(dim) <= self.binding.keys():
             return evaluate(dim, self.binding)
-        return int(self.numbers.integers(1, 5))  # of a member of a sequence
+        return int(self.numbers.integers(1, 5))  # a dim of a sequence member
 
     def tensor(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
         if dtype in INTEGER_RANGE:
@@ -239,7 +239,7 @@ class Drawer:
             pool = (least, -3 * least, smallest / 2, largest)
         count = max(min(drawn.size, len(pool)), drawn.size // 4)
         places = self.numbers.permutation(drawn.size)[:count]
-        drawn.flat[places] = np.resize(self.numbers.permutation(pool), count)  # each of them, where there is room
+        drawn.flat[places] = np.resize(self.numbers.permutation(pool), count)  # each value occurs, where there is room
         return drawn
 
     def _integers(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -268,7 +268,7 @@ class Drawer:
             raise NotDrawable(f"no element of input {name} is in bounds")
         if low > high:
             return np.zeros(shape, np.int64)
-        # the ends, and the last position from behind, more often than chance has them
+        # the bounds, and -1 as the last position, more often than by chance
         edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
         ends = max([least, *lows]), min([most, *highs])
         edges += self.marks.within(*ends, self.numbers)

@@ -1,4 +1,4 @@
-"""For which elements of the inputs of an IR its layers define a result."""
+"""Input preconditions of an IR: the input elements for which its layers define a result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.data import Limits
 
 _SAME: Final = {"Convert": 0, "Identity": 0, "Reshape": 0, "Squeeze": 0, "Unsqueeze": 0}
-"""Operators whose result has the elements of an input, which is the first, in the same order."""
+"""Operators whose result has the elements of an input, the first one, in the same order."""
 
 _LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
-"""What stands between an input and the limit of a Loop, and which input of it: the reader writes nothing else there."""
+"""Operators that the reader inserts between an input and the limit of a Loop, with the position of the limit."""
 
 
 def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
-    """Limits of inputs of an IR, by name: of those that the layers of its main graph read as they are."""
+    """Element limits of inputs of an IR, by name: of those that layers of its main graph read unmodified."""
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
     known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
@@ -31,7 +31,7 @@ def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
     inputs = set(inference.inputs)
     for node in graph.node:
         if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], made, _LIMIT)) in inputs:
-            # without a step the plugin leaves its outputs as they were; with a negative limit it does not end
+            # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
             yield limit, Limits(None, 1, None)
         entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
         version = versions.version_of(node.domain)
@@ -43,7 +43,7 @@ def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
 
 
 def _by_name(dialect: Dialect) -> dict[str, list[Known]]:
-    """What a dialect knows, the newest version first."""
+    """The known operators of a dialect, the newest version first."""
     found: dict[str, list[Known]] = {}
     for one in sorted(dialect.known(), key=lambda one: -one.since):
         found.setdefault(one.op_type, []).append(one)
@@ -51,14 +51,14 @@ def _by_name(dialect: Dialect) -> dict[str, list[Known]]:
 
 
 def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]) -> str:
-    """The first value above one, by the inputs that operators hand on."""
+    """The first value of a chain of nodes that forward one input each."""
     while (node := made.get(name)) is not None and len(node.input) > through.get(node.op_type, len(node.input)):
         name = node.input[through[node.op_type]]
     return name
 
 
 def _most(told: Defined, node: NodeProto, inference: Inference) -> Dim | None:
-    """The largest element; None where nothing says it, or the dim is not known."""
+    """The largest element; None where it is unlimited, or the dim is not known."""
     if told.size is None:
         return None
     position, axis = told.size

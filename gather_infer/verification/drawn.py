@@ -1,4 +1,4 @@
-"""Outputs that depend on random numbers, so that no two runs agree in them, or on what no rule says."""
+"""Nondeterministic outputs, which depend on random numbers, and outputs of unspecified size."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _Begins: TypeAlias = "Callable[[_Search, NodeProto, Opsets, Mapping[str, Value]]
 
 
 def drawn_outputs(inference: Inference) -> dict[str, str]:
-    """The outputs of the main graph that a random node may reach, each with that node as people call it."""
+    """The outputs of the main graph that a random node may reach, each with the label of that node."""
     return _reached(inference, _Search.draws)
 
 
 def unsaid_outputs(inference: Inference) -> dict[str, str]:
-    """The outputs that rest on scan outputs of a Loop, each with that Loop.
+    """The outputs that depend on scan outputs of a Loop, each with that Loop.
 
-    Of such an output the specification says no sizes where the body never runs, and runtimes give what they know of it:
+    Their sizes are unspecified where the body never runs, and runtimes return what they know of them:
     https://onnx.ai/onnx/operators/onnx__Loop.html
     """
     return _reached(inference, _Search.scans)
@@ -47,15 +47,22 @@ def _reached(inference: Inference, begins: _Begins) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Search:
+    """Forward reachability from source nodes, through functions and bodies.
+
+    known   functions, each with the source node in it, "" without one
+    """
+
     inference: Inference
     functions: Mapping[_Key, FunctionProto]
     begins: _Begins
-    known: dict[_Key, str] = field(default_factory=dict)  # functions, each with the random node in it, "" without one
+    known: dict[_Key, str] = field(default_factory=dict)
 
     def walk(
         self, nodes: Iterator[NodeProto], versions: Opsets, reached: dict[str, str], facts: Mapping[str, Value]
     ) -> str:
-        """Add to `reached` what random nodes reach, in the order of the graph; the last of these nodes, "" without."""
+        """Add to `reached` the values that source nodes reach, in the order of the graph; the last source node, ""
+        without one.
+        """
         last = ""
         for node in nodes:
             source = self.source(node, versions, reached, facts)
@@ -65,7 +72,7 @@ class _Search:
         return last
 
     def source(self, node: NodeProto, versions: Opsets, reached: Mapping[str, str], facts: Mapping[str, Value]) -> str:
-        """The random node on which a node depends, or that it is or holds; empty where there is none."""
+        """The source node that a node depends on, contains or is; empty where there is none."""
         found = next((reached[name] for name in node.input if name in reached), "")
         if found:
             return found
@@ -86,16 +93,18 @@ class _Search:
 
     def of_function(self, key: _Key) -> str:
         if key not in self.known:
-            self.known[key] = ""  # functions do not call themselves
+            self.known[key] = ""  # breaks the recursion of invalid models
             function = self.functions[key]
             versions = Opsets(function.opset_import, [standard_rules()], {})
             self.known[key] = self.walk(function.node, versions, {}, {})
         return self.known[key]
 
     def scans(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
+        """Whether a node is a Loop with scan outputs."""
         return node.op_type == "Loop" and not plain_domain(node.domain) and len(node.output) > len(node.input) - 2
 
     def draws(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
+        """Whether a node draws random numbers."""
         entry = versions.entry(node.domain, node.op_type, node.overload)
         if entry.traits.deterministic or entry.domain == "openvino":
             return False
@@ -108,7 +117,9 @@ class _Search:
         return not _is_known_false(facts.get(node.input[2]))
 
     def tells_sizes(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
-        """Whether a node has sizes of its input alone, and these do not depend on elements."""
+        """Whether the outputs of a node depend on the shape of its input alone, and that does not depend on
+        elements.
+        """
         if not versions.entry(node.domain, node.op_type, node.overload).traits.tells_dims:
             return False
         fact = facts.get(node.input[0])

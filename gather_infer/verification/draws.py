@@ -1,4 +1,4 @@
-"""The inputs of a verification: what sizes and elements each of its runs has."""
+"""Random inputs of a verification: the sizes and elements of each run."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _PLAN = (
     (Pattern.ONES, Numbers.SPECIAL),
     (Pattern.ZEROS, Numbers.SPECIAL),
 )
-"""Of the runs in turn. A NaN hides what is wrong behind it, so finite numbers come first."""
+"""Patterns of successive runs. A NaN hides errors behind it, so finite numbers come first."""
 
 _BRANCHED: Final = {3: Pattern.OWN, 5: Pattern.OWN, 7: Pattern.OWN}
-"""Sizes of other runs where there are branches: a run shows nothing of those that it does not take."""
+"""Size patterns of some runs where there are branches: a run proves nothing about branches that it does not take."""
 
 _SCALES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -60,38 +60,39 @@ _FURTHER = (
 """Sizes of further draws for a run, when the original fails on those of the plan."""
 
 PLANNED: Final = 4
-"""Draws whose floats are as planned."""
+"""Draws whose floats follow the plan."""
 
 VARIED: Final = 8
-"""Draws after the first one that change sizes of a binding that ran, where there is one; and half as many behind all
-others, which are led nowhere."""
+"""Draws after the first one that vary sizes of a successful binding, where there is one; half as many at the end,
+without a goal.
+"""
 
 SAME: Final = 3
-"""The last draws have sizes at which the model ran, where there are any."""
+"""The last draws reuse successful sizes, where there are any."""
 
 MAX_REPEATED: Final = 4
-"""Bindings that are drawn for one that is new."""
+"""Attempts to draw a new binding."""
 
 LED: Final = 1 + VARIED + len(_FURTHER)
-"""Draws that are led to a body to which no run has come."""
+"""Draws that are guided to a body that no run has entered."""
 
 MAX_ATTEMPTS: Final = LED + VARIED // 2 + SAME
 """Draws for one run."""
 
 MAX_EXACT: Final = 1 << 23
-"""What OpenVINO's CPU plugin is asked to compute with: it holds int64 as int32, and computes some of it in float32."""
+"""Largest integer for OpenVINO's CPU plugin, which stores int64 as int32 and computes some of it in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """Inputs of a run.
 
-    binding     the sizes
-    numbers     what the float inputs hold
-    feeds       the inputs by name
-    sizes       how the sizes were drawn, and how large
-    may_be_empty   outputs without elements do
-    move        symbols that have other sizes than in a binding that ran
+    binding        the sizes
+    pattern        of the float inputs
+    feeds          the inputs by name
+    sizes          the size pattern and its scale
+    may_be_empty   the run counts even if every output is empty
+    move           symbols whose sizes differ from a successful binding
     """
 
     binding: Binding
@@ -103,10 +104,10 @@ class Draw:
 
 
 class Draws:
-    """The inputs of an inferred model, as many as are wanted.
+    """Random inputs of an inferred model, as many as needed.
 
-    fault    why there are none, empty when there are
-    worked   the smallest inputs on which the original ran, by a body that they have led into, and of all by None
+    failure     why there are none, empty when there are
+    successful  the smallest inputs on which the original ran, by a body that they entered; of all runs under None
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Draws:
         found = verdicts(inference)
         own = known_numbers(inference) | written_numbers(proto) | written_numbers(rewritten)
         self.sizes = sizes_of(inference, found, own, converted)
-        # what a layer does to indices the operators tell that it became
+        # the operators of the conversion define how a layer treats indices
         self.limits = limits_of(found if converted is None else [*found, *verdicts(converted)])
         self.marks = marks_of(inference, own)
         constants = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
@@ -147,10 +148,10 @@ class Draws:
         return self.states is not None
 
     def draw(self, run: int, attempt: int) -> Draw:
-        """Inputs for a run, when `attempt` draws for it have failed. Raises NotDrawable.
+        """Inputs for a run after `attempt` failed draws. Raises NotDrawable.
 
-        The sizes of the plan come first, then others near those at which the model ran, then any, and in the end those
-        at which it ran. Each run is led into a body of the model, as far as that is known.
+        The sizes of the plan come first, then variations of successful ones, then arbitrary ones, and finally
+        successful ones again. Each run is guided to a body of the model, as far as its conditions are known.
         """
         if attempt == 0:
             self.goal = self.goals.next()
@@ -161,10 +162,10 @@ class Draws:
         may_be_empty = pattern is Pattern.ZEROS
         is_same = attempt >= MAX_ATTEMPTS - SAME
         if self.is_converted or (attempt >= PLANNED and attempt not in (LED, MAX_ATTEMPTS - SAME)):
-            kind = Numbers.FINITE  # what other operators make of NaN and Inf is up to the runtimes
+            kind = Numbers.FINITE  # the results of other operators for NaN and Inf are unspecified
         goal = self.goal
         if goal is not None and not self.goals.is_met(goal) and (attempt >= LED or (not self.worked and attempt % 2)):
-            goal = None  # it may be out of reach
+            goal = None  # it may be unreachable
         worked = self._worked(goal)
         scale, turn, move = 1, run, frozenset[str]()
         found: tuple[dict[str, int], Move] | None = None
@@ -182,7 +183,7 @@ class Draws:
             if worked is not None and drawn is not None and not self.variations.is_new(drawn, goal):
                 found = self._varied(goal, worked, pattern, numbers) or found
         if found is None:
-            raise NotDrawable("no sizes were found that meet what is declared")
+            raise NotDrawable("no sizes were found that satisfy the declarations")
         binding, move = found
         given = [name for name in self.defaulted if attempt < PLANNED and (run + attempt) % 2]
         sizes = {} if self.states is None else self.states.first_sizes(binding)
@@ -196,13 +197,13 @@ class Draws:
         return Draw(tuple(binding.items()), kind, feeds, (pattern, scale), may_be_empty, move)
 
     def _worked(self, goal: Goal | None) -> Draw | None:
-        """Inputs on which the model ran, best some that have led to a body."""
+        """Inputs on which the model ran, preferably some that entered the body of the goal."""
         return self.worked.get(None if goal is None else goal.body, self.worked.get(None))
 
     def _varied(
         self, goal: Goal | None, worked: Draw, pattern: Pattern, numbers: np.random.Generator
     ) -> tuple[dict[str, int], Move] | None:
-        """Sizes near those at which the model ran."""
+        """A variation of sizes at which the model ran."""
         base = self._led(goal, dict(worked.binding), numbers)
         if self.variations.is_new(base):
             return base, frozenset()
@@ -211,9 +212,9 @@ class Draws:
     def _drawn(
         self, goal: Goal | None, pattern: Pattern, numbers: np.random.Generator, *, turn: int, scale: int, trusts: bool
     ) -> dict[str, int] | None:
-        """Sizes of a pattern, new ones where there are."""
-        # Whether the model runs with a size of 0 is not left to what we think that it demands.
-        # OpenVINO runs with sizes that it defines nothing for.
+        """Sizes of a pattern, new ones where possible."""
+        # A size of 0 is tried even if the inferred constraints exclude it, since they may be too strong. Not for an IR:
+        # OpenVINO also runs with sizes for which it defines no result.
         for trusting in (trusts or self.is_converted or pattern is not Pattern.ZEROS, False):
             binding = None
             for _ in range(MAX_REPEATED):
@@ -225,7 +226,7 @@ class Draws:
         return None
 
     def _led(self, goal: Goal | None, binding: dict[str, int], numbers: np.random.Generator) -> dict[str, int]:
-        """The binding, or one that leads a run to a body to which none has come."""
+        """The binding, or one that guides a run to a body that none has entered."""
         if goal is None or self.goals.is_met(goal):
             return binding
         found = self.variations.leading_to(goal, binding, numbers)
@@ -234,7 +235,7 @@ class Draws:
     def drawer(
         self, sizes: Mapping[str, int], kind: Numbers, numbers: np.random.Generator, at: tuple[int, int]
     ) -> Drawer:
-        """Draws elements at these sizes, in a run and an attempt."""
+        """The drawer of elements at these sizes, for a run and an attempt."""
         run, attempt = at
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.marks if run % 2 and not attempt else NO_MARKS
@@ -242,7 +243,7 @@ class Draws:
         return Drawer(self.limits, sizes, kind, tameness, run, numbers, marks, largest)
 
     def given(self, feeds: Mapping[str, Any]) -> Draw:
-        """Inputs that a caller has given."""
+        """A draw with the feeds of the caller."""
         binding: dict[str, int] = {}
         for name, array in feeds.items():
             fact = self.inference.get(name)
@@ -255,7 +256,7 @@ class Draws:
         return Draw(named, Numbers.GIVEN, {**feeds, **more}, may_be_empty=True)
 
     def note(self, draw: Draw, entered: Sequence[GraphPath] = ()) -> None:
-        """Remember inputs on which the original ran, and the bodies that it came to."""
+        """Record inputs on which the original ran, and the bodies that it entered."""
         if draw.numbers is Numbers.GIVEN:
             return
         binding = dict(draw.binding)
@@ -267,19 +268,19 @@ class Draws:
                 self.worked[body] = draw
 
     def note_failed(self, draw: Draw, *, is_late: bool = False) -> None:
-        """Remember that the original does not run on these inputs, or not in time."""
+        """Record that the original fails on these inputs, or exceeds the time limit."""
         if is_late:
             self.variations.note_late(dict(draw.binding))
         self.variations.note(dict(draw.binding), draw.move, self.goal, ran=False)
 
     def later(self, draw: Draw, step: int, growing: str | None, results: Mapping[str, Any]) -> Draw:
-        """Inputs of a further step after a draw, of its sizes, but for one that grows by itself at each step.
+        """Inputs of a further step after a draw, of the same sizes except one that grows with each step.
 
         results   of the converted model at the step before
 
         Raises NotDrawable.
         """
-        assert self.states is not None, "models with state go on"
+        assert self.states is not None, "only models with state make steps"
         binding = {name: size * (step + 1 if name == growing else 1) for name, size in draw.binding}
         numbers = np.random.default_rng((self.seed, step, 1 << 16))
         drawer = self.drawer({**binding, **self.states.sizes_after(results)}, Numbers.FINITE, numbers, (0, 0))
@@ -288,7 +289,7 @@ class Draws:
 
 
 def is_always_empty(inference: Inference, name: str) -> bool:
-    """Whether a value is known to have no elements, whatever the inputs are."""
+    """Whether a value is known to be empty for all inputs."""
     fact = inference.get(name)
     return isinstance(fact, SymbolicTensor) and fact.shape is not None and any(_is_zero(d) for d in fact.shape)
 

@@ -1,4 +1,4 @@
-"""Inputs that a caller gives."""
+"""Feeds of the caller: reading and checking them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gather_infer.tensor import DType, SymbolicTensor
 
 _NO_ARCHIVE: Final = "no .npz, as np.savez(FILE, **feeds) writes it"
 _BROKEN: Final = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-"""What numpy and zipfile raise for a file that is damaged, or of another kind."""
+"""Exceptions of numpy and zipfile for a file that is damaged, or of another kind."""
 
 
 def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arrays of a file of numpy's, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
+    """The arrays of a NumPy file, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
     file = os.fspath(path)
     try:
         held = np.load(path, allow_pickle=False)
@@ -36,7 +36,7 @@ def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _held(file: str, held: Any, name: str) -> Any:
-    """An array of the file, which is read on access. Raises UsageError for what is none, or one of Python objects."""
+    """An array of the file, which is read on access. Raises UsageError for damaged data, and for Python objects."""
     try:
         return held[name]
     except _BROKEN as error:
@@ -46,10 +46,10 @@ def _held(file: str, held: Any, name: str) -> Any:
 
 
 def checked_feeds(inference: Inference, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays by the names of inputs; what is called like an output is left out.
+    """The arrays by names of inputs; arrays with names of outputs are left out.
 
-    Raises UsageError for a name that is neither, for an input that is missing, of another element type or of another
-    rank or number than the model declares.
+    Raises UsageError for a name that is neither, for a missing input, and for another element type, rank or size than
+    the model declares.
     """
     unknown = [name for name in feeds if name not in inference.inputs and name not in inference.outputs]
     if unknown:
@@ -83,7 +83,7 @@ def _checked(inference: Inference, name: str, value: Any) -> Any:
 
 
 def _typed(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Texts as objects; types that numpy lacks, which a file holds as bytes, as what the model declares."""
+    """Texts as objects; types that numpy lacks, stored as raw bytes, in the declared type."""
     if dtype is DType.STRING and array.dtype.kind in "US":
         return array.astype(object)
     kind = np.dtype(helper.tensor_dtype_to_np_dtype(int(dtype)))

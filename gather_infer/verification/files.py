@@ -1,4 +1,4 @@
-"""Models on disk while they are run."""
+"""Temporary model files for runtimes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gather_infer.model.tensors import iter_tensors
 
 @contextmanager
 def on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]:
-    """A file with `proto`, an edited form of `model.proto`, as long as the block lasts; `folder` is made for it.
+    """A file with `proto`, an edited form of `model.proto`, for the duration of the block; `folder` is created for it.
 
-    It is the model's own file when nothing was edited. A model with weights in other files has to stand beside them:
-    runtimes take none from elsewhere. Only where that is not allowed they are copied.
+    An unedited model keeps its own file. A model with external weights is written next to them, since runtimes reject
+    paths outside its directory; the weights are copied only where that directory is not writable.
     """
     folder.mkdir()
     if proto is model.proto and model.foreign:
@@ -45,7 +45,7 @@ def on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]
 
 @contextmanager
 def _removed(*paths: Path) -> Iterator[None]:
-    """Files that are gone after the block, however it ends."""
+    """Remove these files after the block, however it ends."""
     try:
         yield
     finally:

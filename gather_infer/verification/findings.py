@@ -1,4 +1,4 @@
-"""A Verification in the making."""
+"""Builder of a Verification."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gather_infer.verification.tolerance import Tolerance
 
 @dataclass(slots=True)
 class Findings:
-    """What is known so far, see `Verification`.
+    """A Verification under construction; the fields are those of `Verification`.
 
-    is_empty   no output of the original has elements, whatever the inputs are
+    is_empty   no output of the original has elements, for any inputs
     """
 
     wanted: int
@@ -61,9 +61,9 @@ class Findings:
         )
 
     def _nothing_compared(self) -> str:
-        """Why the runs show nothing, empty where they do, and where there is nothing that they could show."""
+        """Why the runs prove nothing; empty where they do, and where the model has nothing to compare."""
         if not self.compared:
             return "" if self.skipped else "the model has no outputs to compare"
         if self.is_empty or any(run.has_elements for run in self.runs):
             return ""
-        return "no output had an element in any run; --dim or --feeds can give sizes at which one has"
+        return "every output was empty in every run; choose other sizes with --dim or --feeds"

@@ -1,4 +1,4 @@
-"""Inputs that lead a run into a branch, or into the body of a loop."""
+"""Coverage goals: inputs that make a run enter a branch or a loop body."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gather_infer.verification.compare import dtype_of
 from gather_infer.verification.watching import Watch, is_dead, place_of
 
 MAX_TRIED: Final = 2
-"""Runs for a body that none of them has come to."""
+"""Attempts to reach a body that no run has entered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A body, as far as it is known when a run comes to it.
+    """A body, and the known conditions under which a run enters it.
 
-    body       where it stands in the file
-    choices    conditions on elements of inputs
-    negatives  dims in sizes of inputs that are negative
+    body              its place in the file
+    input_predicates  on elements of inputs
+    sign_predicates   dims in sizes of inputs that must be negative
     """
 
     body: GraphPath
@@ -35,26 +35,26 @@ class Goal:
     negatives: tuple[Dim, ...] = ()
 
     def is_met_by(self, sizes: Mapping[str, int]) -> bool:
-        """Whether sizes do not keep a run from it."""
+        """Whether the sizes allow a run to enter it."""
         try:
             return all(evaluate(dim, sizes) < 0 for dim in self.negatives)
         except ZeroDivisionError:
             return False
 
     def of_input(self, name: str) -> list[Choice]:
-        """What elements of an input have to be."""
+        """The predicates on elements of an input."""
         return [choice for choice in self.choices if choice.input == name]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Those whose elements count."""
+        """The inputs whose elements matter."""
         return tuple(dict.fromkeys(choice.input for choice in self.choices))
 
 
 class Goals:
-    """The bodies of a model of which it is known when a run comes to them, in turn.
+    """The bodies of a model with known conditions, in turn.
 
-    watch   which of them runs have entered
+    coverage   the bodies that runs have entered
     """
 
     def __init__(self, inference: Inference, watch: Watch, names: Sequence[str]) -> None:
@@ -64,11 +64,11 @@ class Goals:
 
     @property
     def are_many(self) -> bool:
-        """Whether runs are led to one body and to another."""
+        """Whether there is more than one goal."""
         return len(self.all) > 1
 
     def next(self) -> Goal | None:
-        """The one to which the fewest runs have come; None where there is none."""
+        """The goal that the fewest runs have reached; None where there is none."""
         open_ones = [goal for goal in self.all if self.is_met(goal) or self.tries[goal] < MAX_TRIED]
         if not open_ones:
             return None
@@ -77,7 +77,7 @@ class Goals:
         return goal
 
     def is_met(self, goal: Goal) -> bool:
-        """Whether a run that was compared has come to it, as far as that is known."""
+        """Whether a compared run has entered the body, as far as known."""
         return self.watch.entered.get(goal.body, 0) > 0
 
     def _count(self, goal: Goal) -> int:
@@ -85,7 +85,7 @@ class Goals:
 
 
 def chosen(array: npt.NDArray[Any], choices: Sequence[Choice], numbers: np.random.Generator) -> npt.NDArray[Any]:
-    """The array, or one of its shape whose elements are what the choices demand, where such a number is at hand."""
+    """The array, or one of its shape whose elements satisfy the predicates, where a suitable number is known."""
     drawn = [int(element) for element in array.reshape(-1)[:8]]
     if not choices or all(_holds(choice, element) for choice in choices for element in drawn):
         return array

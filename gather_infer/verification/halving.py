@@ -1,4 +1,6 @@
-"""The first layer of an IR that a converted model computes otherwise, and whether it does so of the same inputs too."""
+"""Bisection: the first layer of an IR that a converted model computes differently, and whether equal inputs reproduce
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from gather_infer.verification.files import on_disk
 from gather_infer.verification.tolerance import Tolerance
 
 AT_ONCE: Final = 24
-"""Layers that are looked at in one run of both models: their outputs are all in memory."""
+"""Layers that one run of both models compares: all their outputs are in memory."""
 
 
 class Layer(NamedTuple):
@@ -36,12 +38,12 @@ class Layer(NamedTuple):
 
 @dataclass(slots=True)
 class Halving:
-    """The search.
+    """The search for the first differing layer.
 
-    source      the IR, in the dialect; layers whose names are not their own alone are passed over, and those of bodies
-    converted   the model that was made of it
-    original, rewritten   what runs them; other models are loaded when the search is over
-    feeds       inputs on which outputs differ
+    source      the IR, in the dialect; layers in bodies and those without a unique name are skipped
+    converted   the conversion
+    original, rewritten   their runtimes; afterwards these have other models loaded
+    feeds       inputs for which outputs differ
     """
 
     source: ModelFile
@@ -64,7 +66,7 @@ class Halving:
         self._nodes = {node.name: node for node in alone}
 
     def first_difference(self) -> tuple[Layer, Difference] | None:
-        """The first layer whose output is different, and how; None when no single layer can be told."""
+        """The first layer whose output differs, and how; None when it cannot be found."""
         below, above = 0, len(self.layers)
         found: tuple[Layer, Difference] | None = None
         while below < above:
@@ -82,8 +84,8 @@ class Halving:
         return found
 
     def is_decided_by_rounding(self, layer: Layer) -> bool:
-        """Whether a layer whose outputs differ computes the same of the same inputs, which themselves are equal but for
-        rounding: it decides, as which box comes first, and makes a large difference of last digits.
+        """Whether a differing layer is discontinuous: its own inputs differ by rounding only, and equal inputs give
+        equal outputs. An example is the order of boxes with almost equal scores.
         """
         node = self._nodes[layer.name]
         read = self._read(node)
@@ -105,7 +107,7 @@ class Halving:
         return again is not None and difference(wanted, again[0], self.tolerance) is None
 
     def is_past_int32(self, layer: Layer) -> bool:
-        """Whether a layer differs in 64-bit integers alone that OpenVINO's CPU plugin, computing in 32 bits, wraps."""
+        """Whether a layer differs only in 64-bit integers that OpenVINO's CPU plugin wraps to 32 bits."""
         first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, [layer])
         second = self._run_converted(self.converted, [layer.value], self.feeds)
         if first is None or second is None:
@@ -116,7 +118,7 @@ class Halving:
         return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
 
     def _read(self, node: NodeProto) -> list[Layer]:
-        """The layers that a node reads; none where it reads something else that is computed, or holds graphs."""
+        """The layers that a node reads; none where it reads other computed values, or has subgraphs."""
         layers = {layer.value: layer for layer in self.layers}
         computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
         names = dict.fromkeys(name for name in node.input if name in computed)
@@ -124,7 +126,7 @@ class Halving:
         return [layers[name] for name in names] if is_plain and names.keys() <= layers.keys() else []
 
     def _compared(self, layers: Sequence[Layer]) -> list[Difference | None] | None:
-        """Of each layer how it differs; None where one of the models does not run so."""
+        """The difference of each layer; None where one of the models does not run."""
         second = self._run_converted(self.converted, [layer.value for layer in layers], self.feeds)
         first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, layers)
         if first is None or second is None:
@@ -132,7 +134,7 @@ class Halving:
         return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
 
     def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
-        """These values of the converted model, or of one that was made of it."""
+        """These values of the converted model, or of a model derived from it."""
         part = ModelProto()
         part.CopyFrom(proto)
         del part.graph.output[:]
@@ -148,7 +150,7 @@ class Halving:
 
 
 def _fed(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
-    """The model, which is given these values in the place of those that it computes."""
+    """The model with these values as inputs instead of computed ones."""
     fed = ModelProto()
     fed.CopyFrom(proto)
     for node in fed.graph.node:
@@ -166,7 +168,7 @@ def _fed(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
 
 
 def described(layer: Layer, found: Difference) -> str:
-    """`layer NAME (TYPE): what is different`"""
+    """`layer NAME (TYPE): difference`"""
     if found.index is None:
         return f"{layer}: {found.reason}"
     return f"{layer}: element {list(found.index)} is {found.rewritten}, was {found.original}"

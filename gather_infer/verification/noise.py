@@ -1,7 +1,7 @@
-"""How far apart results may be that onnx's reference evaluator gives of the same sums.
+"""Summation error of onnx's reference evaluator: how far its results of equal sums may differ.
 
-It computes with numpy, which adds in an order that depends on how an array lies in memory. A sum of K products is then
-off by about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).
+It computes with numpy, whose summation order depends on the memory layout of an array. A sum of K products then has an
+error of about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gather_infer.tensor import DType, SymbolicTensor, Value
 from gather_infer.verification.tolerance import EPSILON
 
 FACTOR: Final = 2.0
-"""What a deviation may be more than that: layers magnify it."""
+"""Safety factor on the error: layers amplify it."""
 
 UNKNOWN: Final = 256
 """Terms of a sum whose length is not known."""
@@ -37,11 +37,11 @@ _ROUNDED: Final = frozenset({
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Gelu", "HardSwish",
     "Log", "Mish", "Pow", "Reciprocal", "Selu", "Sigmoid", "Sin", "Sinh", "Softplus", "Swish", "Tan", "Tanh",
 })  # fmt: skip
-"""Functions that numpy computes otherwise in blocks than one by one."""
+"""Functions whose vectorized numpy results differ from the scalar ones."""
 
 
 def noise_of(inference: Inference, binding: Mapping[str, int]) -> float:
-    """The deviation that sums of a model may bring about, relative to the largest element; 0 where it has none."""
+    """The summation error of a model, relative to the largest element; 0 where it has no sums."""
     lengths, kinds = 0, set[DType]()
     for path, body in bodies(inference.model.proto):
         facts = inference.scopes.get(path, {})
@@ -59,7 +59,7 @@ def noise_of(inference: Inference, binding: Mapping[str, int]) -> float:
 
 
 def _length(given: list[Value | None], made: Value | None, binding: Mapping[str, int]) -> int:
-    """How many terms the longest sum of a node may have: of a product of A and B that is sqrt(A * B / C) at most."""
+    """An upper bound on the terms of a node's sums: for a product C of A and B, sqrt(A * B / C)."""
     sizes = list(_sizes([*given[:2], made], binding))
     if len(sizes) < 2:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""Result of a verification."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Binding: TypeAlias = "tuple[tuple[str, int], ...]"
-"""Sizes of the symbols of the inputs, in the order in which these stand in the inputs."""
+"""Sizes of the symbols of the inputs, in the order of the inputs."""
 
 
 def shown_binding(binding: Binding) -> str:
@@ -19,9 +19,9 @@ class Run:
     """Inputs on which both models ran.
 
     binding        the sizes
-    numbers        what kinds of numbers the float inputs hold
-    has_elements   an output that was compared had an element at least
-    steps          how many steps a model with state made, each on what the one before had left
+    float_inputs   the pattern of the float inputs
+    has_elements   a compared output had an element
+    steps          number of steps of a model with state, each on the state of the one before
     """
 
     binding: Binding
@@ -35,14 +35,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Something that the rewritten model does otherwise.
+    """A difference of the rewritten model.
 
-    output    its name; empty when it is not about one output: the interface, a run that fails
-    reason    what is different, where there is no element to show
-    binding   the sizes of the run, None when it takes no run to see it
-    index     the first element that differs, in row-major order; of a sequence its position comes first. None when it
-              is not about an element
-    original, rewritten   the two elements, with their bits where the numbers look alike
+    output    its name; empty when it is not about one output: the interface, a failing run
+    reason    the difference, where there is no element to show
+    binding   the sizes of the run, None when it is found without a run
+    index     the first differing element, in row-major order; of a sequence its position comes first. None when it is
+              not about an element
+    original, rewritten   the two elements, with their bits where the texts are equal
     """
 
     output: str
@@ -64,25 +64,25 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The runs of two models on the same inputs, and what came of it.
+    """The runs of two models on the same inputs, and their outcome.
 
-    runs        those that both models did, or that the rewritten one failed
-    wanted      how many were asked for: there are fewer where the original fails on what is drawn
-    redrawn     draws on which the original failed, or gave no element; `why_redrawn` is the last reason
-    compared    names of outputs that were compared in some run
-    skipped     names of outputs whose elements were not compared, with the reason: they depend on random numbers, or
-                runs of the original differ among themselves
-    mismatches  what the rewritten model does otherwise
-    fault       why there is nothing to compare, empty where there is
-    runtime, version   what ran the models; empty when nothing did
-    rtol, atol  floats may be apart by atol + rtol * |original|; None where every bit is compared
-    error       how far they are at most, relative to max(1, |original|), where they may be apart
-    noise       how far sums may be apart, relative to the largest element, because the runtime adds in any order; 0
-                where every bit is compared
-    first       of an IR the first layer that the converted model computes otherwise, and how
-    untaken     branches of an If and bodies of loops that no run which was compared came to, none inside another one:
-                nothing was seen of what they hold. A note has why that is not known, where it is not
-    notes       what else is to be known of how the models were run
+    runs                   runs of both models, and those that the rewritten one failed
+    requested_runs         how many were requested: there are fewer where the original fails on the drawn inputs
+    redraws                draws on which the original failed, or had empty outputs; `redraw_reason` is the last reason
+    compared_outputs       names of outputs that were compared in some run
+    skipped                names of outputs whose elements were not compared, with the reason: they depend on random
+                           numbers, or runs of the original differ
+    mismatches             differences of the rewritten model
+    failure                why there is nothing to compare, empty where there is
+    runtime, version       the runtime that ran the models; empty when none did
+    rtol, atol             floats may differ by atol + rtol * |original|; None where every bit is compared
+    max_error              the largest difference relative to max(1, |original|), where floats may differ
+    summation_error        allowed difference of sums, relative to the largest element, because the runtime adds in any
+                           order; 0 where every bit is compared
+    first_difference       of an IR the first layer that the converted model computes differently, and how
+    uncovered              outermost If branches and loop bodies that no compared run entered: nothing is verified
+                           there. A note reports where this is unknown
+    notes                  remarks on how the models were run
     """
 
     wanted: int
@@ -105,15 +105,15 @@ class Verification:
 
     @property
     def bindings(self) -> int:
-        """At how many different sizes the models ran."""
+        """The number of different bindings at which the models ran."""
         return len({run.binding for run in self.runs})
 
     @property
     def with_elements(self) -> int:
-        """How many runs compared an element."""
+        """The number of runs that compared an element."""
         return sum(run.has_elements for run in self.runs)
 
     @property
     def ok(self) -> bool:
-        """True when something was compared, or all outputs depend on random numbers, and nothing differs."""
+        """True when nothing differs, and outputs were compared or all of them depend on random numbers."""
         return bool(self.runs and (self.compared or self.skipped)) and not self.mismatches and not self.fault

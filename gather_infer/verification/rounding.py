@@ -1,8 +1,8 @@
 """Models whose half precision values are rounded after each node.
 
-onnxruntime has few kernels of float16: it computes in float32 between Casts that it inserts, and drops two of these
-that meet. Which values are rounded so depends on which nodes are neighbours, and a node that is gone changes bits. Two
-Identities behind each such value keep the Casts apart: a single one it takes for a node to be computed in float32 too.
+onnxruntime has few float16 kernels. It computes in float32 between inserted Casts, and removes a pair of Casts between
+neighbours. So the rounding of a value depends on its neighbours, and removing a node changes bits. Two Identity nodes
+after each such value keep the Casts apart; onnxruntime would compute a single one in float32 too.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from gather_infer.tensor import DType, SymbolicTensor
 HALF: Final = frozenset({DType.FLOAT16, DType.BFLOAT16})
 
 
-ROUNDED: Final = "half precision is rounded after each node; onnxruntime alone does not between neighbours"
+ROUNDED: Final = "half precision is rounded after each node, which onnxruntime by itself does not do"
 
 
 def has_halves(inference: Inference) -> bool:
-    """Whether a value of a model is of half precision."""
+    """Whether some value of a model has half precision."""
     return any(_is_half(value) for scope in inference.scopes.values() for value in scope.values())
 
 
 def rounded(model: ModelFile, inference: Inference) -> ModelProto:
-    """The model with its half precision values rounded after each node; its functions are inlined for it."""
+    """The model with half precision rounded after each node; its functions are inlined."""
     if model.proto.functions:
         proto: ModelProto = inline_local_functions(model.proto)
         inference = infer(ModelFile.from_proto(proto, model.base_dir))

@@ -1,4 +1,4 @@
-"""Two models on the same inputs: what `--verify N` does."""
+"""Verification of two models on the same inputs: the driver behind `--verify N`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ DEFAULT_TIMEOUT: Final = 60.0
 """Seconds for loading a model, and for each run of it."""
 
 UNITS: Final = 2
-"""Last places by which halves may differ that OpenVINO and onnxruntime have each rounded in the end."""
+"""Allowed difference in units in the last place between OpenVINO and onnxruntime, which both round to half precision at
+the end.
+"""
 
 
 def verify(
@@ -53,28 +55,27 @@ def verify(
     timeout: float = DEFAULT_TIMEOUT,
     progress: Progress = unseen,
 ) -> Verification:
-    """Run both models on inputs of the caller's and on `runs` random ones, and compare their outputs.
+    """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
 
     original    the model before, best as the ModelFile that it was read as
-    rewritten   the model after. A ModelProto may have elided weights and external data as the original has
-    inference   of the original, with what is known of its dims: sizes are drawn within that
-    feeds       inputs by name, arrays each, which come before those that are drawn
+    rewritten   the model after. A ModelProto may have the elided weights and external data of the original
+    inference   of the original, with the declared dims: sizes are drawn within them
+    feeds       inputs by name, an array each, which are run before the random ones
     seed        the same seed draws the same inputs, >= 0
-    rtol, atol  floats may be apart by atol + rtol * |original|; without both every bit is compared
-    timeout     seconds for loading a model, and for each run of it; draws take less once the original ran
-    progress    is given a function that tells what is being done, whenever it is asked, from any thread
+    rtol, atol  floats may differ by atol + rtol * |original|; without both every bit is compared
+    timeout     seconds for loading a model, and for each run of it; draws get less once the original ran
+    progress    receives a function that returns the current activity, from any thread
 
-    Each model runs in a process of its own, in onnxruntime with its optimiser and its packing of weights off: bits are
-    those of the same kernels. Values of half precision are rounded after each node. Where onnxruntime is not installed
-    or does not load the original, both run in onnx's reference evaluator, whose sums may be apart by what the order of
-    their terms changes. Outputs that depend on random numbers are named, and their elements not compared. An IR runs in
-    OpenVINO, with state three steps long, and where outputs differ the first layer is looked for that does. What goes
-    wrong there is part of the result. Nothing is written but temporary files: in the directory of the original when its
-    weights are in files beside it.
+    Each model runs in a process of its own, in onnxruntime without graph optimization and weight prepacking, so that
+    the same kernels give the same bits. Half precision values are rounded after each node. Where onnxruntime is not
+    installed or does not load the original, both run in onnx's reference evaluator, whose sums may differ by their
+    order. Outputs that depend on random numbers are named, and their elements not compared. An IR runs in OpenVINO, for
+    three steps if it has state; where outputs differ, bisection finds the first layer that does. Runtime failures are
+    part of the result. Only temporary files are written: next to the original when its weights are external.
 
-    Raises UsageError for numbers out of range, feeds that are not inputs of the model, and of an IR where OpenVINO or
-    onnxruntime is not installed, ModelReadError when a model or its weights cannot be read, ModelWriteError when there
-    is no place for temporary files.
+    Raises UsageError for numbers out of range, for feeds that are not inputs of the model, and for an IR where OpenVINO
+    or onnxruntime is not installed. Raises ModelReadError when a model or its weights cannot be read, ModelWriteError
+    when temporary files cannot be written.
 
         >>> result = gather_infer.optimize("fixtures/bert-torchscript.onnx")
         >>> found = gather_infer.verification.verify(result.source, result.proto, 2, inference=result.inference)
@@ -108,7 +109,7 @@ def verify(
             return found.result()
         watch.is_on = bool(watched) and loaded.model == watched[0]
         if watched and not watch.is_on:
-            watch.why = f"{loaded.runtime} does not load the copy that tells it"
+            watch.why = f"{loaded.runtime} does not load the instrumented copy"
         runtime = loaded.runtime if is_onnx else ONNXRUNTIME
         other = stack.enter_context(Child(runtime, folder / "rewritten", timeout))
         if (failure := other.load(paths[1])) is not None:
@@ -117,7 +118,7 @@ def verify(
             found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
-        if states is not None:  # OpenVINO gives what is assigned too
+        if states is not None:  # OpenVINO returns assigned state as well
             names[0].extend(states.assigned)
         within = _by_binding(tolerance, inference, runtime == REFERENCE, converted is not None)
         halving = None
@@ -145,7 +146,7 @@ def verify(
             found.first = "" if first is None else described(*first)
     found.untaken = watch.never()
     if watch.bodies and watch.why:
-        found.note(f"which branches and bodies of loops the runs came to is not known: {watch.why}")
+        found.note(f"which branches and loop bodies the runs entered is not known: {watch.why}")
     return found.result()
 
 
@@ -157,6 +158,7 @@ def _tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:
 
 
 def _check(runs: int, given: int, seed: int, timeout: float) -> None:
+    """Validate the numbers of the caller. Raises UsageError."""
     if runs < (0 if given else 1):
         raise UsageError(f"the number of runs must be >= {0 if given else 1}, is {runs}")
     if seed < 0:
@@ -173,7 +175,7 @@ def _written(
     stack: ExitStack,
     found: Findings,
 ) -> list[Path]:
-    """Both models on disk, with half precision rounded where there is any, as long as the stack lasts.
+    """Both models on disk for as long as the stack lasts, with half precision rounded where there is any.
 
     inference   of the original; None of an IR
     """
@@ -188,7 +190,9 @@ def _written(
 
 
 def _watched(model: ModelFile, inference: Inference, watch: Watch, folder: Path, stack: ExitStack) -> list[Path]:
-    """The copy of the original that tells which bodies a run enters, on disk, where there is one."""
+    """The instrumented copy of the original on disk, which reports the bodies that a run enters; none where there is no
+    copy.
+    """
     if watch.proto is None:
         return []
     copy = ModelFile.from_proto(watch.proto, model.base_dir)
@@ -199,7 +203,7 @@ def _watched(model: ModelFile, inference: Inference, watch: Watch, folder: Path,
 def _by_binding(
     tolerance: Tolerance | None, inference: Inference, is_noisy: bool, is_converted: bool
 ) -> Callable[[Mapping[str, int]], Tolerance | None]:
-    """How far floats may be apart, by the sizes of a run."""
+    """The allowed difference of floats, as a function of the sizes of a run."""
 
     def found(binding: Mapping[str, int]) -> Tolerance | None:
         noise = noise_of(inference, binding) if is_noisy else 0.0
@@ -213,9 +217,9 @@ def _by_binding(
 def _load(
     paths: Sequence[Path], folder: Path, runtimes: Sequence[str], stack: ExitStack, found: Findings, timeout: float
 ) -> Child | None:
-    """The original in the first runtime that loads it; None, with the fault noted, when none does.
+    """The original in the first runtime that loads it; None, with the failure recorded, when none does.
 
-    paths   the model itself comes last, behind copies that are as good
+    paths   the model itself is last, after equivalent copies
     """
     for runtime in runtimes:
         child = stack.enter_context(Child(runtime, folder, timeout))

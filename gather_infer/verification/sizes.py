@@ -1,4 +1,4 @@
-"""Sizes for the symbols of a model's inputs."""
+"""Size sampling: random sizes for the symbols of a model's inputs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gather_infer.tensor import OptionalType, SequenceType, SymbolicTensor, Valu
 from gather_infer.validate import Condition, Elements, Verdict
 
 MAX_TRIALS: Final = 300
-"""Bindings that are tried for one that all that is known allows."""
+"""Bindings that are tried for one that satisfies all constraints."""
 
 MAX_ELEMENTS: Final = 1 << 24
-"""Of an input with sizes that are drawn, and of other values where nothing demands them to be larger."""
+"""Elements of a drawn input, and of other values unless larger ones are required."""
 
 MAX_TOTAL: Final = 1 << 26
-"""Elements of all values of a run, of draws that nothing demands to be larger."""
+"""Elements of all values of a run, unless more are required."""
 
 MAX_MACS: Final = 1 << 31
 """Multiply-adds of such a run."""
 
 MIN_OWN: Final = 16
-"""Smaller numbers of the model are not tried as sizes: sizes are about as large anyway."""
+"""Smaller numbers of the model are not tried as sizes: drawn sizes are of that order anyway."""
 
 MAX_OWN: Final = 64
 """Numbers of the model that are tried as sizes."""
@@ -38,7 +38,7 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 
 
 class Pattern(Enum):
-    """How the sizes of a run belong together."""
+    """Relation of the sizes of a run to each other."""
 
     PRIMES = "small primes, all different"
     ZEROS = "some are 0"
@@ -51,11 +51,11 @@ class Pattern(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much memory and time a run may take. A size that only a run tells counts as the largest that is drawn.
+    """Memory and time limits of a run. A size that only a run determines counts as the largest drawn one.
 
     names    the symbols of the inputs
-    unknown  those of the other sizes
-    shapes   of the values, each with how many have it
+    unknown  the other symbols
+    shapes   of the values, each with its number of occurrences
     macs     multiply-adds
     """
 
@@ -66,7 +66,7 @@ class Budget:
 
     @staticmethod
     def of(inference: Inference, names: frozenset[str]) -> Budget:
-        """Of an inferred model whose inputs have the symbols."""
+        """The budget of an inferred model whose inputs have these symbols."""
         facts = [value for scope in inference.scopes.values() for value in scope.values()]
         shapes = Counter(fact.shape for fact in facts if isinstance(fact, SymbolicTensor) and fact.shape)
         macs = inference.cost().macs
@@ -74,7 +74,9 @@ class Budget:
         return Budget(names, frozenset(symbols - names), tuple(shapes.items()), macs)
 
     def allows(self, binding: Mapping[str, int]) -> bool:
-        """Whether a run with these sizes keeps to it; what cannot be told at these sizes counts nothing."""
+        """Whether a run with these sizes stays within the budget; values that are undefined at these sizes do not
+        count.
+        """
         sizes = {**dict.fromkeys(self.unknown, max(binding.values(), default=1)), **binding}
         try:
             counts = [(prod(evaluate(dim, sizes) for dim in shape), number) for shape, number in self.shapes]
@@ -86,7 +88,7 @@ class Budget:
             return True
 
     def meets_empty(self, binding: Mapping[str, int]) -> bool:
-        """Whether a value has no elements with these sizes that has some with others."""
+        """Whether some value with symbolic dims is empty at these sizes."""
         try:
             return any(
                 evaluate(dim, binding) <= 0
@@ -100,15 +102,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What sizes the inputs of a model may have.
+    """Constraints on the sizes of a model's inputs, and a sampler for them.
 
-    names     the symbols, in the order in which they stand in the inputs
-    declared  what the caller says of them
-    dims      those of the inputs, which are at least 0
-    implied   conditions that the model seems to demand: (left, relation, right)
-    budget    how much a run may take
-    own       numbers of the model that may be sizes, the largest first
-    few       small ones, which some other size may have to be
+    names          the symbols, in the order of the inputs
+    declared       declarations of the caller
+    dims           dims of the inputs, which are at least 0
+    implied        constraints that the model seems to imply: (left, relation, right)
+    budget         memory and time limits of a run
+    model_numbers  numbers of the model that may be sizes, the largest first
+    small_numbers  small ones, which some other size may have to equal
     """
 
     names: tuple[str, ...]
@@ -124,15 +126,15 @@ class Sizes:
     ) -> dict[str, int] | None:
         """A binding, None when none was found.
 
-        turn       of ZEROS and ONES an even one means every second symbol, an odd one the others
-        scale      how large the sizes of GROWN are
-        trusting   keeps to what the model seems to demand; False leaves it to a run whether it does
+        turn       for ZEROS and ONES an even one selects every second symbol, an odd one the others
+        scale      scale of the sizes of GROWN
+        trusting   satisfy the implied constraints; False leaves it to the run whether it does
         """
         dear: dict[str, int] | None = None
         for trial in range(MAX_TRIALS):
             if trial < MAX_TRIALS // 4:
                 raw = _raw(pattern, len(self.names), turn, scale, numbers, self.few)
-            else:  # relations are met by few sizes: from few numbers, and then from many
+            else:  # few sizes satisfy a relation: small ranges first, then larger ones
                 least = 0 if pattern is Pattern.ZEROS or trial >= MAX_TRIALS // 2 else 1
                 most = (3, 9, 65)[trial % 3]
                 raw = [int(n) for n in numbers.integers(least, most, len(self.names))]
@@ -144,7 +146,9 @@ class Sizes:
         return dear
 
     def _grown(self, binding: dict[str, int], turn: int, numbers: np.random.Generator) -> dict[str, int]:
-        """The binding with sizes one past the model's own numbers, of as many symbols as may be; else a larger one."""
+        """The binding with sizes one past the model's numbers, for as many symbols as possible; else with one larger
+        size.
+        """
         found = binding
         for step in range(len(self.names)):
             name = self.names[(turn + step) % len(self.names)]
@@ -162,16 +166,16 @@ class Sizes:
         return found
 
     def is_legal(self, binding: Mapping[str, int], *, trusting: bool = True) -> bool:
-        """Whether a run may have these sizes, and the time and the memory for it.
+        """Whether a run may have these sizes, within its budget.
 
-        trusting   they are what the model seems to demand
+        trusting   require the implied constraints too
         """
         if any(self._within(name, size) != size for name, size in binding.items()):
             return False
         return self._is_allowed(binding) and (not trusting or self.meets_all(binding)) and self.budget.allows(binding)
 
     def _within(self, name: str, size: int) -> int:
-        """The size, or one within the declared bounds that stands for it."""
+        """The size, or one within the declared bounds in its place."""
         bounds = self.declared.symbol_bounds(name)
         low = max(0, bounds.lo or 0)
         if size < low:
@@ -186,16 +190,16 @@ class Sizes:
             return False
 
     def meets_all(self, binding: Mapping[str, int]) -> bool:
-        """Whether a binding is what the model seems to demand."""
+        """Whether a binding satisfies the implied constraints."""
         return all(_holds(left, relation, right, binding) for left, relation, right in self.implied)
 
 
 def sizes_of(
     inference: Inference, found: Iterable[Verdict], own: Iterable[int] = (), converted: Inference | None = None
 ) -> Sizes:
-    """The sizes of an inferred model; `found` are the verdicts on its accesses, `own` integers that it holds.
+    """The size sampler of an inferred model; `found` are the verdicts on its accesses, `model_numbers` integers in it.
 
-    converted   what was made of an IR, which demands what OpenVINO leaves to those who run it
+    converted   the conversion of an IR: it implies constraints that OpenVINO leaves to its callers
     """
     dims = tuple(dim for name in inference.inputs for dim in input_dims(inference[name]))
     given = [dim for dim in dims if not inference.is_generated(dim)]
@@ -218,7 +222,7 @@ def conditions_of(found: Iterable[Verdict]) -> Iterator[Condition]:
 
 
 def input_dims(value: Value) -> Sequence[Dim]:
-    """The dims of an input, or of the members of one."""
+    """The dims of an input, or of its members."""
     while isinstance(value, (SequenceType, OptionalType)) and value.element is not None:
         value = value.element
     return value.shape or () if isinstance(value, SymbolicTensor) else ()
@@ -227,6 +231,7 @@ def input_dims(value: Value) -> Sequence[Dim]:
 def _raw(
     pattern: Pattern, count: int, turn: int, scale: int, numbers: np.random.Generator, few: Sequence[int]
 ) -> list[int]:
+    """Sizes of a pattern, before declared bounds apply."""
     primes = list(_PRIMES[: max(4, count)])
     sizes = [int(p) for p in numbers.permutation(primes)[:count]]
     sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]
@@ -243,7 +248,7 @@ def _raw(
         case Pattern.EQUAL:
             return [int(numbers.choice(_PRIMES[2 : 8 if count < 3 else 5]))] * count
         case Pattern.OWN:
-            return sizes  # and more of some, where that is allowed
+            return sizes  # `_grown` enlarges some of them
         case Pattern.MIXED:
             return [int(n) for n in numbers.choice((1, 2, 3, 5, 8, 16, *few), count)]
         case Pattern.GROWN:
@@ -255,7 +260,7 @@ def _holds(left: Dim, relation: str, right: Dim, binding: Mapping[str, int]) -> 
     try:
         a, b = evaluate(left, binding), evaluate(right, binding)
     except ZeroDivisionError:
-        return True  # says nothing at these sizes
+        return True  # undefined at these sizes
     match relation:
         case "==":
             return a == b

@@ -1,4 +1,6 @@
-"""State of OpenVINO's models: what variables hold in the first run, and where a conversion gives what is assigned."""
+"""State of OpenVINO models: initial values of variables, and the inputs and outputs of a conversion that represent
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,12 @@ from gather_infer.verification.data import Limits
 
 
 class States:
-    """The state of an IR and of what was converted of it.
+    """State I/O of an IR and of its conversion.
 
-    added      the inputs without a default that the conversion has added
-    begun      of each variable that begins with a value the name under which it is read, its dims, those of the value
-    assigned   the outputs of the conversion that stand for what is assigned, in the order of the names of the
-               variables; "" for each where it cannot be told which they are
-    links      by the input of the conversion that stands for a variable, the output that does
+    added           inputs without a default that the conversion has added
+    initial_values  of each variable with one: the name of its read value, its dims, those of the initial value
+    assigned        outputs of the conversion that represent assigned state, by name of the variable; "" where unknown
+    links           by input of the conversion that represents a variable, the output that does
     """
 
     def __init__(self, inference: Inference, after: ModelProto) -> None:
@@ -52,11 +53,11 @@ class States:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the model has state of which each variable is known in the conversion."""
+        """Whether the model has state, and every variable has an input and an output in the conversion."""
         return bool(self.count) and len(self.links) == self.count
 
     def first_sizes(self, binding: Mapping[str, int]) -> dict[str, int]:
-        """The sizes of variables in the first run, by symbols of their dims."""
+        """The initial sizes of variables, by symbols of their dims."""
         sizes: dict[str, int] = {}
         for name, dims, _ in self.begun:
             held = self._held(name, binding)
@@ -65,7 +66,7 @@ class States:
         return sizes
 
     def sizes_after(self, results: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes of variables after a run that gave the results, by symbols of their dims."""
+        """The sizes of variables after a run with these results, by symbols of their dims."""
         sizes: dict[str, int] = {}
         for name, dims, _ in self.begun:
             present = self.links.get(name, self.links.get(f"{name}_past", ""))
@@ -75,17 +76,17 @@ class States:
         return sizes
 
     def first(self, binding: Mapping[str, int]) -> dict[str, npt.NDArray[Any]]:
-        """What the inputs that were added hold in the first run: zeros, and True for the one that begins anew."""
+        """Initial feeds of the added inputs: zeros, and True for the one that resets the state."""
         return {value.name: _first(value, binding, self._held(value.name, binding)) for value in self.added}
 
     def next(self, results: Mapping[str, Any]) -> dict[str, Any]:
-        """What these inputs hold after a run that gave the results."""
+        """Feeds of these inputs after a run with these results."""
         found = {past: results[present] for past, present in self.links.items()}
         resets = [value.name for value in self.added if value.name not in found]
         return found | {name: np.zeros((), np.bool_) for name in resets}
 
     def _held(self, name: str, binding: Mapping[str, int]) -> list[int] | None:
-        """The sizes of the value with which a variable begins, where they are known."""
+        """The sizes of a variable's initial value, where they are known."""
         for read, _, first in self.begun:
             if read == name and all(free_symbols(dim) <= binding.keys() for dim in first):
                 return [evaluate(dim, binding) for dim in first]
@@ -104,7 +105,7 @@ def _begun(inference: Inference, proto: ModelProto) -> Iterator[tuple[str, Shape
 
 
 def rows_of_states(inference: Inference, states: Iterable[tuple[str, Shape, Shape]]) -> Iterator[tuple[str, Limits]]:
-    """What inputs may hold that index an axis of a variable: a conversion takes them for in bounds."""
+    """Limits of inputs that index an axis of a variable: a conversion assumes that they are in bounds."""
     symbols = {name for _, dims, _ in states for dim in dims for name in free_symbols(dim)}
     for access in inference.accesses:
         trace = None if access.evidence is None else access.evidence.trace
@@ -117,9 +118,9 @@ def rows_of_states(inference: Inference, states: Iterable[tuple[str, Shape, Shap
 
 
 def _first(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
-    """What an input for state holds in the first run.
+    """The initial feed of an input for state.
 
-    sizes   those of the value that the variable begins with, where they are known
+    sizes   those of the variable's initial value, where they are known
     """
     tensor = value.type.tensor_type
     dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
@@ -133,7 +134,7 @@ def _is(node: NodeProto, kind: str) -> bool:
 
 
 def _variable_id(node: NodeProto) -> str:
-    """What the variable is called: the reader takes `1` for a number and `1,2` for a list."""
+    """The name of a variable: the reader parses `1` as a number and `1,2` as a list."""
     held = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "variable_id"), b"")
     if isinstance(held, bytes):
         return held.decode("utf-8", "replace")

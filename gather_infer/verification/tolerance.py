@@ -1,4 +1,4 @@
-"""How far floats may be apart."""
+"""Tolerance: the allowed difference of floats."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class Tolerance:
     """Allows `|rewritten - original| <= atol + rtol * |original|`, as numpy.allclose does.
 
     rtol, atol   relative and absolute
-    noise        relative to the largest finite element of the tensor: what another order of summation may change
-    units        last places that are allowed besides, of each element in its own type: of a result that was rounded
-                 to it in the end
+    noise        relative to the largest finite element of the tensor: the effect of another summation order
+    units        allowed units in the last place of each element, in its own type: for results that were rounded to it
     """
 
     rtol: float = 0.0
@@ -37,7 +36,7 @@ class Tolerance:
     units: int = 0
 
     def allowed(self, magnitude: npt.NDArray[Any], dtype: DType) -> Any:
-        """How far each element may be from the original, whose absolute values these are."""
+        """The allowed difference of each element, given the absolute values of the original."""
         with np.errstate(all="ignore"):
             found = self.atol + self.rtol * magnitude
             if self.noise:

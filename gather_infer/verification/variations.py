@@ -1,6 +1,6 @@
-"""Other sizes near those at which a model ran.
+"""Variations of sizes at which a model ran.
 
-Which sizes have to change together nothing may tell: it is learnt from the runs that fail.
+Which sizes must change together is often unknown: it is learned from failing runs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ Move: TypeAlias = "frozenset[str]"
 """Symbols whose sizes change by the same amount."""
 
 MAX_PAIRED: Final = 8
-"""Symbols of a model of which every two are changed together."""
+"""Symbols of a model of which every pair is varied."""
 
 MAX_TRIALS: Final = 300
-"""Bindings that are tried for one that leads to a body."""
+"""Bindings that are tried for one that enters a body."""
 
 
 class Variations:
-    """The sizes that were tried for a model, and what became of each kind of change.
+    """The sizes that were tried for a model, and the success of each kind of change.
 
-    led     the same, each with the body that it was to come to
-    late    bindings that took too long
-    score   how many more runs have failed after a change of some symbols than have not
+    known    the bindings that were tried
+    guided   the same, each with the body that it was meant to enter
+    late     bindings that exceeded the time limit
+    score    failures minus successes after a change of these symbols
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -41,7 +42,7 @@ class Variations:
         self.late: list[dict[str, int]] = []
 
     def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
-        """What became of a binding that a move has led to; of one that was drawn otherwise the move is empty."""
+        """Record the outcome of a binding; `move` is empty when it is no variation of another one."""
         self.tried.add(self._key(binding))
         if goal is not None:
             self.led.add((goal.body, self._key(binding)))
@@ -49,13 +50,13 @@ class Variations:
             self.score[move] = self.score.get(move, 0) + (-1 if ran else 1)
 
     def note_late(self, binding: Mapping[str, int]) -> None:
-        """A run took too long with it."""
+        """Record a binding that exceeded the time limit."""
         self.late.append(dict(binding))
 
     def is_new(self, binding: Mapping[str, int], goal: Goal | None = None) -> bool:
-        """Whether nothing has run with it yet, or tried to; of a goal whether nothing that was led to its body has.
+        """Whether the binding has not been tried yet; with a goal, not for its body.
 
-        What is at least as large in all sizes as a binding that took too long is not.
+        A binding that is at least as large in all sizes as one that exceeded the time limit is not new.
         """
         if any(all(binding[name] >= size for name, size in late.items()) for late in self.late):
             return False
@@ -65,7 +66,7 @@ class Variations:
     def vary(
         self, base: Mapping[str, int], pattern: Pattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
-        """A binding near one that ran that is new, and which sizes have changed; None where there is none."""
+        """A new binding near one that ran, and the changed symbols; None where there is none."""
         # a size of 0 or 1 may do where others have to change together
         is_narrow = pattern in (Pattern.ZEROS, Pattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
@@ -81,7 +82,7 @@ class Variations:
     def leading_to(
         self, goal: Goal, base: Mapping[str, int], numbers: np.random.Generator, *, trusting: bool = True
     ) -> dict[str, int] | None:
-        """A binding that lets a run come to a body, as near to one as may be; None where none was found."""
+        """A binding that allows a run to enter a body, as close as possible to `base`; None where none was found."""
         if goal.is_met_by(base):
             return dict(base)
         told = frozenset().union(*(dim.symbols for dim in goal.negatives if not isinstance(dim, int)))
@@ -98,7 +99,7 @@ class Variations:
         return None
 
     def _moves(self, base: Mapping[str, int]) -> Iterator[tuple[Move, int]]:
-        """The symbols that may be changed together, with how unlikely that is before anything has run."""
+        """The symbols that may be changed together, each with a cost: lower is more likely to work."""
         by_size: dict[int, list[str]] = {}
         for name, size in base.items():
             yield frozenset([name]), 0
@@ -112,7 +113,7 @@ class Variations:
 
 
 def _steps(size: int, pattern: Pattern, own: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
-    """By how much a size may change, best first."""
+    """Possible changes of a size, best first."""
     past = [number + 1 - size for number in own if number >= size]
     first = {Pattern.ZEROS: [-size], Pattern.ONES: [1 - size], Pattern.OWN: past}.get(pattern, [])
     near = [1, -1, int(numbers.integers(2, 9)), -int(numbers.integers(2, 9)), size, -(size // 2)]

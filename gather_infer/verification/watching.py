@@ -1,7 +1,8 @@
-"""A copy of a model that tells which of its bodies a run has entered: branches of an If, bodies of Loop and Scan.
+"""Body coverage: an instrumented copy of a model that reports the bodies that a run enters (If branches, Loop and Scan
+bodies).
 
-A vector of bools, an element for each body, is one more output of each node that holds bodies, of each function that
-does and of the main graph; a Loop and a Scan carry it from step to step. What the model computes stays as it is.
+Each node with bodies, each function with such nodes and the main graph get one more output: a vector of bools with an
+element for each body. A Loop and a Scan carry it as a state. The other outputs are unchanged.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SymbolicTensor
 
 MAX_BYTES: Final = 1 << 29
-"""A larger model is not copied for this."""
+"""A larger model is not instrumented."""
 
 MAX_BODIES: Final = 2048
-"""Bodies of a model of which it is told whether they were entered."""
+"""A model with more bodies is not instrumented."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Which bodies the runs of a model have entered.
+    """The bodies that the runs of a model have entered.
 
-    proto      the copy, None where it is not made; its last output has the vector
-    bodies     those that may run, where they stand in the file; one of a function stands for all calls
-    labels     what people call them
-    position   of a body in the vector; bodies that are not told of have none
-    why        why some are not told of, empty where all are
-    entered    how many runs that were compared have entered each
-    is_on      it is the copy that runs
-    last       the bodies that the last run has entered
+    proto           the instrumented copy, None where there is none; its last output is the vector
+    bodies          those that may run, by their place in the file; one of a function stands for all calls
+    labels          their labels
+    positions       of a body in the vector; bodies that are not observed have none
+    unknown_reason  why some are not observed, empty where all are
+    entered         number of compared runs that entered each body
+    is_enabled      the copy is what runs
+    last_entered    the bodies that the last run entered
     """
 
     proto: ModelProto | None
@@ -61,29 +62,29 @@ class Watch:
     last: tuple[GraphPath, ...] = ()
 
     def outputs(self, given: list[Any]) -> list[Any]:
-        """Those of the model itself, of what a run of the copy gave; what it tells is kept."""
+        """The outputs of the model itself, from those of the copy; the coverage vector is stored."""
         if self.is_on:
             told = np.asarray(given.pop())
             self.last = tuple(path for path, position in self.position.items() if told[position])
         return given
 
     def count(self) -> None:
-        """The last run was compared."""
+        """Count the last run, which was compared."""
         for path in self.last:
             self.entered[path] = self.entered.get(path, 0) + 1
 
     def never(self) -> list[str]:
-        """The bodies that no run has entered, none of them inside another one."""
+        """The outermost bodies that no run has entered."""
         missed = [path for path in self.bodies if self.is_on and path in self.position and not self.entered.get(path)]
         return [self.labels[path] for path in missed if not any(path != one and one.contains(path) for one in missed)]
 
     def off(self, why: str) -> None:
-        """The copy does not run: nothing is known."""
+        """Disable coverage: the copy does not run."""
         self.is_on, self.why = False, why
 
 
 def watch_of(inference: Inference) -> Watch:
-    """The copy of a model that was inferred."""
+    """The coverage of an inferred model, with its instrumented copy."""
     proto = inference.model.proto
     dead = frozenset(_dead(inference))
     reached = list(_reached(proto, MAIN, dead))
@@ -92,21 +93,21 @@ def watch_of(inference: Inference) -> Watch:
     if not found:
         return Watch(None, (), {}, {})
     if inference.model.foreign:
-        return Watch(None, found, labels, {}, "the layers of an IR do not tell")
+        return Watch(None, found, labels, {}, "an IR cannot be instrumented")
     if len(found) > MAX_BODIES or proto.ByteSize() > MAX_BYTES:
-        return Watch(None, found, labels, {}, "the model is too large to be copied for that")
+        return Watch(None, found, labels, {}, "the model is too large to be instrumented")
     watching = _Watching(proto, found)
     made = watching.made(path.position for path in reached if path.root is Root.FUNCTION and not path.steps)
     told = watching.told(dead)
     untold = [labels[path] for path in found if path not in told]
-    why = f"of {', '.join(untold)} nothing tells" if untold else ""
+    why = f"{', '.join(untold)} cannot be instrumented" if untold else ""
     return Watch(made if told else None, found, labels, told, why)
 
 
 def place_of(proto: ModelProto, path: GraphPath) -> GraphPath | None:
-    """Where a graph that was walked stands in the file: what is below a call stands in the function.
+    """The path in the file of a graph that was interpreted: a graph below a call is in the function.
 
-    None where it is in none: what an operator is made of may be walked too.
+    None where the file has no such graph: the body of an operator may be interpreted too.
     """
     positions = _positions(proto)
     here = GraphPath(path.root, path.position)
@@ -133,7 +134,7 @@ def _positions(proto: ModelProto) -> dict[_Key, int]:
 
 
 def _dead(inference: Inference) -> Iterator[GraphPath]:
-    """Bodies of which it is known that no run enters them, by no call."""
+    """Bodies that no run enters by any call, as far as known."""
     proto = inference.model.proto
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()
@@ -144,7 +145,7 @@ def _dead(inference: Inference) -> Iterator[GraphPath]:
 
 
 def is_dead(inference: Inference, path: GraphPath) -> bool:
-    """Whether it is known that no run enters a body by the calls on its path."""
+    """Whether no run is known to enter a body by the calls on its path."""
     condition = inference.conditions.get(path)
     if condition is None:
         return False
@@ -162,7 +163,7 @@ def is_dead(inference: Inference, path: GraphPath) -> bool:
 
 
 def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
-    """A graph, the functions that it calls, and the bodies in all of them, but for those that no run enters."""
+    """A graph, the functions that it calls, and the bodies in all of them, except those that no run enters."""
     positions = _positions(proto)
     pending, known = [start], {start}
     while pending:
@@ -178,11 +179,12 @@ def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) ->
 
 
 class _Watching:
-    """The copy in the making.
+    """Builds the instrumented copy.
 
-    wanted     the bodies, each with its position in the vector
-    reporting  those that write theirs
-    silent     those that do not, for which nothing is there to carry the vector
+    positions         the bodies, each with its position in the vector
+    reporting         those that set their element
+    silent            those that cannot: their node has no way to carry the vector
+    original_outputs  output counts of instrumented functions before the new output
     """
 
     def __init__(self, proto: ModelProto, found: Sequence[GraphPath]) -> None:
@@ -194,10 +196,10 @@ class _Watching:
         self.reporting: set[GraphPath] = set()
         self.silent: set[GraphPath] = set()
         self.version = 0
-        self.called: dict[_Key, int] = {}  # how many outputs a function had that has one more now
+        self.called: dict[_Key, int] = {}
 
     def made(self, functions: Iterable[int]) -> ModelProto:
-        """The copy, with these functions told of where they hold bodies."""
+        """The copy, with these functions and the main graph instrumented."""
         for position in _inner_first(self.proto, functions):
             function = self.proto.functions[position]
             self.version = _version(function.opset_import) or _version(self.proto.opset_import)
@@ -213,22 +215,22 @@ class _Watching:
         return self.proto
 
     def told(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
-        """The position of each body of which every entry is told."""
+        """The position of each body whose every entry is observed."""
         lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
         return {path: at for path, at in self.wanted.items() if path in self.reporting and path not in lost}
 
     def inside(self, body: Body, path: GraphPath) -> list[str]:
-        """The values, from now on, that tell of what is below the nodes of a graph."""
+        """Instrument the nodes of a graph; the new values that report the bodies below them."""
         before = len(body.node)
         begins = self.names.fresh("entered")
         seen = [name for at, node in enumerate(list(body.node)) if (name := self.of_node(node, at, path, begins))]
-        assert len(body.node) == before, "paths hold while a graph is gone through"
+        assert len(body.node) == before, "paths stay valid during the traversal"
         if any(begins in node.input for node in body.node):
             body.node.insert(0, self.constant(begins, None))
         return seen
 
     def of_node(self, node: NodeProto, at: int, path: GraphPath, begins: str) -> str:
-        """The output, from now on, of a node that tells of what is below it; empty where it has none.
+        """Instrument a node; its new output that reports the bodies below it, empty where there is none.
 
         begins   a vector without an entry
         """
@@ -262,7 +264,7 @@ class _Watching:
         return ""
 
     def ends(self, graph: GraphProto, path: GraphPath, carried: list[str], at: int) -> None:
-        """Let a body give, as its output at a position, what was entered before, itself, and what is below it."""
+        """Give a body an output at a position: the bodies entered before, the body itself, and those below it."""
         if path in self.wanted:
             self.reporting.add(path)
         own = self.names.fresh("entered")
@@ -271,13 +273,13 @@ class _Watching:
         graph.output.insert(at, self.typed(self.either(graph, seen)))
 
     def added(self, node: NodeProto, at: int) -> str:
-        """A new output of a node."""
+        """Add an output to a node."""
         name = self.names.fresh("entered")
         node.output.insert(at, name)
         return name
 
     def either(self, body: Body, seen: Sequence[str]) -> str:
-        """What is in any of these vectors."""
+        """The disjunction of these vectors."""
         found = seen[0]
         for name in seen[1:]:
             both = self.names.fresh("entered")
@@ -286,7 +288,7 @@ class _Watching:
         return found
 
     def constant(self, name: str, position: int | None) -> NodeProto:
-        """A vector that has one entry, or none."""
+        """A vector with one entry set, or none."""
         values = np.zeros(len(self.wanted), np.bool_)
         if position is not None:
             values[position] = True
@@ -297,12 +299,12 @@ class _Watching:
 
 
 def _version(imports: Iterable[OperatorSetIdProto]) -> int:
-    """That of the standard operators; 0 where they are not imported."""
+    """The opset version of the standard operators; 0 where they are not imported."""
     return next((one.version for one in imports if not plain_domain(one.domain)), 0)
 
 
 def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
-    """Functions, each behind those that it calls."""
+    """Functions in topological order, callees first."""
     positions, found = _positions(proto), dict[int, None]()
 
     def add(position: int) -> None:

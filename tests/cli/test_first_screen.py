@@ -205,7 +205,7 @@ def test_why_a_verdict_is_what_it_is_is_told_with_v(run: Run) -> None:
     shown, verbose = (wide(run, "infer", "verdicts.onnx", *more) for more in ([], ["-v"]))
     assert ("GI302" in shown, "GI310" in shown, shown.count("error[GI301]")) == (False, False, 1)
     assert verbose.count("note[GI302]: in bounds only for -9 <= ids < 9: ") == 1
-    assert verbose.count("note[GI302]: surely in bounds for M <= 9: ") == 1
+    assert verbose.count("note[GI302]: always in bounds for M <= 9: ") == 1
     assert verbose.count("error[GI301]") == 1
 
 

@@ -408,7 +408,7 @@ def test_an_index_that_a_loop_may_leave_empty() -> None:
     assert not checked.errors and not infer(proto).errors
     (finding,) = [f for f in checked.diagnostics if f.code == "GI301"]
     assert finding.severity is Severity.WARNING
-    assert finding.message.startswith("fails when indices has an element: ")
+    assert finding.message.startswith("fails when indices is not empty: ")
     assert len(contract_of(proto).contract.open) == 1
 
 

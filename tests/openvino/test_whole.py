@@ -254,7 +254,7 @@ def test_integers_that_the_plugin_does_not_hold(tmp_path: Path) -> None:
     for x, is_held in ((3, True), (2**20, False)):
         feeds = {"x": np.array([x])}
         found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
-        assert found.ok and any("passes the ends of int32" in note for note in found.notes) == (not is_held)
+        assert found.ok and any("overflows int32" in note for note in found.notes) == (not is_held)
 
 
 def test_a_wrong_lowering_of_large_integers_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def test_what_is_enough_says_so() -> None:
     finding = by_node(verdicts(gather_infer.infer(model)))[-1].diagnostic()
     assert finding is not None
     assert finding.code == "GI302"
-    assert finding.message.startswith("surely in bounds for P + S <= 2: indices are computed from data")
+    assert finding.message.startswith("always in bounds for P + S <= 2: indices are computed from data")
     assert not any("past the end" in line for line in finding.detail)
 
 

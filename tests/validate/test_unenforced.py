@@ -50,7 +50,7 @@ def test_what_the_page_alone_demands_is_not_tight(name: str) -> None:
     contract, runtime = contract_of(model).contract, Runtime(model)
     (line,) = (line for line in contract.lines if line.text == wanted)
     assert (line.tight, line.reason.partition(":")[0]) == (
-        False, "the specification demands it, onnxruntime may run all the same",
+        False, "the specification requires it, onnxruntime may run anyway",
     )  # fmt: skip
     types = {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
     feeds = {

@@ -124,7 +124,7 @@ def test_what_is_not_known_is_said() -> None:
     text = "(seq(float[N]) s) => (seq(float[N]) y) { y = SequenceMap (s) <body = b (float[N] e) => (float[N] o) { o = Neg(e) }> }"
     proto = model(text)
     found = verified(proto, proto, 2)
-    note = "which branches and bodies of loops the runs came to is not known: of SequenceMap#0/body nothing tells"
+    note = "which branches and loop bodies the runs entered is not known: SequenceMap#0/body cannot be instrumented"
     assert found.ok and note in found.notes and found.untaken == ()
 
 

@@ -28,7 +28,7 @@ def test_no_element_in_any_run_is_no_success() -> None:
         "(float[N] x) => (float[M] y) <int64[1] s = {100000000}, int64[1] e = {9223372036854775807}> { y = Slice(x, s, e) }"
     )
     found = verified(proto, proto, 8)
-    assert not found.ok and found.fault.startswith("no output had an element in any run")
+    assert not found.ok and found.fault.startswith("every output was empty in every run")
 
 
 def test_a_model_that_never_has_elements() -> None:

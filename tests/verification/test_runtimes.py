@@ -91,14 +91,19 @@ def test_a_rewritten_model_that_does_not_end() -> None:
 def test_an_original_that_does_not_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_runtime(monkeypatch, tmp_path / "site", "time.sleep(600)")
     found = verified(model(NEG), model(NEG), 3, timeout=5)
-    assert found.fault == "the original ran on none of the inputs drawn, give it some: it did not end within 5 s"
+    assert (
+        found.fault
+        == "the original ran on none of the random inputs, pass some with --feeds: it did not end within 5 s"
+    )
     assert (found.redrawn, found.runs, found.ok) == (2, (), False)
 
 
 def test_an_original_that_always_fails() -> None:
     proto = model("(float[N] x) => (float[M] y) <int64 k = {1}> { n = Shape(x) m = Add(n, k) y = Reshape(x, m) }")
     found = verified(proto, proto, 2)
-    assert not found.ok and found.fault.startswith("the original ran on none of the inputs drawn, give it some: ")
+    assert not found.ok and found.fault.startswith(
+        "the original ran on none of the random inputs, pass some with --feeds: "
+    )
     assert found.redrawn > 10
 
 

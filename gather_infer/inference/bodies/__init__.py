@@ -1,1 +1,1 @@
-"""Nodes with a body: If, Loop, Scan, SequenceMap and calls of functions."""
+"""Inference of nodes with bodies: If, Loop, Scan, SequenceMap, function calls and lowered nodes of dialects."""

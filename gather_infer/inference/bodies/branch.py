@@ -1,4 +1,4 @@
-"""If: both branches walked, and what holds of either outside."""
+"""If: both branches are interpreted and their facts joined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def branch(
     inputs: Sequence[Value | None],
     frame: Frame,
 ) -> Sequence[Value | None]:
-    """https://onnx.ai/onnx/operators/onnx__If.html: the branch that is taken, or what holds in both."""
+    """https://onnx.ai/onnx/operators/onnx__If.html: the facts of the branch that is taken, or the join of both."""
     context, place, outputs = walker.context, walker.context.node, len(call.output)
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
@@ -39,7 +39,7 @@ def branch(
     negative, choice = frame.comparison(call.input[0]), frame.choice(call.input[0])
     scope, created = context.scope, len(context.causes)
     if negative is not None and not isinstance(taken, bool):
-        taken = known_lt(negative, 0, scope)  # by what is known here, which may be more than where it was compared
+        taken = known_lt(negative, 0, scope)  # more may be known here than where the condition was computed
     results: dict[bool, list[Value]] = {}
     attribute_of = {True: "then_branch", False: "else_branch"}
     at = {branch: inside(place, call, name) for branch, name in attribute_of.items()}

@@ -1,8 +1,9 @@
-"""Where the elements of a loop's states come from: the traces that hold before every iteration, by induction.
+"""Provenance of loop states: origins that hold before every iteration, by induction.
 
-A hypothesis starts with what a state is made of before the loop. The body is walked under it; parts that it adds to a
-state join the hypothesis, an input that grows by the same amount each time becomes `x + i*step`, and it stands when the
-body makes of each state nothing but what the hypothesis says of the next iteration.
+The first hypothesis is the provenance of the states before the loop. The interpreter runs the body under it. Origins
+that the body adds to a state join the hypothesis, and an input that grows by the same amount each time becomes
+`x + i*step`. The hypothesis is a fixed point when the origins of each new state are those that it gives for the next
+iteration.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from gather_infer.tensor import Span, SymbolicTensor, Value
 
 @dataclass(slots=True)
 class Carried:
-    """The traces of the states of one loop, as far as the induction has come.
+    """The provenance of the states of one loop during the induction.
 
-    names    what the body calls the states
-    results  what the body calls the states that it makes
-    first    the traces before the loop, None where nothing is known of a state
-    growing  the states that are tried as growing by the same amount each time; `other` ones do not
+    names             the names of the states in the body
+    results           the names of the next states in the body
+    first             provenance before the loop, None where it is unknown
+    hypothesis        provenance before each iteration
+    body_environment  of the last trial
+    is_first          the first trial has not been revised yet
+    growing           states tried as linear in the iteration
+    not_growing       states for which that failed
     """
 
     names: Sequence[str]
@@ -49,15 +54,16 @@ class Carried:
         names: Sequence[str], results: Sequence[str], given: Sequence[str], states: Sequence[Value], iteration: Expr,
         context: Context, frame: Frame,
     ) -> Carried:  # fmt: skip
-        """The traces of states that a node is given by these names."""
+        """The provenance of states that a node passes under these names."""
         first = [_trace(name, state, frame, context.scope) for name, state in zip(given, states, strict=False)]
         first += [None] * (len(states) - len(first))  # states that are left out
         return Carried(names, results, first, iteration, context)
 
     def bind(self, inner: Frame) -> None:
-        """Give the body, which is walked next, the traces of its states, and the bounds that follow from them.
+        """Give the next trial of the body the provenance of the states, and the bounds that follow from it.
 
-        At first no more than what comes from inputs: bounds that grow by 1 from walk to walk would never stand.
+        The first trial uses only provenance from inputs: bounds that grow by 1 with each trial never reach a fixed
+        point.
         """
         self.inner = inner
         for k, (name, trace) in enumerate(zip(self.names, self.now, strict=True)):
@@ -72,19 +78,19 @@ class Carried:
                 sharpen(name, spans.hull(*(part.span for part in trace.parts), scope=self.context.scope), inner)
 
     def restart(self) -> None:
-        """Begin anew: what the last walk has made rests on facts that do not hold."""
+        """Return to the first hypothesis: the last trial used states that do not hold."""
         self.now, self.is_first = list(self.first), True
         self.growing, self.other = set(), set()
 
     def forget(self) -> None:
-        """Nothing is said of any state any more."""
+        """Drop the provenance of all states."""
         self.first = [None for _ in self.first]
         self.now = list(self.first)
 
     def revise(self) -> bool:
-        """True when the body has made of the hypothesis what that says; else it is a weaker one now."""
+        """True when the last trial confirmed the hypothesis; else it is replaced by a weaker one."""
         inner = self.inner
-        assert inner is not None, "the body was walked under it"
+        assert inner is not None, "the body was interpreted under the hypothesis"
         revised = [self._next(k, trace, inner) for k, trace in enumerate(self.now)]
         was_told = not self.is_first or all(t is None or any(p.input for p in t.parts) for t in revised)
         stands = was_told and revised == self.now
@@ -92,7 +98,7 @@ class Carried:
         return stands
 
     def after(self, trips: Dim) -> list[Trace | None]:
-        """The traces when the loop is done."""
+        """The provenance after the loop."""
         at = {self.iteration.name: trips}
         found: list[Trace | None] = []
         for trace in self.now:
@@ -103,6 +109,7 @@ class Carried:
         return found
 
     def _next(self, number: int, trace: Trace | None, inner: Frame) -> Trace | None:
+        """The next hypothesis of one state, or the present one where the body confirms it."""
         made, first = inner.find(self.results[number]), self.first[number]
         if trace is None or first is None or not isinstance(made, SymbolicTensor):
             return None
@@ -131,13 +138,13 @@ class Carried:
         return Trace(tuple(parts), trace.axis if len(parts) == 1 else None) if len(parts) <= MAX_PARTS else None
 
     def _leads_to(self, now: Part, after: Part) -> bool:
-        """Whether a part of the next iteration is what the hypothesis says it is."""
+        """Whether an origin after an iteration is the one that the hypothesis gives for the next iteration."""
         step = {self.iteration.name: self.iteration + 1}
         wanted, found = _alike(now).substituted(step), _alike(after)
         return replace(wanted, span=found.span) == found and _is_within(found.span, wanted.span, self.context.scope)
 
     def _growing(self, now: Part, after: Part) -> Part | None:
-        """`x + i*step` for an x that an iteration has added a step to; None where that is not what it has done."""
+        """`x + i*step` for an x to which the iteration has added a step; None where it did something else."""
         growth = after.offset - now.offset
         like = replace(after, offset=now.offset, span=now.span, wraps=now.wraps, exact=now.exact, direct=now.direct)
         if not now.input or now.limits or growth == 0 or like != now:
@@ -151,8 +158,8 @@ class Carried:
         return replace(after, offset=offset, span=spans.ANY, exact=False)
 
     def _later(self, part: Part) -> Part | None:
-        """What an iteration has made as the next one finds it, without what else holds in one only; None where nothing
-        can be said.
+        """An origin that an iteration made, as the next one sees it; None where it depends on values of one iteration
+        only.
         """
         part = part.substituted({self.iteration.name: self.iteration - 1})
         if not all(map(self._is_kept, part.dims)):
@@ -161,28 +168,29 @@ class Carried:
         return replace(part, span=Span(lo, hi))
 
     def _is_kept(self, dim: Dim) -> bool:
-        """Whether a dim means something in every iteration, as a function of its number."""
+        """Whether a dim is a function of the iteration number and loop-invariant symbols."""
         rest = substitute(dim, {self.iteration.name: 0})
         return is_invariant(rest, self.context, self.iteration)
 
     def _is_steady(self, part: Part) -> bool:
+        """Whether all dims of an origin are loop-invariant."""
         dims = (*part.dims, *(end for end in (part.span.lo, part.span.hi) if end is not None))
         return all(is_invariant(dim, self.context, self.iteration) for dim in dims)
 
 
 def _without_far(part: Part) -> Part:
-    """The part; of one to which so much has been added that it may have passed the ends of int64 nothing but that."""
+    """The origin; where the sum of its offsets may overflow int64, one without bounds."""
     ends = [end for end in (part.span.lo, part.span.hi) if end is not None]
     return part if all(map(spans.is_near, (*part.dims, *ends))) else Part(spans.ANY, needs=part.needs)
 
 
 def _alike(part: Part) -> Part:
-    """The part without what says how many of its elements there are."""
+    """The origin without the fields that describe how many of its elements there are."""
     return replace(part.dropped, needs=None, exact=False, is_sure=True)
 
 
 def sliced(trace: Trace | None, iteration: str) -> Trace | None:
-    """The trace of the slices of a tensor, of which every one comes by, in an iteration of its own."""
+    """The provenance of a scan input's slices; each slice occurs in an iteration of its own."""
     if trace is None:
         return None
     alone = len(trace.parts) == 1
@@ -191,7 +199,7 @@ def sliced(trace: Trace | None, iteration: str) -> Trace | None:
 
 
 def note_traces(traces: Sequence[Trace | None], outputs: Sequence[str], local: set[str], frame: Frame) -> None:
-    """Note where the elements of final states come from, as far as it can be told outside the body."""
+    """Record the provenance of final states where it has a meaning outside the body."""
     for name, trace in zip(outputs, traces, strict=True):
         if trace is None or not name or all(part.input == "" for part in trace.parts):
             continue
@@ -201,20 +209,21 @@ def note_traces(traces: Sequence[Trace | None], outputs: Sequence[str], local: s
 
 
 def _is_followed(value: SymbolicTensor) -> bool:
-    """Integers; where all elements are known these say it all."""
+    """True for integers that are not all known."""
     if value.dtype is None or not value.dtype.is_integer:
         return False
     return value.values is None or not value.values.size or None in value.values.flat
 
 
 def _trace(name: str, value: Value, frame: Frame, scope: Scope) -> Trace | None:
-    """Where the elements of an integer tensor come from, if only from within its bounds."""
+    """The provenance of an integer tensor; where it is not tracked, the origin that its facts give."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return None
     return frame.trace(name) or Trace((part_of(value, scope),))
 
 
 def _is_within(inner: Span, outer: Span, scope: Scope) -> bool:
+    """Whether one value range is known to contain another one."""
     low = outer.lo is None or (inner.lo is not None and known_le(outer.lo, inner.lo, scope) is True)
     high = outer.hi is None or (inner.hi is not None and known_le(inner.hi, outer.hi, scope) is True)
     return low and high

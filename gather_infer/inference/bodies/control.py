@@ -1,4 +1,4 @@
-"""Control flow: which operator is inferred how."""
+"""Control flow: dispatch to the inference of If, Loop, Scan and SequenceMap."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def infer(
             case "SequenceMap":
                 mark = walker.mark()
                 found = sequence_map(walker, node, body_of(attributes, "body"), inputs, frame)
-                note_branch(walker, mark)  # it may be given a sequence without members
+                note_branch(walker, mark)  # the sequence may be empty
                 return found
             case _:
                 return scan(walker, node, attributes, inputs, frame)

@@ -1,4 +1,4 @@
-"""Calls of functions: those of the model, and the bodies that onnx's schemas give for operators without a rule."""
+"""Function calls: functions of the model, and function bodies of onnx schemas for operators without a rule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def call(
     attributes: Mapping[str, Attribute],
     frame: Frame,
 ) -> list[Value | None]:
-    """The facts of a call: the body walked with the call's inputs and attributes, under its own opset imports.
+    """The facts of a call: the body interpreted with the call's inputs and attributes, under its own opset imports.
 
     Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has, and when the
     budget for bodies is spent.
@@ -98,7 +98,7 @@ def call(
 
 
 def resolved(node: NodeProto, frame: Frame) -> NodeProto:
-    """The node with its references to the attributes of a function replaced by what the call gives."""
+    """The node with references to function attributes replaced by the values of the call."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     copy = NodeProto()
@@ -114,6 +114,7 @@ def resolved(node: NodeProto, frame: Frame) -> NodeProto:
 
 @cache
 def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
+    """The newest function body of a schema up to an opset version."""
     versions = [v for v in schema.raw.function_opset_versions if v <= version]
     if not versions:
         return None
@@ -122,9 +123,10 @@ def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ..
 
 
 def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, int]]) -> FunctionProto | None:
-    """The body; one that imports nothing means the opset of the operator, and of other domains what the model imports.
+    """The body with complete opset imports. A body without imports uses the opset of the operator; other domains have
+    the versions that the model imports.
 
-    The body of FlexAttention, say, imports its own domain only and consists of nodes of ai.onnx.
+    The body of FlexAttention, for example, imports its own domain only and consists of nodes of ai.onnx.
     """
     if not serialized:
         return None
@@ -139,13 +141,13 @@ def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, 
 def schema_body(
     schema: Schema, node: NodeProto, inputs: Sequence[Value | None], version: int, imports: Mapping[str, int]
 ) -> FunctionProto | None:
-    """The function body that onnx's schema gives for a node, None when there is none.
+    """The function body that onnx's schema defines for a node, None when there is none.
 
     version   of the operator's domain
-    imports   the versions of all domains where the node stands
+    imports   the versions of all domains in the graph of the node
 
-    A body that depends on the node is built from it and from the types of its inputs, all of which must be known.
-    Raises SpecViolation when onnx rejects the node.
+    A context-dependent body is built from the node and the types of its inputs, all of which must be known. Raises
+    SpecViolation when onnx rejects the node.
     """
     raw = schema.raw
     if raw.has_function:

@@ -1,8 +1,8 @@
-"""The states of a loop as functions of its iteration.
+"""Loop states as functions of the iteration, by induction.
 
-A hypothesis gives every state as a function of the iteration `i`; the body is walked under it, and it stands
-when the body turns the state of `i` into the state of `i + 1`. A dim that grows by the same amount each time becomes
-`d + i*step`; one that changes otherwise becomes a symbol about which nothing is said.
+A hypothesis gives every state as a function of the iteration `i`. The interpreter runs the body under it; the
+hypothesis is a fixed point when the body maps the state of `i` to the state of `i + 1`. A dim that grows by the same
+amount each time becomes `d + i*step`; one that changes otherwise becomes a fresh symbol without facts.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, know
 from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
 
 MAX_TRIALS: Final = 6
-"""Walks of a body in search of a hypothesis that stands; then nothing is said about the states."""
+"""Hypotheses tried for one loop; then the states are widened to unknown."""
 
 MAX_BESIDE: Final = 5
-"""Walks more for what is said beside the facts; then nothing is."""
+"""Further trials for the carried facts alone; then they are dropped."""
 
 MAX_RETRIES: Final = 500
-"""Trials after the first in one pass, and fewer in a small model: then nothing is said about states."""
+"""Trials after the first in one pass, fewer in a small model; then all states are unknown."""
 
 
 class Beside(Protocol):
-    """What is said of the states of a loop beside their facts, by a hypothesis of its own."""
+    """Facts of loop states besides their types, such as provenance, with a hypothesis of their own."""
 
     def revise(self) -> bool:
-        """True when the last walk has made of it what it says; else it is a weaker one now."""
+        """True when the last trial confirmed the hypothesis; else it is replaced by a weaker one."""
 
     def restart(self) -> None:
-        """Begin anew: what the last walk has made rests on facts that do not hold."""
+        """Return to the first hypothesis: the last trial used states that do not hold."""
 
     def forget(self) -> None:
-        """Nothing is said any more."""
+        """Drop the hypothesis."""
 
 
 def induction(
@@ -51,9 +51,9 @@ def induction(
 ) -> tuple[list[Value], list[Value]]:
     """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
 
-    run    walks the body with given states
-    part   where the next states are among the body's outputs
-    beside what is said of the states beside their facts, which `run` makes use of
+    run           interprets the body with these states
+    next_states   the positions of the next states among the body's outputs
+    carried       facts besides the states' types; `run` uses them too
     """
     context = walker.context
     changing: set[tuple[int, int]] = set()
@@ -109,10 +109,10 @@ def _revise(
     """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
 
     first     the state before the loop, whose elements are in `before`
-    changing  dims of which nothing is said any more, by the number of the state and the axis
+    changing  dims that are widened to a symbol, by the number of the state and the axis
 
-    A size or an element that is no function of the iteration stays the same at first, then grows by the same amount;
-    the amount that the body adds then has the iteration in it, unless it is that one.
+    A size or an element without a hypothesis in `i` is constant first, then linear in `i`. If it is not linear, the
+    amount that the body adds in the linear trial depends on the iteration.
     """
     if isinstance(now, SequenceType) and isinstance(after, SequenceType):
         start = first.length if isinstance(first, SequenceType) else None
@@ -133,7 +133,7 @@ def _revise(
             return d
         assert first.shape is not None, "checked above"
         if (number, axis) in changing:
-            return d  # a symbol about which nothing is said covers every size
+            return d  # an unconstrained symbol covers every size
         growth = d_after - d
         if is_invariant(growth, context, iteration):
             return first.shape[axis] + iteration * growth
@@ -156,7 +156,7 @@ def _revise(
 
 
 def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
-    """What holds of every member, in whichever iteration it was added."""
+    """The facts of every member, in whichever iteration it was appended."""
     fresh = fresh_dim(context, DIFFERS)
     element = after.element
     if now.length != 0:  # else there is no member before the loop
@@ -168,7 +168,7 @@ def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: C
 
 
 def _element(base: object, now: object, after: object, iteration: Expr, context: Context) -> object:
-    """The hypothesis of one element: unchanged, growing by the same amount each time, or unknown."""
+    """The hypothesis of one element: constant, linear in the iteration, or unknown."""
     if not (_is_size(base) and _is_size(now) and _is_size(after)):
         return now if type(now) is type(after) and repr(now) == repr(after) else None
     if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
@@ -178,17 +178,17 @@ def _element(base: object, now: object, after: object, iteration: Expr, context:
 
 
 def _is_size(element: object) -> TypeGuard[Dim]:
-    """False for what never grows: bools, floats, quotients, and what is not known."""
+    """False for what never grows: bools, floats, quotients and unknown elements."""
     return isinstance(element, (int, Expr)) and not isinstance(element, bool)
 
 
 def is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
-    """True when an amount is the same in every iteration: no symbol in it was made since the loop began."""
+    """True when an amount is loop-invariant: no symbol in it was made since the loop began."""
     return _made_since(iteration, context).isdisjoint(free_symbols(growth))
 
 
 def _made_since(iteration: Expr, context: Context) -> set[str]:
-    """The symbols that the walks of the body have made, the iteration itself among them."""
+    """The symbols made since the loop began, the iteration itself among them."""
     made: set[str] = set()
     for name in reversed(context.causes):
         made.add(name)
@@ -198,14 +198,14 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
 
 
 def _span_before(first: Value, scope: Scope) -> Span | None:
-    """The span of a state before the loop, by what is known there: what the body adds to that holds only if it runs."""
+    """The value range of a state before the loop, from facts outside: those that the body adds hold only if it runs."""
     return kept_span(first, scope) if isinstance(first, SymbolicTensor) else None
 
 
 def _steady_span(
     before: Span | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
 ) -> Span | None:
-    """The ends of the span that are the same in every iteration and that the body does not pass."""
+    """The loop-invariant bounds that the body preserves."""
     old, new = now.span if needs_span(now.values) else before, kept_span(after, context.scope)
     if old is None or new is None:
         return None
@@ -222,7 +222,7 @@ def _steady_span(
 
 
 def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
-    """True when two element facts differ only in symbols of dims that differ: joining them again says no more."""
+    """True when two element facts differ only in the symbols of differing dims: joining them again changes nothing."""
 
     def blur(shape: Shape | None) -> object:
         return None if shape is None else tuple("?" if is_member_dim(d) else d for d in shape)

@@ -1,4 +1,4 @@
-"""What the iterations of a loop come to: which ones reach an access, and what the last one leaves behind."""
+"""Effects of all iterations of a loop: which iterations reach an access, final states and stacked outputs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value
 
 
 def iteration_symbol(context: Context) -> Expr:
-    """The symbol of an iteration's number, which nobody may assume to be >= 1: it starts at 0."""
+    """The symbol of the iteration number. It starts at 0, so it may not be assumed to be >= 1."""
     iteration = context.fresh("the number of an iteration", stem="iteration")
     context.zero_dims |= {iteration.name}
     return iteration
 
 
 def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition) -> None:
-    """Forget what holds only if the body of a loop runs, unless it surely does, and note when that is.
+    """Drop what holds only if the body of a loop runs, unless it always does, and record the path condition.
 
-    runs   whether it does at all
+    runs   whether the body runs at all; None when unknown
     """
     if runs is True:
         walker.conditions.pop(condition.body, None)
@@ -55,16 +55,16 @@ def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition
 
 
 def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None, most: Dim | None) -> None:
-    """Note of each access since `mark`, all in the body of a loop, which numbers `iteration` is.
+    """Quantify each access since `checkpoint`, all in the body of a loop, over the iterations.
 
-    trips   it is every number below; None when nobody knows how often the body runs
-    most    it is no number from here on; None when nobody knows of any
+    trip_count    `iteration` takes every value below it; None when the trip count is unknown
+    upper_bound   `iteration` is below it; None when there is no known bound
     """
 
     def in_iterations(access: Access) -> Access:
         evidence = access.evidence
-        assert evidence is not None, "it is there while a pass walks"
-        # a loop in this one runs equally often each time only where its trip count was made outside
+        assert evidence is not None, "accesses have their facts during a pass"
+        # the trip count of a nested loop is the same each time only if no symbol in it was made in this loop
         around = all(is_invariant(sweep.end, walker.context, iteration) for sweep in evidence.iterations)
         is_all = trips is not None and evidence.is_always_reached and around
         end = most if trips is None else trips
@@ -75,21 +75,22 @@ def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | Non
 
 
 def note_branch(walker: State, mark: Mark) -> None:
-    """Note of each access since `mark`, all in a branch, that not every iteration of a loop around it reaches it."""
+    """Record that not every iteration of a loop reaches the accesses since `checkpoint`, which are in a branch."""
     walker.record.revise_since(mark, Access, _not_always)
 
 
 def _not_always(access: Access) -> Access:
-    assert access.evidence is not None, "it is there while a pass walks"
+    assert access.evidence is not None, "accesses have their facts during a pass"
     return replace(access, evidence=replace(access.evidence, is_always_reached=False))
 
 
 def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips: Dim, scope: Scope) -> Value:
-    """The hypothesis of a state, with what the last iteration makes of it where it says nothing: a counter, say.
+    """The hypothesis of a state, completed by the result of the last iteration where it is silent: a counter, for
+    example.
 
-    state   what holds before each iteration, a function of it, and after the last one
+    state   holds before each iteration, as a function of it, and after the last one
     first   the state before the loop
-    after   what an iteration makes of it
+    after   the result of one iteration
     """
     if not (isinstance(state, SymbolicTensor) and isinstance(after, SymbolicTensor)) or state.dtype is not after.dtype:
         return state
@@ -98,7 +99,7 @@ def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips
     runs = known_le(1, trips, scope) is True
 
     def before(element: Dim, start: object) -> Dim | None:
-        """An element that iteration `i` leaves behind, as a function of i + 1; it is `start` at 0."""
+        """An element after iteration `i`, as a function of i + 1; `start` at 0."""
         if not is_linear(element, iteration.name):
             return None
         found = substitute(element, {iteration.name: iteration - 1})
@@ -141,7 +142,7 @@ def is_linear(dim: Dim, name: str) -> bool:
 
 
 def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], context: Context) -> Value:
-    """A state after the last iteration: the hypothesis at `i = trips`."""
+    """A state after the last iteration: its hypothesis at `i = trip_count`."""
     if isinstance(state, SymbolicTensor):
         at = {iteration.name: trips}
         shape = None if state.shape is None else tuple(substitute(d, at) for d in state.shape)
@@ -163,10 +164,10 @@ def require_steady(
 ) -> None:
     """Report scan outputs whose shape changes from the first iteration to the second: they cannot be stacked.
 
-    results   of the body, as functions of the iteration that hold of the first two: those of the second hypothesis are
-              made so, and the first one's are where it stood
+    results   of the body, as functions of the iteration that hold for the first two iterations. The second hypothesis
+              of the induction is built that way; a first one that held is constant
 
-    It is an error when the body surely runs twice.
+    It is an error when the body always runs twice.
     """
     runs_twice = known_le(2, trips, context.scope)
     if runs_twice is False:
@@ -182,9 +183,9 @@ def require_steady(
 
 
 def require_same_state(before: Value, after: Value, name: str, trips: Dim, context: Context) -> None:
-    """Report a state of a Scan that an iteration gives another shape: a Scan makes room for it before it runs.
+    """Report a Scan state whose shape an iteration changes: runtimes allocate it before the Scan runs.
 
-    It is an error when the body surely runs, or when the sizes are numbers, which loaders compare.
+    It is an error when the body always runs, or when the sizes are numbers, which loaders compare.
     """
     if not (isinstance(before, SymbolicTensor) and isinstance(after, SymbolicTensor)):
         return
@@ -196,17 +197,18 @@ def require_same_state(before: Value, after: Value, name: str, trips: Dim, conte
 
 
 def differs(a: Shape, b: Shape, scope: Scope) -> bool:
-    """Whether two shapes are never the same."""
+    """Whether two shapes are never equal."""
     return len(a) != len(b) or any(never_equal(x, y, scope) for x, y in zip(a, b, strict=True))
 
 
 def _numbers_of(a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    """The dims of both shapes at the axes where both are numbers."""
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if isinstance(x, int) and isinstance(y, int)]
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
 
 
 def _report(context: Context, is_certain: bool | None, when: str, message: str) -> None:
-    """Report an error for what fails in every run that comes to the node, a warning for what fails in some."""
+    """Report an error if every run that reaches the node fails, else a warning."""
     if is_certain:
         context.report("GI212", message, (), None)
     else:
@@ -214,16 +216,16 @@ def _report(context: Context, is_certain: bool | None, when: str, message: str) 
 
 
 def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
-    """What `trips` iterations of `value` are when they are stacked on a new `axis`.
+    """The values of all iterations stacked on a new `axis` of length `trip_count`.
 
-    Without an iteration nobody says what the other dims are, so one that the body does not declare as a number rests on
-    there being one.
+    Without an iteration the other dims are unspecified. A dim that the body does not declare as a number is therefore
+    kept under the assumption of at least one iteration.
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
     member = value.with_(values=None, span=kept_span(value, context.scope))
     outside = escape(member, local, fresh_dim(context, "a body computes it from data"))
-    assert isinstance(outside, SymbolicTensor), "escape keeps the kind of a value"
+    assert isinstance(outside, SymbolicTensor), "a tensor stays one when local symbols are projected out"
     if outside.span == Span():
         outside = outside.with_(span=None)
     if outside.shape is None:

@@ -1,4 +1,4 @@
-"""Loop: its body walked under a hypothesis for each state (`induction`), and what is left after the last iteration."""
+"""Loop: trip count, induction over the states, final states and stacked outputs."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def loop(
     made = [output.name for output in body.output[1 : 1 + n]]
 
     def run(state: list[Value]) -> list[Value]:
-        context.scope = scope.child()  # what was learnt under another hypothesis does not hold under this one
+        context.scope = scope.child()  # facts found under another hypothesis may not hold under this one
         if most is not None and (is_limit_known or start is True):
             context.scope.require(most - 1 - iteration)
         if isinstance(limit, Expr):
-            context.scope.require(limit - 1 - iteration)  # `most` may hide it in a max(0, M)
+            context.scope.require(limit - 1 - iteration)  # `trip_limit` may hide it in a max(0, M)
         span = Span(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame, carried.bind)
@@ -104,11 +104,11 @@ def loop(
         walks.append(results)
         return results
 
-    for _ in range(2):  # again when the condition turned out to count the iterations
+    for _ in range(2):  # a second time when the condition turns out to bound the trip count
         mark = walker.mark()
         walks.clear()
         carried = Carried.of(inputs_of(body)[2:], made, call.input[2:], states, iteration, context, frame)
-        with context.kept():  # the body may never run, so its facts say nothing of how often it does
+        with context.kept():  # the body may never run, so its facts must not bound the trip count
             state, results = induction(walker, states, iteration, run, slice(1, 1 + n), carried)
         goes_on = scalar(results[0])
         continues = bodies[-1].comparison(body.output[0].name)
@@ -159,7 +159,7 @@ def loop(
 def _condition(
     at: Inside, place: NodePath, call: NodeProto, start: object, negative: Dim | None, frame: Frame
 ) -> PathCondition:
-    """When the body runs at all: where M is not 0, and the condition holds at first."""
+    """The path condition of the body: M is not 0, and the initial condition holds."""
     limit, condition = call.input[0], call.input[1]
     if not limit and condition:
         begins = frame.comparison(condition) if negative is None else negative
@@ -171,11 +171,12 @@ def _condition(
 def _counted(
     start: object, begins: Dim | None, continues: Dim | None, iteration: Expr, context: Context, most: Dim | None
 ) -> Dim | None:
-    """The trip count of a loop whose condition compares something that grows by the same amount each time.
+    """The trip count of a loop whose condition compares a value that grows by the same amount in each iteration.
 
-    start      the initial condition, None when it is not known
-    begins     it is true exactly when this dim is negative
-    continues  the loop goes on after iteration `i` exactly when this dim, `base + i*step` with step > 0, is negative
+    start         the initial condition, None when it is not known
+    begins        the initial condition as a predicate: true exactly when this dim is negative
+    continues     the condition after iteration `i` as a predicate: `base + i*step` with step > 0 is negative
+    upper_bound   the trip limit M, None when there is none
     """
     if continues is None:
         return None
@@ -189,7 +190,7 @@ def _counted(
         # iteration 0 runs, and each i >= 1 while base + (i - 1)*step < 0
         trips = 1 + maximum(0, ceildiv(-base, step), scope=context.scope)
     elif begins is not None and known_eq(begins, base - step, context.scope):
-        # the same question before the loop: iteration i runs while base + (i - 1)*step < 0
+        # the same comparison before the loop: iteration i runs while base + (i - 1)*step < 0
         trips = maximum(0, ceildiv(step - base, step), scope=context.scope)
     else:
         return None

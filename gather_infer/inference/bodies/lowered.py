@@ -1,4 +1,4 @@
-"""Nodes of a dialect: the body that is made for one, walked with the facts of its inputs."""
+"""Nodes of a dialect, inferred by interpreting their lowering with the facts of their inputs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def lowered(
     walker: Walker, body: Body, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
 ) -> list[Value | None]:
-    """The facts of the body's outputs. Nothing else is left of the walk but, of a body that fails where the node does,
-    what it demands of sizes; what its nodes address by index the node does not.
+    """The facts of the body's outputs. All other entries of the body are removed from the trail, except implied
+    constraints on sizes of a body that preserves failures. Its accesses by index are not those of the node.
 
-    Nothing is assumed in a body that is not alike: nobody would be told.
+    No assumption is made in a body that does not preserve failures, since it would not be listed.
     """
     if frame.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
@@ -51,7 +51,7 @@ def lowered(
         walker.enter(inner)
         walker.walk_nodes(function.node, inner)
     record.keep_since(mark, lambda entry: body.is_alike and not isinstance(entry, Access))
-    for graph in walker.opened[opened:]:  # nobody asks for the facts of what the model does not have
+    for graph in walker.opened[opened:]:  # the model has no such graphs
         walker.scopes.pop(graph.path, None)
         walker.labels.pop(graph.path, None)
     del walker.opened[opened:]

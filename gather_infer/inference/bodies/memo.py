@@ -1,7 +1,7 @@
-"""Calls of functions that were walked before: each level of functions that calls the next one twice doubles the work.
+"""Memo of function calls: without it, each level of functions that calls the next one twice doubles the work.
 
-Only a call without side effects is remembered: one whose body made no symbol, found, learnt and assumed nothing, and
-read no constant. Its key holds everything that the body can see.
+Only a call without side effects is stored: its body made no symbol, reported nothing, added no fact or assumption, and
+read no constant. The key holds everything that the body can see.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gather_infer.record import Mark, PathCondition
 from gather_infer.tensor import Value
 
 MAX_ATTRIBUTE_BYTES: Final = 256
-"""Serialised bytes of an attribute of a call that is remembered."""
+"""Serialised bytes of an attribute in a key; a call with a larger one is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call has given.
+    """Results of a call.
 
-    node      that calls
-    results   the facts of its outputs
-    traces    where their elements come from, by position
-    opened    its body, and the graphs and calls in that
-    accesses  of the nodes in it
+    node         the calling node
+    results      the facts of its outputs
+    provenances  of the outputs, by position
+    visited      its body, and the graphs and calls inside
+    accesses     of the nodes inside
     """
 
     node: NodePath
@@ -44,13 +44,13 @@ class Call:
 
     @property
     def size(self) -> int:
-        """How much there is to list again for another call."""
+        """The number of entries to list again for another call."""
         return len(self.accesses) + sum(1 + len(opened.values) for opened in self.opened)
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What a walk had recorded when a call began."""
+    """The state of the trail when a call began."""
 
     added: int
     opened: int
@@ -60,10 +60,10 @@ class Before:
 def key_of(
     state: State, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
 ) -> Key | None:
-    """What the facts of a call depend on, None when that cannot be told in few words."""
+    """Everything that the facts of a call depend on; None when the call cannot have a short key."""
     name = (body.domain, body.name, body.overload)
     if state.functions.get(name) is not body:
-        return None  # the schema's, or of a domain with another spelling
+        return None  # a body from a schema, or a domain with another spelling
     given: list[object] = []
     for attribute in node.attribute:
         source: AttributeProto | None = attribute
@@ -81,13 +81,14 @@ def key_of(
 
 
 def before(state: State) -> Before:
+    """The present state of the trail."""
     return Before(state.record.added, len(state.opened), state.record.mark())
 
 
 def remember(
     state: State, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
 ) -> None:
-    """Remember a call, unless it has done more than give results and access by index."""
+    """Store a call, unless it had more effects than results and accesses by index."""
     accesses = tuple(state.record.since(since.mark, Access))
     if state.record.added - since.added == len(accesses):
         opened = tuple(state.opened[since.opened :])
@@ -95,9 +96,9 @@ def remember(
 
 
 def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value | None] | None:
-    """The facts of a call that was made before; its graphs and accesses are listed below this node as well.
+    """The facts of an equal earlier call. Its graphs and accesses are listed again below this node.
 
-    They are left out when the budget for that is spent: all that they say was said of the call before.
+    They are left out when the budget for listing is spent; the earlier call has the same ones.
     """
     call: Call | None = state.cache.calls.get(key)
     if call is None:
@@ -124,6 +125,7 @@ def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value 
 
 
 def _moved_condition(condition: PathCondition, old: NodePath, new: NodePath) -> PathCondition:
+    """A path condition below the node `old`, moved below the node `new`."""
     holder = condition.node
     node = NodePath(_moved(holder.graph, old, new), holder.position, _relabelled(holder.label, old, new))
     other = None if condition.other is None else _moved(condition.other, old, new)
@@ -131,7 +133,7 @@ def _moved_condition(condition: PathCondition, old: NodePath, new: NodePath) -> 
 
 
 def _moved(path: GraphPath, old: NodePath, new: NodePath) -> GraphPath:
-    """The path of a graph that stands below the node `old`, as it is below the node `new` that calls the same."""
+    """The path of a graph below the node `old`, moved below the node `new`, which calls the same function."""
     below = path.steps[len(old.graph.steps) + 1 :]
     return GraphPath(new.graph.root, new.graph.position, (*new.graph.steps, Step(new.position), *below))
 

@@ -1,6 +1,7 @@
-"""What a boolean of the model says of dims, and what a choice by it makes of two of them.
+"""Branch predicates: bools of the model as conditions on dims or input elements, and values selected by them.
 
-A condition is held as one dim that is negative exactly when it is true.
+A sign predicate is one dim that is negative exactly when the bool is true. An input predicate compares one element of
+a graph input with a number.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
 
 
 def scalar(value: Value | None) -> object:
-    """The one element of a tensor, None when it is not known."""
+    """The only element of a tensor, None when it is not known."""
     return value.only_element if isinstance(value, SymbolicTensor) else None
 
 
 def require_single(value: Value | None, name: str, context: Context) -> None:
-    """Demand that a tensor has exactly one element, of whatever rank. Raises SpecViolation when it never has."""
+    """Require that a tensor has exactly one element, of any rank. Raises SpecViolation when it never has."""
     for dim in (value.shape or ()) if isinstance(value, SymbolicTensor) else ():
         if known_eq(dim, 1, context.scope) is False:
             raise SpecViolation(f"{name} must have one element, is {value}", "GI305")
@@ -60,10 +61,7 @@ def require_single(value: Value | None, name: str, context: Context) -> None:
 
 
 def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
-    """The dim that is negative exactly when the one boolean that a node computes is true; None when there is none.
-
-    None as well when it would be too large to be written.
-    """
+    """The sign predicate of the single bool that a node computes; None when there is none, or when it is too large."""
     try:
         return _condition(op_type, names, inputs, frame)
     except DimTooLarge:
@@ -76,7 +74,7 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
         known = [side for side in sides if side is not None]
         return COMPARISONS[op_type](*known) if len(known) == len(inputs) == 2 else None
     parts: list[Dim] = []
-    taken = 2 if op_type in ("And", "Or") else 1  # of Reshape and Squeeze the second input is a shape
+    taken = 2 if op_type in ("And", "Or") else 1  # the second input of Reshape and Squeeze is a shape or axes
     for name, value in zip(names[:taken], inputs, strict=False):
         element = scalar(value)
         part = (-1 if element else 0) if isinstance(element, bool) else frame.comparison(name)
@@ -87,7 +85,7 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
 
 
 def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Choice | None:
-    """The element of an input that decides the one boolean that a node computes; None when it is none, or not alone."""
+    """The input predicate of the single bool that a node computes; None when no single element decides it."""
     if op_type in ("And", "Or"):
         deciding = [name for name, value in zip(names, inputs, strict=False) if scalar(value) is not (op_type == "And")]
         return frame.choice(deciding[0]) if len(deciding) == 1 else None
@@ -103,7 +101,7 @@ def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], f
             continue
         if op_type == "Equal":
             return Choice(name, "==", least)
-        # x < n and x >= n + 1 as they stand; n < x is x >= n + 1
+        # x < n and x >= n + 1 keep their form; n < x is x >= n + 1
         is_below = op_type.startswith("Less") is is_left
         includes = op_type.endswith("OrEqual")
         return Choice(name, "<", least + includes) if is_below else Choice(name, ">=", least + (not includes))
@@ -111,7 +109,7 @@ def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], f
 
 
 def deciding_input(name: str, frame: Frame) -> str | None:
-    """The input whose elements a tensor has, as they are and where they are."""
+    """The graph input that a tensor is an unmodified copy of, positions included."""
     trace = frame.trace(name)
     if trace is None or len(trace.parts) != 1:
         return None
@@ -121,7 +119,7 @@ def deciding_input(name: str, frame: Frame) -> str | None:
 
 
 def assumed(negative: Dim, context: Context) -> bool | None:
-    """Whether a condition holds when no dim in it is 0; listed as an assumption. None when that does not decide it."""
+    """Whether a predicate holds when no dim in it is 0, a listed assumption. None when that does not decide it."""
     trial = context.scope.child()
     names = sorted(free_symbols(negative))
     for name in names:
@@ -134,10 +132,10 @@ def assumed(negative: Dim, context: Context) -> bool | None:
 
 
 def either(negative: Dim, taken: Value, other: Value, local: set[str], context: Context) -> tuple[Value, Value]:
-    """Both values with one dim or element in place of two that differ, as far as an expression says which it is.
+    """Both values, with a selected dim or element in place of two that differ, where an expression can select.
 
-    taken, other  the values where `negative` is negative, and where it is not
-    local         symbols that mean nothing outside a branch
+    taken, other  the values where `sign_predicate` is negative, and where it is not
+    local         symbols that have no meaning outside a branch
     """
     if not (isinstance(taken, SymbolicTensor) and isinstance(other, SymbolicTensor)) or taken.rank != other.rank:
         return taken, other
@@ -170,7 +168,7 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
 
 
 def _choice(negative: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
-    """x where `negative` < 0, y elsewhere; None when one of them may be undefined in the runs of the other."""
+    """x where `sign_predicate` < 0, else y; None when one of them may be undefined in the runs of the other."""
     if not (is_total(x) and is_total(y) and is_total(negative)):
         return None
     gain, scope = x - y, context.scope

@@ -45,7 +45,7 @@ def scan(
     body      (n states, m slices) -> (n states, k slices)
     outputs   n final states, k scan outputs with T as a new dim on their axis
 
-    The outputs of the body must have the same shapes in each iteration, so those of the first one tell them all.
+    The outputs of the body must have the same shapes in each iteration, so the first iteration determines them.
     """
     context = walker.context
     body = body_of(attributes, "body")
@@ -77,7 +77,7 @@ def scan(
 
     iteration = iteration_symbol(context)
     mark = walker.mark()
-    first: list[Value] = []  # what the body makes of the initial states
+    first: list[Value] = []  # results of the body for the initial states
     believed: list[Assumption] = []
     walks: list[list[Value]] = []
 
@@ -137,9 +137,9 @@ def scan(
 def _scan_operands(
     given: Sequence[Value], count: int, axes: Sequence[int], batched: bool, context: Context
 ) -> tuple[list[Value], list[Value], Dim | None, Dim | None]:
-    """The states and the slices that one iteration sees, the batch dim and the number of iterations, as far as known.
+    """The states and slices of one iteration, the batch dim and the trip count, as far as known.
 
-    given   `count` states, then what is cut along `axes`; with `batched` each has a batch dim first
+    given   `count` states, then inputs that are cut along `axes`; with `batched` each has a batch dim first
     """
     batch: Dim | None = None
     trips: Dim | None = None
@@ -176,7 +176,7 @@ def _scan_operands(
 def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> None:
     """Report an output of the body that is declared with another rank than it has.
 
-    onnxruntime makes room for what the iterations give by what is declared. Sizes that differ it forgives.
+    onnxruntime allocates the stacked output by the declared rank. It tolerates sizes that differ.
     """
     if not declared.type.tensor_type.HasField("shape") or not isinstance(value, SymbolicTensor) or value.shape is None:
         return
@@ -187,13 +187,13 @@ def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> N
 
 
 def _is_open(state: Value, local: set[str]) -> bool:
-    """True for a tensor whose rank or some dim nobody can tell outside the body."""
+    """True for a tensor whose rank is unknown, or some dim has no meaning outside the body."""
     assert isinstance(state, SymbolicTensor), "all operands are tensors"
     return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
 
 
 def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
-    """An output of any iteration, with the dims of the first one where its own mean nothing outside the body."""
+    """An output of any iteration, with the dims of the first one where its own have no meaning outside the body."""
     if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _is_open(value, local):
         return value
     if value.shape is None or first.shape is None or len(value.shape) != len(first.shape):
@@ -205,6 +205,7 @@ def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
 
 
 def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
+    """The value with the batch dim in front."""
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return value
     first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
@@ -212,6 +213,7 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
 
 
 def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:
+    """An attribute with `count` axes; zeros when it is missing."""
     value = attributes.get(name)
     if not isinstance(value, tuple):
         return [0] * count

@@ -1,7 +1,7 @@
 """SequenceMap: a body for each member of a sequence.
 
-It is walked here and not as the function body that onnx gives for it: the graph stays where it stands, so that it sees
-the names around it, and members that are known one by one are mapped one by one.
+The body is interpreted here instead of the function body that onnx defines: the graph stays at its place, so it sees
+outer names, and known members are mapped one by one.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def sequence_map(
 def _one_by_one(
     walker: Walker, body: GraphProto, inputs: Sequence[Value | None], at: Inside, frame: Frame
 ) -> list[list[SymbolicTensor]] | None:
-    """By output, what the body makes of each member; None when they are not known, or too many.
+    """By output, the results of the body for each member; None when the members are unknown or too many.
 
-    What the body accesses and what is wrong with it is recorded when it is walked for all members at once.
+    Accesses and diagnostics are recorded when the body is interpreted for all members at once.
     """
     lists = [value.members for value in inputs if isinstance(value, SequenceType)]
     counts = {-1 if members is None else len(members) for members in lists}

@@ -1,4 +1,4 @@
-"""Graphs inside nodes, walked in the frame of the graph around them."""
+"""Subgraphs of nodes, interpreted in an environment whose parent is that of the graph around them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ if TYPE_CHECKING:
 
 
 def body_of(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
+    """The graph attribute of a node."""
     body = attributes[name]
     assert isinstance(body, GraphProto), "the schema requires it"
     return body
 
 
 def inputs_of(body: GraphProto) -> list[str]:
-    """The inputs that the node has to pass: up to IR version 3 the initializers are listed among the inputs too."""
+    """The inputs that the node has to pass. Up to IR version 3 the initializers are listed among the inputs too."""
     constants = {tensor.name for tensor in body.initializer}
     return [value.name for value in body.input if value.name not in constants]
 
 
 class Inside(NamedTuple):
-    """The graph that a node holds: its path, and what it is called."""
+    """A graph inside a node: its path and its label."""
 
     path: GraphPath
     label: str
 
 
 def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
-    """The graph in an attribute of the node at `place`."""
+    """The location of the graph in an attribute of the node at `place`."""
     position = next(at for at, found in enumerate(node.attribute) if found.name == attribute)
     step = Step(place.position, position)
     return Inside(place.graph.below(step), below_label(place.label, node, step))
@@ -53,9 +54,9 @@ def walk_body(
     frame: Frame,
     prepare: Callable[[Frame], None] | None = None,
 ) -> tuple[list[Value], Frame]:
-    """The facts of a subgraph's outputs for the inputs `given`, and the frame that it was walked in.
+    """The facts of a subgraph's outputs for these arguments, and the environment of the subgraph.
 
-    prepare   adds to the frame what is known of the inputs beside their facts
+    prepare   adds to the environment what is known of the inputs besides their facts, such as provenance
 
     Raises SpecViolation when the budget for bodies is spent.
     """
@@ -78,10 +79,13 @@ def walk_body(
 
 
 def local_symbols(context: Context, created: int) -> set[str]:
-    """Symbols that a body made and that mean nothing outside: those of data, and functions of these."""
+    """Symbols made in a body that have no meaning outside: those that depend on data, and functions of these.
+
+    created   how many symbols there were before the body
+    """
     local: set[str] = set()
     made = list(islice(reversed(context.causes), len(context.causes) - created))
-    for name in reversed(made):  # in the order of their making
+    for name in reversed(made):  # oldest first, so that operands come before functions of them
         cause = context.causes[name]
         if cause.data_dependent or not local.isdisjoint(cause.operands):
             local.add(name)

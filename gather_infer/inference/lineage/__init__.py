@@ -1,1 +1,3 @@
-"""What a rule cannot see: where the elements of a tensor come from, and what it has to do with another."""
+"""Provenance analysis: the graph inputs that integer elements come from, and the relations between tensors that rules,
+which see one node, cannot express.
+"""

@@ -1,4 +1,4 @@
-"""Traces through nodes that shift, scale or limit elements, or give them another type."""
+"""Transfer functions of arithmetic: nodes that offset, scale, divide, clamp or cast elements."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, Span
 
 MAX_STEPS: Final = 64
-"""What happens to an element on its way from the input; of one to which more happens only the bounds are known."""
+"""Steps of one origin; of an element with more only the bounds are tracked."""
 
 
 def cast(visit: Visit) -> Trace | None:
+    """Cast to int32 or int64; a narrowing one may overflow."""
     source, target = visit.tensor(0).dtype, visit.result.dtype
     trace = visit.trace(0)
     if trace is None or target not in (DType.INT32, DType.INT64):
@@ -36,12 +37,12 @@ def cast(visit: Visit) -> Trace | None:
 
 
 def _bounded(part: Part, span: Span) -> Part:
-    """The part when only the bounds of its elements are left."""
+    """An origin of which only the bounds are left."""
     return Part(span, needs=part.needs)
 
 
 def added(visit: Visit) -> Trace | None:
-    """x + d, d + x or x - d, with the one number d."""
+    """Add and Sub with one number d: x + d, d + x or x - d; other sums fall back to columns and ranges."""
     negative = visit.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         number = visit.number(d)
@@ -61,7 +62,7 @@ def added(visit: Visit) -> Trace | None:
 
 
 def _beside(visit: Visit) -> Trace | None:
-    """x + d, d + x or x - d, with a constant d that has a number for each index of the last axis of x."""
+    """Add and Sub with a constant that has one number for each index of the last axis of x."""
     negative, shape = visit.node.op_type == "Sub", visit.result.shape
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         numbers = visit.row(d)
@@ -71,7 +72,7 @@ def _beside(visit: Visit) -> Trace | None:
         if trace is None:
             return None
         parts = trace.parts
-        if trace.axis is None and len(parts) == 1:  # nobody knows which of its elements stand in a column
+        if trace.axis is None and len(parts) == 1:  # which of its elements are in a column is unknown
             parts = (parts[0].dropped,) * len(numbers)
         elif trace.axis != len(shape) - 1:
             return None
@@ -81,9 +82,9 @@ def _beside(visit: Visit) -> Trace | None:
 
 
 def _of_ends(visit: Visit) -> Trace | None:
-    """The sum, or difference, of numbers between known ends and elements of another tensor.
+    """Add and Sub of two tensors with known bounds, or of input elements and a bounded tensor.
 
-    Where each element of one meets each of the other it has its ends for elements too.
+    For a full outer sum the bounds are attained.
     """
     shapes = [visit.tensor(i).shape for i in (0, 1)]
     both = [visit.parts(i) for i in (0, 1)]
@@ -104,13 +105,13 @@ def _of_ends(visit: Visit) -> Trace | None:
 
 
 def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: bool) -> Trace | None:
-    """The elements of an input with numbers added that are between two ends, or taken off them."""
+    """The elements of an input plus or minus numbers in a bounded range: one origin for each bound of the sum."""
     negative = visit.node.op_type == "Sub"
     if part.end is not None or part.source is DType.UINT64:
         return None
     ends = []
     for number in (other.span.lo, other.span.hi):
-        assert number is not None, "asked before"
+        assert number is not None, "the caller checks that the range is closed"
         if not spans.is_near(number):
             return None
         if negative and not is_first:
@@ -135,7 +136,7 @@ def _is_closed(span: Span) -> bool:
 
 
 def scaled(visit: Visit) -> Trace | None:
-    """x * k for a number k; or for a size k, and the ends of x."""
+    """Mul by a number k; or by a size k, for elements whose bounds are attained."""
     for x, k in ((0, 1), (1, 0)):
         number = visit.number(k)
         if isinstance(number, int) and 0 < abs(number) <= spans.HUGE:
@@ -150,11 +151,12 @@ def scaled(visit: Visit) -> Trace | None:
 
 
 def negated(visit: Visit) -> Trace | None:
+    """Neg."""
     return _taken(visit, 0, Scaled(-1, 0))
 
 
 def divided(visit: Visit) -> Trace | None:
-    """x / d, rounded toward 0, for a number d >= 1"""
+    """Div by a number d >= 1, rounded toward 0."""
     number = visit.number(1)
     if number is None or known_le(1, number, visit.scope) is not True:
         return None
@@ -162,9 +164,9 @@ def divided(visit: Visit) -> Trace | None:
 
 
 def shifted_bits(visit: Visit) -> Trace | None:
-    """x << k and x >> k, which for x >= 0 are x * 2**k and x / 2**k"""
+    """BitShift of unsigned x: x << k is x * 2**k, x >> k is x / 2**k."""
     number, dtype = visit.number(1), visit.result.dtype
-    assert dtype is not None, "only tensors of a known type are followed"
+    assert dtype is not None, "only tensors of a known type are tracked"
     if not isinstance(number, int) or not 0 <= number < width_of(dtype) or INTEGER_RANGE[dtype][0] < 0:
         return None
     is_left = any(a.name == "direction" and a.s == b"LEFT" for a in visit.node.attribute)
@@ -172,7 +174,7 @@ def shifted_bits(visit: Visit) -> Trace | None:
 
 
 def _taken(visit: Visit, index: int, step: Scaled | Quotient) -> Trace | None:
-    """The trace of an input whose elements take one more step; None where neither their origin nor ends are known."""
+    """The provenance of an input after one more step; None where neither its origin nor attained bounds are known."""
     trace, parts = visit.trace(index), visit.parts(index)
     if trace is None and not any(part.exact for part in parts):
         return None
@@ -181,6 +183,7 @@ def _taken(visit: Visit, index: int, step: Scaled | Quotient) -> Trace | None:
 
 
 def _stepped(visit: Visit, part: Part, step: Scaled | Quotient) -> Part:
+    """One origin after one more step."""
     if isinstance(step, Quotient):
         moved = spans.trunc_div(part.span, Span(step.divisor, step.divisor), visit.scope)
     else:
@@ -199,7 +202,7 @@ def _stepped(visit: Visit, part: Part, step: Scaled | Quotient) -> Part:
 
 
 def _numbers(part: Part, scope: Scope) -> tuple[int, int] | None:
-    """Between which numbers the elements of a part are."""
+    """Numeric bounds of the elements of an origin."""
     lo, hi = part.span.lo, part.span.hi
     least = None if lo is None else scope.bounds(lo).lo
     most = None if hi is None else scope.bounds(hi).hi
@@ -210,8 +213,8 @@ def _numbers(part: Part, scope: Scope) -> tuple[int, int] | None:
 
 
 def _held(span: Span, visit: Visit) -> tuple[int, int]:
-    """Between which numbers the elements of the result are, by a span and by their type."""
-    assert visit.result.dtype is not None, "only tensors of a known type are followed"
+    """Numeric bounds of the elements of the result, from a value range and the element type."""
+    assert visit.result.dtype is not None, "only tensors of a known type are tracked"
     least, most = INTEGER_RANGE[visit.result.dtype]
     lo = None if span.lo is None else visit.scope.bounds(span.lo).lo
     hi = None if span.hi is None else visit.scope.bounds(span.hi).hi
@@ -219,6 +222,7 @@ def _held(span: Span, visit: Visit) -> tuple[int, int]:
 
 
 def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
+    """One origin plus an offset."""
     dtype = visit.result.dtype
     moved = spans.add(part.span, Span(offset, offset), visit.scope)
     span, whole = fitting(visit, moved), part.offset + offset
@@ -264,9 +268,8 @@ def limited(visit: Visit) -> Trace | None:
             nearer = spans.least if limit.is_upper else spans.most
             span = nearer(span, Span(limit.end, limit.end), visit.scope)
         is_long = len(part.limits) + len(limits) > MAX_STEPS
-        if (
-            part.wrap is not None or part.wraps is not None or is_long
-        ):  # what x was is lost: a limit takes its signs away
+        # A clamp after an overflow or an offset of negative elements is not invertible.
+        if part.wrap is not None or part.wraps is not None or is_long:
             parts.append(_bounded(part, span))
             continue
         is_cut = not all(_is_within(part.span, limit, visit.scope) for limit in limits)
@@ -277,7 +280,7 @@ def limited(visit: Visit) -> Trace | None:
 
 
 def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:
-    """Whether no number of the span is past a limit."""
+    """Whether the whole value range is inside a clamp."""
     if limit.is_upper:
         return span.hi is not None and known_le(span.hi, limit.end, scope) is True
     return span.lo is not None and known_le(limit.end, span.lo, scope) is True

@@ -1,7 +1,7 @@
-"""Traces through Where, and the tests that it chooses by.
+"""Provenance through Where (select), and the branch predicates that it selects by.
 
-They also sharpen the span of `Where(x < 0, x + n, x)`, which a rule cannot: it sees three tensors and not that they are
-about the same one.
+Predicates also refine the value range of `Where(x < 0, x + n, x)`. A rule cannot do that: it sees three tensors and not
+that they all depend on x.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gather_infer.inference.lineage.visit import Visit, fitting, ranked, sharpen
 from gather_infer.tensor import Span, SymbolicTensor
 
 _COMPARING: Final = {
-    # x < d and the like, for a tensor x and a number d: (the number is added to d, negated)
+    # comparison of a tensor x with a number d, as a negated or plain x < d + more: (more, is negated)
     "Less": (0, False),
     "LessOrEqual": (1, False),
     "Greater": (1, True),
@@ -38,11 +38,11 @@ _JOINING: Final = frozenset({"And", "Or"})
 TESTING: Final = _COMPARING.keys() | _JOINING | {"Not"}
 
 MAX_TESTED: Final = 4
-"""Tensors about which one bool says something."""
+"""Tensors that one bool may bound."""
 
 
 def noted(visit: Visit) -> None:
-    """Note what a bool says of the tensors that it was made of."""
+    """Record the bounds that a bool implies for its operands."""
     node, tests = visit.node, visit.frame.tests
     found: dict[str, Test] = {}
     if node.op_type == "Not":
@@ -65,7 +65,7 @@ def noted(visit: Visit) -> None:
 
 
 def _joined(visit: Visit, a: Mapping[str, Test], b: Mapping[str, Test]) -> dict[str, Test]:
-    """What both tests say, which hold where And of them is true; where Or of them is false both do not."""
+    """The conjunction of two predicates; Or is the negated conjunction of the negated ones (De Morgan)."""
     is_or = visit.node.op_type == "Or"
     nothing = Test(spans.ANY, spans.ANY)
     found: dict[str, Test] = {}
@@ -79,7 +79,9 @@ def _joined(visit: Visit, a: Mapping[str, Test], b: Mapping[str, Test]) -> dict[
 
 
 def chosen(visit: Visit) -> Trace | None:
-    """Where: the parts of both branches; under a test of the same tensor each sees the half that it is used for."""
+    """Where: the origins of both branches. Under a predicate on the same tensor each branch has the range that it is
+    used for.
+    """
     node, frame, scope = visit.node, visit.frame, visit.scope
     tests = frame.tests.get(node.input[0], {})
     always = visit.tensor(0).span
@@ -88,7 +90,7 @@ def chosen(visit: Visit) -> Trace | None:
     whole: set[int] = set()
     for base, test in tests.items():
         value = frame.find(base)
-        assert isinstance(value, SymbolicTensor), "tests are of tensors"
+        assert isinstance(value, SymbolicTensor), "predicates bound tensors"
         span = spans.span_of(value, scope)
         for branch, given in ((1, test.yes), (2, test.no)):
             if branch not in branches:
@@ -114,7 +116,7 @@ def chosen(visit: Visit) -> Trace | None:
 
 
 def _fits(visit: Visit, branch: int, base: str, half: Span) -> bool:
-    """Whether a branch is a shifted `base` that, where this is in `half`, never passes the ends of its type."""
+    """Whether a branch is `base` plus an offset that cannot overflow where `base` is in `domain`."""
     offset, trace = visit.shift(visit.node.input[branch], base), visit.frame.trace(base)
     if offset is None or trace is None or any(part.wraps is not None for part in trace.parts):
         return False
@@ -123,7 +125,7 @@ def _fits(visit: Visit, branch: int, base: str, half: Span) -> bool:
 
 
 def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
-    """The span of a branch where `base` is in `half`."""
+    """The value range of a branch where `base` is in `domain`."""
     name, known = visit.node.input[branch], spans.span_of(visit.tensor(branch), visit.scope)
     if name == base:
         return half
@@ -137,13 +139,13 @@ def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
     function, value = visit.frame.growth.get(name), visit.frame.find(base)
     if function is None or function.base != base:
         return known
-    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "what grows does so with an integer tensor"
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "monotone functions have an integer base"
     grown = growth.grown(function, half, value.dtype, visit.scope)
     return Span(spans.most(grown, known, visit.scope).lo, spans.least(grown, known, visit.scope).hi)
 
 
 def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
-    """The span of a sum or difference of `base` and another tensor where `base` is in `half`; None if it is open."""
+    """The value range of `base` plus or minus another tensor where `base` is in `domain`; None if it is open."""
     op_type, *operands = visit.frame.sums.get(name, ("",))
     if base not in operands:
         return None
@@ -157,7 +159,7 @@ def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
 
 
 def _wrapped(visit: Visit, tests: Mapping[str, Test]) -> Trace | None:
-    """The trace of `Where(x < 0, x + n, x)` for an input x as it is."""
+    """The provenance of `Where(x < 0, x + n, x)` for an unmodified input x."""
     below_zero, others = Span(None, -1), Span(0, None)
     for base, test in tests.items():
         for below, above, told in ((1, 2, test), (2, 1, test.negated)):
@@ -167,7 +169,7 @@ def _wrapped(visit: Visit, tests: Mapping[str, Test]) -> Trace | None:
             if offset is None or trace is None or any(not part.input or part.is_changed for part in trace.parts):
                 continue
             result = visit.frame.values[visit.node.output[0]]
-            assert isinstance(result, SymbolicTensor), "only tensors are followed"
+            assert isinstance(result, SymbolicTensor), "only tensors are tracked"
             span = spans.span_of(result, visit.scope)
             wrapped = Trace(tuple(replace(part, wrap=offset, span=span) for part in trace.parts), trace.axis)
             return ranked(visit, wrapped, visit.tensor(above))

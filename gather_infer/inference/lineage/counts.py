@@ -1,6 +1,7 @@
-"""How many elements of a tensor are not 0: NonZero tells it by a dim, ReduceSum of the same bools by its element.
+"""Cardinality analysis: the number of true elements of a bool tensor.
 
-Exporters write `x[mask] = value` so: as many values as `ReduceSum(Cast(mask))` says go where `NonZero(mask)` points.
+NonZero has it as a dim, and ReduceSum of the same bools as an element. Exporters write `x[mask] = value` that way: the
+number of values is `ReduceSum(Cast(mask))`, and `NonZero(mask)` addresses them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.frame import Frame
 
 STEPS: Final = frozenset({"Cast", "NonZero", "ReduceSum"})
-"""Operators of ai.onnx that keep or tell a count, beside those that permute elements."""
+"""Operators of ai.onnx that preserve or reveal a cardinality, besides those that permute elements."""
 
 
 def follow_count(
@@ -27,9 +28,9 @@ def follow_count(
     result: SymbolicTensor,
     frame: Frame,
 ) -> None:
-    """Note in `frame` which tensors hold the elements of some bools, and give a sum of all the count that is known.
+    """Record which tensors hold the elements of some bools, and give a full sum the known cardinality.
 
-    own        the operator, if it is one of `STEPS`
+    op_type    the operator, if it is one of `OPERATORS`; else empty
     permuted   the input whose elements output 0 has, each once
     """
     at = permuted or 0

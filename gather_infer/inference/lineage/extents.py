@@ -1,8 +1,8 @@
-"""Sizes that a scalar of data tells: as far as a Range counts, as often as a Loop runs, a dim of ConstantOfShape.
+"""Extents that a scalar of data determines: the limit of a Range, the trip count of a Loop, a dim of ConstantOfShape.
 
-What was computed once and is used as a size twice gives two symbols, which are the same in every run. So the first one
-is noted by the name of the scalar, through nodes that put it into a shape, and stands for the second one as well. Where
-the scalar is an element of an input, a verdict in terms of the symbol becomes a condition on that.
+A scalar that is computed once and used as a size twice would give two symbols, which are equal in every run. So the
+first symbol is recorded under the name of the scalar, through nodes that put it into a shape, and reused. Where the
+scalar is an element of an input, a verdict in terms of the symbol becomes a condition on that element.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from gather_infer.inference.frame import Frame
 
 MAX_ELEMENTS: Final = 8
-"""Elements of a shape whose scalars are noted."""
+"""Elements of a shape whose scalars are recorded."""
 
 STEPS: Final = frozenset({"Cast", "Concat", "ConstantOfShape", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators of ai.onnx that put a scalar into a shape, or make a tensor of one."""
+"""Operators of ai.onnx that put a scalar into a shape, or make a tensor from one."""
 
 
 def note_extent(name: str, start: Dim, size: Dim, frame: Frame) -> Dim:
-    """How many numbers there are from `start` on before the element of a scalar: as noted before, else `size`."""
+    """The extent from `start` up to a scalar: the recorded one if there is one, else `size`, which is recorded."""
     same = frame.scalars_of(name)
     name = name if same is None else same[0] or name
     known = frame.extent(name, start)
@@ -47,9 +47,9 @@ def note_extent(name: str, start: Dim, size: Dim, frame: Frame) -> Dim:
 def follow_scalar(
     node: NodeProto, own: str, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, context: Context
 ) -> None:
-    """Note in `frame` which scalars the elements of a shape are, and give a dim that such a scalar tells its symbol.
+    """Record which scalars the elements of a shape are, and give dims of ConstantOfShape the symbols of their scalars.
 
-    own   the operator, one of `STEPS`
+    op_type   the operator, one of `OPERATORS`
     """
     out = node.output[0]
     if own == "ConstantOfShape":
@@ -78,13 +78,13 @@ def _length(value: SymbolicTensor) -> int | None:
 
 
 def _with_known_dims(node: NodeProto, result: SymbolicTensor, frame: Frame, context: Context) -> SymbolicTensor:
-    """The tensor with symbols for the dims that scalars tell: the node fails where one is negative."""
+    """The tensor with recorded symbols for its dims. They are valid sizes: the node fails where one is negative."""
     scalars = frame.scalars_of(node.input[0])
     if scalars is None or result.shape is None or len(scalars) != len(result.shape):
         return result
     dims = list(result.shape)
     for axis, (name, dim) in enumerate(zip(scalars, dims, strict=True)):
         cause = context.causes.get(dim.name) if name and isinstance(dim, Expr) and dim.is_symbol else None
-        if cause is not None and cause.node == context.node:  # else the element is known
+        if cause is not None and cause.node == context.node:  # else the dim comes from a known element
             dims[axis] = note_extent(name, 0, dim, frame)
     return result.with_(shape=tuple(dims))

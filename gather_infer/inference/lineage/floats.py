@@ -1,8 +1,8 @@
-"""Bounds of floats that integers become on their way to an index, as in `Cast(Floor(Cast(i) / 5))`.
+"""Value ranges of floats that integers become on their way to an index, as in `Cast(Floor(Cast(i) / 5))`.
 
-Every step is monotone and rounds as IEEE 754 says, so that the ends of a range become the ends of the next. Where an
-end is symbolic it is the quotient that is followed: rounded down, a float quotient is the exact one (proof in
-ops/elements.py) as long as the type holds the numerator.
+Every step is monotone and rounds as IEEE 754 specifies, so the bounds of a range map to the bounds of the next. For a
+symbolic bound the quotient itself is tracked: rounded down, a float quotient is the exact one (proof in
+ops/semantics/elements.py) as long as the type can represent the numerator.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 Kind: TypeAlias = type[np.float32] | type[np.float64]
 FLOAT_TYPES: Final[dict[DType, Kind]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
 _EXACT: Final = 1 << 24
-"""Integers up to here are held exactly by float32 too."""
+"""float32 represents all integers up to here exactly."""
 
 STEPS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
-"""Operators of ai.onnx that are followed, beside those that move elements."""
+"""Operators of ai.onnx that are tracked, besides those that move elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Floats that are `n / den`, rounded, for integers n that are not far below 0: not below -2^24.
+    """Floats that are `n / den`, rounded, for integers n >= -2^24.
 
-    span   bounds of n
-    most   what the float type has to hold for that
+    value_range   bounds of n
+    upper_bound   the largest integer that the float type must represent exactly
     """
 
     span: Span
@@ -51,7 +51,7 @@ class Quotient:
 
 Ends: TypeAlias = tuple[float, float]
 Floats: TypeAlias = Ends | Quotient
-"""The least and the greatest of some floats; or what they are, where these are not numbers."""
+"""Numeric bounds of some floats, or a symbolic quotient where the bounds are not numbers."""
 
 
 def follow_float(
@@ -63,10 +63,10 @@ def follow_float(
     frame: Frame,
     scope: Scope,
 ) -> None:
-    """Note in `frame` between which numbers the floats of a node's output are.
+    """Record the bounds of the floats in a node's output.
 
-    own     the operator, if it is one of `STEPS`
-    moved   the input whose elements output 0 has, some or all of them
+    op_type   the operator, if it is one of `OPERATORS`; else empty
+    moved     the input whose elements output 0 has, some or all of them
     """
     at = moved or 0
     source = inputs[at] if at < len(inputs) else None
@@ -91,6 +91,7 @@ def follow_float(
 
 
 def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) -> Ends | None:
+    """The bounds after one node; None when they are unknown or no longer exact."""
     if op_type in ("Floor", "Ceil"):
         step = math.floor if op_type == "Floor" else math.ceil
         ends = float(step(ends[0])), float(step(ends[1]))
@@ -104,9 +105,10 @@ def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) ->
 
 
 def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope: Scope) -> Quotient | None:
+    """The quotient after one node; None when it is no quotient."""
     if op_type == "Floor":
         lo, hi = quotient.span.lo, quotient.span.hi
-        assert lo is not None and hi is not None, "a quotient is followed where both ends are known"
+        assert lo is not None and hi is not None, "a quotient is tracked where both bounds are known"
         return Quotient(Span(floordiv(lo, quotient.den, scope), floordiv(hi, quotient.den, scope)), 1, quotient.most)
     if op_type == "Div":
         if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:
@@ -116,16 +118,16 @@ def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope
 
 
 def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> Span | None:
-    """The span of floats of the type `source` as integers of the type `target`; None when that is not known.
+    """The value range of floats of type `source_dtype` cast to the integers of `target_dtype`; None when it is unknown.
 
-    A symbolic end has to be held by both types, which is assumed.
+    Both types must represent a symbolic bound, which is assumed and listed.
     """
     if isinstance(found, Quotient):
         if target not in (DType.INT32, DType.INT64):
             return None
         largest = _EXACT if source is not DType.FLOAT64 else INTEGER_RANGE[target][1]
         reason = f"{found.most} has to fit in the element type"
-        # float64 and int64 hold sizes, and what is made of them
+        # float64 and int64 represent sizes and their products without an assumption
         if largest < INTEGER_RANGE[DType.INT64][1] and not context.assume_at_most(found.most, largest, reason):
             return None
         return found.truncated(context.scope)
@@ -135,6 +137,7 @@ def truncated(found: Floats, source: DType | None, target: DType, context: Conte
 
 
 def _integers(span: Span, scope: Scope) -> Ends | None:
+    """Numeric bounds that float32 represents exactly."""
     if span.lo is None or span.hi is None:
         return None
     lo, hi = scope.bounds(span.lo).lo, scope.bounds(span.hi).hi
@@ -144,6 +147,7 @@ def _integers(span: Span, scope: Scope) -> Ends | None:
 
 
 def _quotient(span: Span, scope: Scope) -> Quotient | None:
+    """A quotient with denominator 1, for a range with a symbolic upper bound."""
     is_small = isinstance(span.lo, int) and span.lo >= -_EXACT
     if not isinstance(span.hi, Expr) or not (is_small or spans.is_never_negative(span, scope)):
         return None
@@ -151,7 +155,7 @@ def _quotient(span: Span, scope: Scope) -> Quotient | None:
 
 
 def number_of(value: Value | None) -> float | None:
-    """The one element of a tensor, when it is a finite number."""
+    """The only element of a tensor, when it is a finite number."""
     number = value.only_element if isinstance(value, SymbolicTensor) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
@@ -159,6 +163,6 @@ def number_of(value: Value | None) -> float | None:
 
 
 def positive(value: Value | None) -> float | None:
-    """The one element of a tensor, when it is a number > 0."""
+    """The only element of a tensor, when it is a number > 0."""
     number = number_of(value)
     return number if number is not None and number > 0 else None

@@ -1,4 +1,4 @@
-"""How each operator is followed: a table of the laws, by operator."""
+"""Table of transfer functions by operator, and the analyses that run after the shape rule of a node."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """How an operator is followed; see `lineage_of`.
+    """Transfer functions of an operator; see `op_transfer_of`.
 
-    own     the operator, where it has a law of its own; else empty
-    moves   the input whose elements output 0 has, some or all of them; None where it has others
-    permuted   that input, where each of its elements is there exactly once
+    op_type   key of its transfer function; empty where it has none
+    moves     the input that output 0 takes elements from, some or all; None for other operators
+    permuted  that input, where output 0 has each of its elements exactly once
     """
 
     own: str
@@ -36,7 +36,7 @@ class Lineage:
 
 
 def lineage_of(domain: str, op_type: str, traits: Traits) -> Lineage | None:
-    """How an operator is followed: by a law of its own, or because its traits say that it moves elements."""
+    """The transfer of an operator: by its transfer function, or because its traits declare that it moves elements."""
     own = op_type if (domain, op_type) in _FOLLOWED else ""
     if domain == OPENVINO and f"{OPENVINO}.{op_type}" in _TRACES:
         own = f"{OPENVINO}.{op_type}"
@@ -54,7 +54,7 @@ def follow(
     context: Context,
     load: Callable[[str, Frame], np.ndarray[Any, Any] | None],
 ) -> None:
-    """Note in `frame` where the elements of the outputs of a node come from, if it can be told."""
+    """Record in `environment` the provenance and the relations of a node's outputs, where they are known."""
     scope = context.scope
     if lineage.own == "SplitToSequence":
         movement.split_to_sequence(node, inputs, frame, scope)
@@ -75,7 +75,7 @@ def follow(
         return
     values = result.values
     if values is not None and None not in values.flat:
-        return  # the elements say it all
+        return  # all elements are known, provenance adds nothing
     if any(a.ref_attr_name for a in node.attribute):
         return
     if result.dtype is DType.BOOL:
@@ -84,7 +84,7 @@ def follow(
         return
     if own == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
         source = inputs[0]
-        assert isinstance(source, SymbolicTensor), "floats are followed through tensors"
+        assert isinstance(source, SymbolicTensor), "float ranges are those of tensors"
         span = floats.truncated(found_floats, source.dtype, result.dtype, context)
         if span is not None:
             sharpen(outputs[0], span, frame)
@@ -144,4 +144,4 @@ _FOLLOWED: Final = frozenset(
     | counts.STEPS
     | extents.STEPS
 )
-"""Operators with a law of their own: what else is followed moves elements, and its traits say so."""
+"""Operators with a transfer function. Any other tracked operator moves elements, and its traits declare that."""

@@ -1,9 +1,10 @@
-"""Tensors that grow with another one, element by element, as the buckets of relative positions in T5 do:
+"""Monotonicity analysis: tensors that are a non-decreasing function of another one, as the T5 relative position buckets
+are:
 
     Where(x < 16, x, Min(16 + Cast(Log(Cast(x) / 16) / 2.08 * 16), 31))
 
-A rule for Log says nothing, for 0 and -1 have no logarithm. Where the second branch is used x is 16 or more, and every
-function on the way is non-decreasing, so that the ends of the range of x become the ends of the branch.
+The rule for Log gives no bounds, since 0 and -1 have no logarithm. Where the second branch is selected x is 16 or more,
+and every function on the way is non-decreasing. So the bounds of x there map to the bounds of the branch.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 STEPS: Final = frozenset({"Cast", "Mul", "Div", "Log", "Add", "Min", "Max", "Identity"})
 MAX_STEPS: Final = 16
 _ERROR: Final = 2.0**-16
-"""How far a float may be from the exact result of one step, relative and absolute: far more than float32 rounds."""
+"""Bound on the rounding error of one step, relative and absolute: far more than float32 has."""
 _LARGEST_FLOAT: Final = 1e30
 _LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
-"""What is larger is not added to, nor made an integer of: it may pass the end of the type."""
+"""Beyond these bounds additions and casts to integers are not tracked, as they may overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What happens to an element: the operator, the type of the result, and the constant operand if it has one."""
+    """One non-decreasing function: the operator, the type of the result, and the constant operand if it has one."""
 
     op_type: str
     dtype: DType
@@ -43,7 +44,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A non-decreasing function of the elements of `base`, an integer tensor; numbers may have broadcast it."""
+    """A non-decreasing function of the elements of `base`, an integer tensor, up to broadcasting with constants."""
 
     base: str
     steps: tuple[Operation, ...]
@@ -52,7 +53,7 @@ class Growth:
 def follow_growth(
     node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, scope: Scope
 ) -> None:
-    """Note in `frame` of which tensor a node's output is a growing function."""
+    """Record of which tensor a node's output is a non-decreasing function."""
     for at, source in enumerate(inputs[:2]):
         before = frame.growth.get(node.input[at])
         if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
@@ -71,8 +72,9 @@ def follow_growth(
 def _step(
     op_type: str, at: int, source: SymbolicTensor, inputs: Sequence[Value | None], result: SymbolicTensor, scope: Scope
 ) -> Operation | None:
+    """The function that a node applies to input `at`; None when it is not known to be non-decreasing."""
     dtype = result.dtype
-    assert dtype is not None, "only tensors of a known type are followed"
+    assert dtype is not None, "only tensors of a known type are tracked"
     if dtype not in FLOAT_TYPES and dtype not in _LARGEST:
         return None
     if op_type == "Cast":
@@ -96,7 +98,7 @@ def _step(
 
 
 def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
-    """Between which integers the function is where its base, a `dtype`, is in `half`; open when it cannot be told."""
+    """Integer bounds of the function where its base, a `dtype`, is in `domain`; open when they are unknown."""
     least, most = INTEGER_RANGE[dtype]
     lo = None if half.lo is None else scope.bounds(half.lo).lo
     hi = None if half.hi is None else scope.bounds(half.hi).hi
@@ -109,7 +111,7 @@ def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
 
 
 def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:
-    """What becomes of the ends of a range; None when it may leave what the type holds."""
+    """The image of a range under one step; None when it may leave the domain or overflow the type."""
     number, largest = step.number, _LARGEST.get(step.dtype)
     if largest is not None:
         match step.op_type:

@@ -1,4 +1,4 @@
-"""Traces through nodes that move elements: all of an input, some of them, or those of several side by side."""
+"""Transfer functions of data movement: all elements of an input, a subset of them, or several inputs side by side."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 MEMBERS: Final = -1
-"""The axis of a trace that has a part for each member of a sequence."""
+"""Pseudo axis of a provenance with one origin for each member of a sequence."""
 
 
 def moved(visit: Visit, index: int = 0) -> Trace | None:
-    """Every element of an input, elsewhere."""
+    """All elements of an input, at other positions."""
     trace = visit.trace(index)
     return None if trace is None else Trace(astray(trace))
 
 
 def repeated(visit: Visit) -> Trace | None:
-    """Every element of the input, any number of times; none of them where the result alone is empty."""
+    """Expand and Tile: every element of the input, any number of times; none where only the result is empty."""
     trace, given, shape = moved(visit), visit.tensor(0).shape, visit.result.shape
     if trace is None or (
         given is not None
@@ -42,10 +42,12 @@ def repeated(visit: Visit) -> Trace | None:
 
 
 def same(visit: Visit) -> Trace | None:
+    """Identity."""
     return visit.trace(0)
 
 
 def transposed(visit: Visit) -> Trace | None:
+    """Transpose: the axis of the origins moves too."""
     trace, rank = visit.trace(0), visit.tensor(0).rank
     if trace is None or trace.axis is None or rank is None:
         return moved(visit)
@@ -54,7 +56,7 @@ def transposed(visit: Visit) -> Trace | None:
 
 
 def some(trace: Trace | None) -> Trace | None:
-    """Some elements of a tensor, nobody knows which."""
+    """An unknown subset of the elements of a tensor."""
     if trace is None:
         return None
     alone = len(trace.parts) == 1
@@ -62,6 +64,7 @@ def some(trace: Trace | None) -> Trace | None:
 
 
 def picked(visit: Visit) -> Trace | None:
+    """Gather: columns by constant index, else an unknown subset."""
     source, index = visit.tensor(0), visit.number(1)
     axis = visit.axis(source.rank)
     trace = by_column(visit, 0, axis)
@@ -71,13 +74,15 @@ def picked(visit: Visit) -> Trace | None:
         return _columns(visit, trace) if axis == trace.axis else _rows(visit, trace, axis)
     if isinstance(index, int) and axis is not None and axis + 1 == source.rank and 0 <= index < MAX_COLUMNS:
         part = trace.parts[0]
-        if len(trace.parts) == 1 and part.input and part.direct:  # nobody knows how many columns there are
+        if len(trace.parts) == 1 and part.input and part.direct:  # the number of columns is unknown
             return Trace((replace(part, column=index, direct=False, exact=is_point(part)),))
     return some(visit.trace(0))
 
 
 def picked_by_input(visit: Visit) -> Trace | None:
-    """Gather of OpenVINO, whose axis is an input, and which gives 0 for an index that is out of bounds."""
+    """Gather of OpenVINO, whose axis is an input. It returns 0 for an index out of bounds, so the indices must be
+    known.
+    """
     axis, rank = visit.number(2), visit.tensor(0).rank
     if rank is None or not isinstance(axis, int) or visit.attribute("batch_dims", 0) != 0:
         return None
@@ -89,14 +94,14 @@ def picked_by_input(visit: Visit) -> Trace | None:
 
 
 def _known(visit: Visit) -> list[int]:
-    """The indices, where all are known; none else."""
+    """The indices where all are known, else an empty list."""
     values = visit.tensor(1).values
     numbers = [] if values is None else values.reshape(-1).tolist()
     return numbers if all(isinstance(n, int) for n in numbers) else []
 
 
 def _columns(visit: Visit, trace: Trace) -> Trace | None:
-    """One of the columns, or some side by side."""
+    """One column for a scalar index, several columns for an index vector."""
     numbers, rank, count = _known(visit), visit.tensor(1).rank, len(trace.parts)
     if not numbers or rank not in (0, 1) or not all(-count <= n < count for n in numbers):
         return some(visit.trace(0))
@@ -104,18 +109,19 @@ def _columns(visit: Visit, trace: Trace) -> Trace | None:
 
 
 def _rows(visit: Visit, trace: Trace, axis: int) -> Trace | None:
-    """Whole rows of columns that stand along another axis."""
+    """A subset of the rows, where the columns are along another axis."""
     rank, columns = visit.tensor(1).rank, trace.axis
-    assert columns is not None, "asked before"
+    assert columns is not None, "the caller checks that there are columns"
     if rank is None:
         return some(trace)
     return Trace(tuple(part.dropped for part in trace.parts), columns + rank - 1 if axis < columns else columns)
 
 
 def sliced(visit: Visit) -> Trace | None:
+    """Slice: contiguous columns, else an unknown subset."""
     trace = visit.trace(0)
     if visit.tensor(0).shape is not None and visit.tensor(0).shape == visit.result.shape:
-        return moved(visit)  # all of it, in whatever order
+        return moved(visit)  # all elements, in any order
     if trace is None:
         return progression(visit)
     start, end, axis = visit.number(1), visit.number(2), visit.number(3)
@@ -124,7 +130,7 @@ def sliced(visit: Visit) -> Trace | None:
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
         return some(trace)
     trace = by_column(visit, 0, axis % rank)
-    assert trace is not None, "it is the one from above, perhaps in columns"
+    assert trace is not None, "it was found above, and may now be split into columns"
     if trace.axis is None:
         return some(trace)
     if axis % rank != trace.axis:
@@ -134,6 +140,7 @@ def sliced(visit: Visit) -> Trace | None:
 
 
 def split(visit: Visit, outputs: Sequence[str]) -> None:
+    """Split: record the columns of each output, else an unknown subset."""
     axis, at = visit.axis(visit.tensor(0).rank), 0
     trace = by_column(visit, 0, axis)
     if trace is None:
@@ -154,7 +161,7 @@ def split(visit: Visit, outputs: Sequence[str]) -> None:
 
 
 def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Frame, scope: Scope) -> None:
-    """Note the trace of a sequence's members: with a part for each of them where they are single rows of parts."""
+    """Record the provenance of a sequence's members: one origin for each member that is a single column."""
     source = inputs[0]
     if not isinstance(source, SymbolicTensor):
         return
@@ -170,7 +177,7 @@ def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Fr
 
 
 def member(visit: Visit) -> Trace | None:
-    """A member of a sequence."""
+    """SequenceAt."""
     trace, index = visit.trace(0), visit.number(1)
     if trace is None or trace.axis != MEMBERS:
         return some(trace)
@@ -180,6 +187,7 @@ def member(visit: Visit) -> Trace | None:
 
 
 def concat(visit: Visit) -> Trace | None:
+    """Concat: the origins of all inputs, by index where each input has length 1 on the axis."""
     count = len(visit.node.input)
     if count > MAX_PARTS:
         return None
@@ -206,7 +214,7 @@ def concat(visit: Visit) -> Trace | None:
 
 
 def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
-    """One part for the elements of several, of which only the bounds are left."""
+    """One origin with the bounds of several."""
     return Part(
         spans.hull(*(part.span for part in parts), scope=scope),
         needs=() if any(part.is_certain for part in parts) else None,

@@ -1,4 +1,4 @@
-"""Traces of what is made of positions: Range, NonZero, boxes, slices of constants that count."""
+"""Provenance of iota-like tensors: Range, NonZero, box indices, slices of arithmetic progressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gather_infer.tensor import Span
 
 
 def progression(visit: Visit) -> Trace | None:
-    """A slice of a constant that rises, or falls, in equal steps along its axis, as positions do."""
+    """Slice of a constant that is an arithmetic progression along its axis, like a table of positions."""
     start, axis = visit.number(1), visit.number(3) if len(visit.inputs) > 3 else 0
     stride = visit.number(4) if len(visit.inputs) > 4 and visit.inputs[4] is not None else 1
     shape = visit.result.shape
@@ -36,7 +36,7 @@ def progression(visit: Visit) -> Trace | None:
 
 
 def integers(visit: Visit) -> Trace | None:
-    """Every number from start on, before limit, in steps of delta."""
+    """Range: every number from start on, before limit, in steps of delta."""
     start, limit, delta = (visit.number(i) for i in range(3))
     shape = visit.result.shape
     if start is not None and limit is not None and delta in (1, -1):
@@ -46,7 +46,7 @@ def integers(visit: Visit) -> Trace | None:
         visit.frame.values[visit.node.output[0]] = visit.result.with_(shape=(size,))
         is_counted = isinstance(size, Expr) and size.is_symbol and size.name in visit.frame.all_meanings()
         if not is_counted and visit.result.span is not None and visit.result.span.hi is not None:
-            return None  # what is known of the data says more than a symbol that stands for them
+            return None  # the bounds from data are tighter than a symbol that replaces them
         return Trace((Part(Span(start, start + size - 1), exact=True),))
     if delta is None or known_le(1, delta, visit.scope) is not True:
         return None
@@ -54,9 +54,9 @@ def integers(visit: Visit) -> Trace | None:
 
 
 def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
-    """The numbers from what is start up to what is before limit, the last one of them where the range `is_dense`.
+    """Origins of a Range whose bounds are input elements; the last one before limit is attained where it `is_dense`.
 
-    That a range is empty depends on what start and limit are, unless both are one element that differs by a size.
+    Whether the range is empty depends on start and limit, unless both are the same element up to a known distance.
     """
     ends = [visit.parts(i) for i in (0, 1)]
     if any(len(own) != 1 for own in ends) or not (ends[0][0].input or ends[1][0].input):
@@ -66,7 +66,7 @@ def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
         return None
     span, shape = spans.span_of(visit.result, visit.scope), visit.result.shape
     count = _distance(first, last)
-    if count is not None and shape:  # where limit passes the end of its type there is nothing between
+    if count is not None and shape:  # where limit overflows its type, the range is empty
         visit.scope.require(count - shape[0])
     is_known = first.exact if not first.input else count is not None
     parts = []
@@ -83,12 +83,13 @@ def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
 
 
 def _distance(first: Part, last: Part) -> Dim | None:
-    """How much greater an element is than another, where it is the same one and a size; None where it is not."""
+    """The distance between two origins that are the same element plus a size; None where they are not."""
     is_same = first.whole and replace(first, span=last.span, offset=last.offset, wraps=last.wraps) == last
     return last.offset - first.offset if is_same and first.wraps is None and not first.limits else None
 
 
 def non_zero(visit: Visit) -> Trace | None:
+    """NonZero: row k holds positions on axis k."""
     shape = visit.tensor(0).shape
     if shape is None or not shape or len(shape) > MAX_PARTS:
         return None
@@ -98,6 +99,7 @@ def non_zero(visit: Visit) -> Trace | None:
 
 
 def boxes(visit: Visit) -> Trace | None:
+    """NonMaxSuppression: columns of batch, class and box indices."""
     shape = visit.tensor(1).shape
     if shape is None or len(shape) != 3:
         return None

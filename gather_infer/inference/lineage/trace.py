@@ -1,7 +1,7 @@
-"""Where the elements of integer tensors come from.
+"""Provenance of integer tensors: origins of their elements, and the steps from a graph input to them.
 
-The facts of a tensor say what its elements are; they do not say that they are those of an input, or that component 1 of
-an index tuple is in other bounds than component 0. A trace does, for the check of bounds.
+Facts bound the elements of a tensor. Provenance also records that they are those of an input, or that component 1 of an
+index tuple has other bounds than component 0. The bounds check relies on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`min(element, end)` where `is_upper`, else `max(element, end)`."""
+    """`min(element, bound)` where `is_upper`, else `max(element, bound)`."""
 
     end: Dim
     is_upper: bool
@@ -27,8 +27,8 @@ class Limit:
 class Scaled:
     """`factor * element + offset`.
 
-    wraps   the type in which it may have become another number; None where it has not
-    given   between which numbers the element is; None where that is not known
+    overflow_dtype  the type in which the result may overflow; None when it cannot
+    bounds          bounds of the element; None when they are unknown
     """
 
     factor: int
@@ -46,10 +46,10 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end of numbers that stand in a row, from one that an input has to another one.
+    """A bound of a range of consecutive values whose ends are computed from input elements (Range, sums).
 
-    is_low    it is the lower one
-    is_there  it is among the elements itself; False where that is not known
+    is_lower     it is the lower bound
+    is_attained  the bound is an element itself; False where that is unknown
     """
 
     is_low: bool
@@ -57,10 +57,11 @@ class End:
 
 
 Step: TypeAlias = Scaled | Quotient | Limit
-"""What happens to an element: each step keeps the order of elements, or turns it round."""
+"""A monotone step from an input element towards an index: it preserves or reverses the order of elements."""
 
 
 def _dim_of(step: Step) -> Dim:
+    """The dim of a step: its offset, divisor or bound."""
     match step:
         case Scaled():
             return step.offset
@@ -80,24 +81,26 @@ def _with_dim(step: Step, dim: Dim) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some elements of a tensor: x + offset, then limited, x what the steps make of an element of a graph input.
+    """Origin of some elements of a tensor: x + offset, then clamped, where x is what the steps make of a graph input
+    element.
 
-    span     bounds of the elements
-    input    the graph input; empty when they come from none
-    source   its element type
-    wrap     an x < 0 gets `wrap` added first; None when it does not
-    limits   what they have been limited by, in this order
-    exact    both ends of the span are elements, whenever there are any
-    needs    of a tensor that is not empty, there are some exactly where all of these are >= 1; None when nobody knows
-    column   they are those at this index of the last axis of the input; None for any of them
-    whole    every element of the input is among them, or of the column
-    direct   they stand where they stood in the input
-    wraps    the type in which x + offset may have become another number; None where it has not
-    steps    what happens to the element of the input first, in this order
-    held     between which numbers the steps leave it; None where that is not known, and where there are none
-    end      the other elements of the trace are on one side of it
-    is_sure  an element that is read, as a part says, is read as this one; False where it may be another part's alone
-    each     the symbol of the iterations in which all elements that are meant come by, a slice at a time; or empty
+    value_range      bounds of the elements
+    input            the graph input; empty when they come from none
+    source_dtype     its element type
+    negative_offset  added to x first where x < 0; None when nothing is added
+    clamps           minima and maxima that were applied to them, in this order
+    exact            both bounds of the value range are attained, whenever there are any elements
+    nonempty_if      of a nonempty tensor, there are such elements exactly where all of these are >= 1; None when
+                     unknown
+    column           they are those at this index of the last axis of the input; None for any index
+    whole            every element of the input, or of the column, is among them
+    direct           they have the positions that they had in the input
+    overflow_dtype   the type in which x + offset may overflow; None when it cannot
+    steps            steps applied to the input element first, in this order
+    step_bounds      bounds of x after the steps; None when unknown, and where there are no steps
+    end              these are one bound of a range that the other elements of the tensor are in
+    is_definite      an element that is read is read through this origin; False where it may come from another one alone
+    slice_symbol     the symbol of the iterations that together visit all the elements, a slice each; or empty
     """
 
     span: Span
@@ -120,18 +123,20 @@ class Part:
 
     @property
     def is_changed(self) -> bool:
-        """False when the elements are those of the input as they are."""
+        """False when the elements are unmodified input elements."""
         is_moved = self.offset != 0 or bool(self.limits) or bool(self.steps)
         return is_moved or self.end is not None or self.wrap is not None or self.wraps is not None
 
     @property
     def is_bounded_only(self) -> bool:
-        """True when no further step can be told: negative elements had something added, or limits may be passed."""
+        """True when no further step can be recorded: negative elements were offset, or an overflow may precede the
+        clamps.
+        """
         return self.wrap is not None or (self.wraps is not None and bool(self.limits))
 
     def stepped(self, step: Step, span: Span, held: tuple[int, int] | None) -> Part:
-        """The part after one more step, which leaves its elements in `span` and between the numbers `held`."""
-        assert not self.is_bounded_only, "asked before"
+        """The origin after one more step, which leaves its elements in `value_range` and x within `step_bounds`."""
+        assert not self.is_bounded_only, "the caller checks this"
         steps: tuple[Step, ...] = self.steps
         if self.offset != 0 or self.wraps is not None:
             steps += (Scaled(1, self.offset, self.wraps, self.numbers),)
@@ -140,7 +145,7 @@ class Part:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The dims that say what happens to x, beside those of the span."""
+        """The dims of the offset, the clamps and the steps; not those of the value range."""
         found: list[Dim] = [self.offset, *(limit.end for limit in self.limits)]
         found += [] if self.wrap is None else [self.wrap]
         for step in self.steps:
@@ -148,7 +153,7 @@ class Part:
         return tuple(found)
 
     def substituted(self, values: Mapping[str, Dim]) -> Part:
-        """The part with dims in place of symbols."""
+        """The origin with dims in place of symbols."""
 
         def put(dim: Dim) -> Dim:
             return substitute(dim, values)
@@ -165,11 +170,11 @@ class Part:
         )
 
     def moves_by_offset(self, dim: Dim) -> bool:
-        """Whether it is a number that is added where `dim` stands among the dims, and nothing else."""
+        """Whether `dim` is an offset and not a divisor or a clamp."""
         return self.offset == dim or any(isinstance(step, Scaled) and step.offset == dim for step in self.steps)
 
     def keeps_order_after(self, dim: Dim) -> bool:
-        """Whether the index is the greater the greater the number `dim` is that is added."""
+        """Whether the index increases with the offset `dim`: an even number of later steps reverses the order."""
         if self.offset == dim:
             return True
         at = next(i for i, step in enumerate(self.steps) if isinstance(step, Scaled) and step.offset == dim)
@@ -177,29 +182,29 @@ class Part:
 
     @property
     def numbers(self) -> tuple[int, int] | None:
-        """Between which numbers x is, as far as its type or the steps say."""
+        """Bounds of x, from the steps or from the element type."""
         if self.steps:
             return self.held
         return None if self.source is None else INTEGER_RANGE[self.source]
 
     @property
     def dropped(self) -> Part:
-        """The part when some of its elements may have been left out, nobody knows which."""
+        """The origin of an unknown subset of the elements."""
         is_point = self.exact and self.span.lo == self.span.hi
         end = None if self.end is None else replace(self.end, is_there=False)
         return replace(self, whole=False, direct=False, exact=is_point, end=end, each="")
 
     @property
     def is_certain(self) -> bool:
-        """True when there are some whenever the tensor is not empty."""
+        """True when there are such elements whenever the tensor is not empty."""
         return self.needs == ()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The parts of a tensor.
+    """Provenance of a tensor: its origins.
 
-    axis    part j is what stands at index j of this axis; None when nothing is known of where the parts are
+    axis    origin j is that of index j on this axis; None when the positions are unknown
     """
 
     parts: tuple[Part, ...]
@@ -208,7 +213,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """What a bool says of an element of another tensor: it is in `yes` where the bool is true, else in `no`."""
+    """Branch predicate on elements: a bool that bounds another tensor's elements where it is true, and where false."""
 
     yes: Span
     no: Span
@@ -219,19 +224,19 @@ class Test:
 
 
 def one_element(tensor: SymbolicTensor) -> Dim | None:
-    """The element of an integer tensor that has just one, None when it is not known."""
+    """The only element of an integer tensor; None when it is unknown, or there are more."""
     element = tensor.only_element
     is_integer = tensor.dtype is not None and tensor.dtype.is_integer  # floats have Dims for elements too
     return element if is_integer and isinstance(element, (int, Expr)) else None
 
 
 def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:
-    """What the facts of a tensor say of all its elements."""
+    """The origin that the facts of a tensor give for all its elements."""
     values = tensor.values
     is_known = tensor.dtype is not None and tensor.dtype.is_integer and values is not None and None not in values.flat
     return Part(spans.span_of(tensor, scope), exact=is_known)
 
 
 def of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Trace:
-    """The trace of a graph input."""
+    """The provenance of a graph input."""
     return Trace((Part(spans.span_of(tensor, scope), name, tensor.dtype, direct=True),))

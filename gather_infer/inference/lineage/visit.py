@@ -1,4 +1,4 @@
-"""A node while the traces of its outputs are worked out, and what every law asks."""
+"""Context of a transfer function: a node, its operands, and what transfer functions share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from gather_infer.inference.frame import Frame
 
 TABLE_LIMIT: Final = 65536
-"""Elements of a constant that is looked at as a whole."""
+"""Constants with more elements are not read."""
 
 MAX_PARTS: Final = 8
-"""Parts of a trace; a tensor with more is not followed."""
+"""Origins of one provenance; a tensor with more is not tracked."""
 
 MAX_COLUMNS: Final = 64
-"""Parts of a trace that stand side by side, each at an index of one axis."""
+"""Origins of a provenance with one for each index of an axis."""
 
 
 @dataclass(slots=True)
 class Visit:
-    """One node while the traces of its outputs are worked out."""
+    """One node while the provenance of its outputs is computed."""
 
     node: NodeProto
     inputs: Sequence[Value | None]
@@ -43,19 +43,20 @@ class Visit:
         return value if isinstance(value, SymbolicTensor) else SymbolicTensor()
 
     def trace(self, index: int) -> Trace | None:
+        """The provenance of an input; None when it is not tracked."""
         return self.frame.trace(self.node.input[index]) if index < len(self.node.input) else None
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        """The parts of an input, or the one that its facts make."""
+        """The origins of an input, or the one that its facts give."""
         trace = self.trace(index)
         return trace.parts if trace is not None else (part_of(self.tensor(index), self.scope),)
 
     def number(self, index: int) -> Dim | None:
-        """The one element of an integer input, None when it is not known."""
+        """The only element of an integer input; None when it is unknown."""
         return one_element(self.tensor(index))
 
     def numbers(self, index: int) -> np.ndarray[Any, Any] | None:
-        """The elements of a constant, of up to `TABLE_LIMIT`."""
+        """The elements of a constant of up to `TABLE_LIMIT` elements."""
         tensor = self.tensor(index)
         size = None if tensor.shape is None else product(tensor.shape)
         if not isinstance(size, int) or size > TABLE_LIMIT:
@@ -63,12 +64,12 @@ class Visit:
         return self.load(self.node.input[index], self.frame)
 
     def shift(self, name: str, base: str) -> Dim | None:
-        """The number d where the tensor `name` is `base` + d, element by element; None when it is not."""
+        """The number d where the tensor `name` is `base` + d elementwise; None when it is not."""
         shifted = self.frame.shifts.get(name)
         return None if shifted is None or shifted[0] != base else shifted[1]
 
     def row(self, index: int) -> list[int] | None:
-        """The elements of an integer constant whose axes but the last have length 1; None where they are too many."""
+        """The elements of an integer constant whose axes except the last have length 1; None if too many."""
         shape, values = self.tensor(index).shape, self.tensor(index).values
         if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
             return None
@@ -83,18 +84,18 @@ class Visit:
         return next((int(a.i) for a in self.node.attribute if a.name == name), default)
 
     def axis(self, rank: int | None, default: int = 0) -> int | None:
-        """The attribute axis, counted from the front."""
+        """The attribute axis as a nonnegative number; None when the rank is unknown and the axis is negative."""
         axis = self.attribute("axis", default)
         return axis if axis >= 0 else None if rank is None else axis + rank
 
 
 def sharpen(name: str, span: Span, frame: Frame) -> None:
-    """Give a tensor the ends of a span where its own is open, or belongs to a larger tensor.
+    """Meet the value range of a tensor with another one, where its own bound is open or that of a larger tensor.
 
-    An end that is the limit of the element type says nothing.
+    A bound that equals the limit of the element type carries no information.
     """
     value = frame.values[name]
-    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are followed"
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are tracked"
     old, limits = value.span or Span(), spans.type_span(value.dtype)
     new = Span(
         old.lo if span.lo is None or span.lo == limits.lo else span.lo,
@@ -106,7 +107,7 @@ def sharpen(name: str, span: Span, frame: Frame) -> None:
 
 
 def fitting(visit: Visit, span: Span) -> Span:
-    """The span of a sum; what may pass the end of the element type tells nothing."""
+    """The value range of a result; where it may overflow the element type, the range of that type."""
     if visit.result.dtype is DType.INT64:
         least, most = INTEGER_RANGE[DType.INT64]
         fits = all(not isinstance(end, int) or least <= end <= most for end in (span.lo, span.hi))
@@ -118,17 +119,20 @@ def fitting(visit: Visit, span: Span) -> Span:
 
 
 def is_point(part: Part) -> bool:
+    """Whether an origin has one known value."""
     return part.exact and part.span.lo == part.span.hi
 
 
 def astray(trace: Trace) -> tuple[Part, ...]:
-    """The parts when their elements no longer stand where they stood in an input."""
+    """The origins, without the claim that elements have their input positions."""
     return tuple(replace(p, direct=False) for p in trace.parts)
 
 
 def by_column(visit: Visit, index: int, axis: int | None) -> Trace | None:
-    """The trace of an input of the node, with a part for each index of `axis` where that is the last one of a graph
-    input that stands there as it is.
+    """The provenance of an input of the node, split into one origin for each index of `axis`.
+
+    The split needs an unmodified graph input whose last axis, of known length, is `axis`; else the provenance is
+    returned as it is.
     """
     trace, shape = visit.trace(index), visit.tensor(index).shape
     if trace is None or trace.axis is not None or len(trace.parts) != 1 or not shape or axis != len(shape) - 1:
@@ -141,7 +145,7 @@ def by_column(visit: Visit, index: int, axis: int | None) -> Trace | None:
 
 
 def ranked(visit: Visit, trace: Trace, source: SymbolicTensor) -> Trace:
-    """The trace of a tensor of the rank of the result; a number of more axes than `source` adds some in front."""
+    """The provenance at the rank of the result; broadcasting against an operand of higher rank moves the elements."""
     if source.rank is not None and source.rank == visit.result.rank:
         return trace
     return Trace(astray(trace))
