@@ -317,7 +317,7 @@ class Engine:
         inlining = Inlining(self.draft, node, body, rewrite.bound)
         others = sum(count_nodes(inner.nodes) for inner in node.bodies if inner is not body)
         named = [inner for old, inner in rewrite.values.items() if old in graph.ends]
-        passed = len(named) - len((body.producers.keys() | rewrite.made).intersection(named))  # each needs an Identity node
+        passed = len(named) - len((body.producers.keys() | rewrite.made).intersection(named))  # each needs an Identity
         cost = Cost(len(rewrite.nodes) + passed - 1 - others)
         if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
             return False
