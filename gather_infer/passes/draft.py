@@ -441,7 +441,7 @@ class Draft:
             is_as_it_was = node.origin is not None and not node.is_edited and not (node.bodies and within is None)
             if is_as_it_was and node.origin is not None and node.origin > next(reversed(stays), -1):
                 stays[node.origin] = node
-        reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
+        reasons = {node.origin: node.why or "moved after its inputs" for node in sequence if node.origin is not None}
         reasons |= self._removed.get(path, {})
         for position in range(len(body.node)):
             if position not in stays:
@@ -464,7 +464,7 @@ class Draft:
     ) -> Iterator[Edit]:
         for node in group:
             message = self._message(node, names[node], by)
-            why = node.why or "it moves"
+            why = node.why or "moved after its inputs"
             yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
 
     def _message(self, node: Node, name: str, by: str) -> NodeProto:

@@ -68,7 +68,7 @@ class Engine:
 
     A rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is empty.
 
-    max_growth         bytes by which one rewrite may let the constants grow, what it makes dead subtracted
+    max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
     faulty             nodes of the file at which the inference has found an error
     protected          values whose nodes stay as they are; see `loadability`
@@ -278,7 +278,7 @@ class Engine:
             if again is None:
                 self._is_undecided |= bool(self._grounds.lost)
             return again is not None and self._make(node, listed, again, lost | without)
-        # a new node may imply again what a removed one implied
+        # a new node may imply the lost facts again
         self._is_undecided |= bool(lost and rewrite.nodes)
         nbytes = sum(constant.nbytes for constant in rewrite.constants.values())
         self._note_done(node, rule, rewrite.law, next(iter(rewrite.values)), cost, nbytes)

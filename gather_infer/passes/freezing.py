@@ -137,7 +137,7 @@ def _as_error(finding: Diagnostic) -> Diagnostic:
 
 
 def _told(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """All diagnostics: accesses that are always out of bounds, and what a loader may refuse, as errors."""
+    """All diagnostics; accesses that are always out of bounds, and reasons for a loader to refuse, are errors."""
     places = set(map(_key, unloadable))
     found = tuple(finding for finding in inference.diagnostics if _key(finding) not in places)
     errors = (error for error in inference.errors if error not in inference.diagnostics)

@@ -19,7 +19,7 @@ _LAW: Final = "a == b, constants of the same type, shape and bits"
 
 @rewrites.rewrites(name="common-constants")
 def common_constants(site: Site) -> Rewrite | None:
-    """a == b, constants of the same type, shape and bits; a graph sees those of the graphs around it"""
+    """a == b, constants of the same type, shape and bits, in one graph or b in an enclosing one"""
     if site.rests_on_training:
         return None
     node = site.node
@@ -50,7 +50,7 @@ def _is_apart(site: Site, name: str) -> bool:
 
 @rewrites.rewrites(name="common-subexpressions")
 def common_subexpressions(site: Site) -> Rewrite | None:
-    """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
+    """op(x) == op(x), where the operator is deterministic, in one graph or one node in an enclosing graph"""
     if site.op_type in QUANTIZATION or site.traits is None or not site.traits.deterministic:
         return None
     for other in site.repeats():

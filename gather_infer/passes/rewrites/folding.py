@@ -69,7 +69,7 @@ def known(site: Site) -> Rewrite | None:
         results.append(_NOTHING if constant is None else constant)
     if not any(result is not _NOTHING for result in results):
         return None
-    return site.folded(f"stands for {site.result(0)}", results, needed_only=True)
+    return site.folded(f"evaluates to {site.result(0)}", results, needed_only=True)
 
 
 initializers = RewriteSet()
