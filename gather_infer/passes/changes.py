@@ -20,7 +20,7 @@ UNREAD: Final = "nothing reads it any more"
 
 
 class Changes:
-    """Applies rewrites to a mutable model, and enqueues the nodes that each change affects.
+    """The rewriter of a mutable model: applies rewrites, and enqueues the nodes that each change affects.
 
     infer       returns the facts about the outputs of a new node, once its inputs are in the graph
     refinement  receives the facts that hold for a value besides those already known
@@ -89,6 +89,7 @@ class Changes:
             new = inlining.name(inner)
             new = names.get(new, new)
             found = graph.producers.get(new)
+            # An Identity is needed if the output keeps its name, or another value shadows a name where it is read.
             if (
                 (old in graph.ends and (found is None or graph.is_fixed(new)))
                 or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))

@@ -67,6 +67,8 @@ class Engine:
     """The driver: takes nodes from the worklist and applies the first rule that matches and is profitable.
 
     A rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is empty.
+    Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the rules
+    examine.
 
     max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
@@ -274,6 +276,7 @@ class Engine:
             return False
         lost = self._lost_by(node, rewrite)
         if not lost <= without:
+            # Match again without the lost facts: a rewrite must not justify itself. `without` grows each time.
             again = self._asked_without(lost | without, node, listed)
             if again is None:
                 self._is_undecided |= bool(self._grounds.lost)
@@ -333,7 +336,7 @@ class Engine:
         self.done.append(Done(self.draft.label(node), node.op_type, rule, law, name, cost, nbytes))
 
     def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
-        """Raises UsageError if the new nodes are malformed."""
+        """Raise UsageError if the new nodes are malformed."""
         graph, where = node.graph, f"rewrite {rule} of {self.draft.label(node)}"
         known = set(rewrite.constants)
 

@@ -25,9 +25,9 @@ Equalities: TypeAlias = Iterable[tuple[Dim, Dim]]
 
 
 class Grounds:
-    """The facts about a model, and the nodes that imply each of them.
+    """The inferred facts, and the nodes that imply each of them.
 
-    add_equalities  adds facts that dims are equal to a scope
+    add_equalities  adds equalities of dims to a scope
     is_certain      whether a node fails in every runtime if the fact that it implies does not hold
     """
 
@@ -46,6 +46,7 @@ class Grounds:
         self._of: dict[Source, list[Fact]] = {}
         owned: Iterator[tuple[Fact, frozenset[Source | None]]] = chain(self._implied.items(), self._equated.items())
         for fact, sources in owned:
+            # A fact without a source is declared; it never becomes unsupported, like those of a certain node.
             if not any(source is None or is_certain(source) for source in sources):
                 self._enter(fact, sources)
         self._lost: set[Fact] = set()

@@ -139,7 +139,7 @@ def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[Place], known: Mapping[str, Sequence[Place]]) -> list[Place]:
-    """The nodes that wrote the first known values downstream of these nodes of the rewritten model."""
+    """The original nodes of the first known values downstream of these nodes of the rewritten model."""
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():

@@ -21,7 +21,7 @@ _MAX_LESSONS: Final = 16
 
 
 class Learning:
-    """Refines the facts about values after the inference, and enqueues the nodes that read them.
+    """The refinement of facts about values after the inference; the users of a refined value are enqueued.
 
     infer         returns the facts about the outputs of a node of a graph, from those about its inputs
     is_generated  whether a dim is unknown

@@ -55,5 +55,6 @@ class Worklist:
         """Enqueue a changed node, and all nodes that depend on it or on a value of this name."""
         if isinstance(changed, Node):
             self.add(changed)
+        # The entry is dropped: a node records its dependencies again when no rule matches it.
         for node in self._watched.pop(changed, ()):
             self.add(node)

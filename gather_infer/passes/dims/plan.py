@@ -280,7 +280,7 @@ class _Plan:
 
 
 class _Writer:
-    """Writes terms as nodes."""
+    """A writer of terms as nodes; equal terms become one node."""
 
     def __init__(self, plan: _Plan, cost: Cost) -> None:
         self.plan, self.cost = plan, cost
@@ -339,6 +339,7 @@ class _Writer:
         if not term.op_type:
             return term.name
         node = term.node
+        # A present node is rewired in place once; for other inputs it is copied.
         if node is not None and self.wired.setdefault(node, term.inputs) == term.inputs:
             for at, (name, given) in enumerate(zip(node.inputs, term.inputs, strict=True)):
                 if given.elements is not None and self.plan.search.stands_for(name, given):

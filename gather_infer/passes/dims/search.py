@@ -331,6 +331,7 @@ class Search:
 
     def _concat(self, way: Choices, limit: int) -> Term | None:
         """The cheapest Concat of parts: dynamic programming over the prefixes."""
+        # rows[n]: the cheapest terms whose concatenation has the first n elements
         rows: list[tuple[Price, tuple[Term, ...]] | None] = [(Price(), ()), *[None] * len(way)]
         for end in range(1, len(way) + 1):
             for start in range(end):

@@ -75,7 +75,7 @@ def _pad(call: Evaluation) -> list[Constant] | None:
 
 
 def _mode(call: Evaluation) -> str:
-    """Raises SpecViolation for a mode that does not exist."""
+    """The padding mode. Raises SpecViolation for a mode that does not exist."""
     mode = call.text("mode", "constant")
     if mode not in _MODES[: 3 if call.version < _WRAP_SINCE else 4]:
         raise SpecViolation(f'mode = "{mode}" must be one of {", ".join(_MODES)}', "GI106")

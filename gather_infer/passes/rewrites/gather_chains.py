@@ -159,7 +159,7 @@ def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, inde
     if index < 0:
         if step != 1:
             return None
-        if end < 0:
+        if end < 0:  # both count from the end of x
             return end + index
         if end >= FAR or site.at_most(length, end):
             return index
@@ -169,7 +169,7 @@ def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, inde
         return found if found < 0 and (start == -1 or site.at_most(-start, length)) else None
     if step > 0:
         return start + step * index
-    if start >= FAR or site.at_most(length, start + 1):
+    if start >= FAR or site.at_most(length, start + 1):  # clamped to the last element
         return -1 + step * index
     found = start + step * index
     return found if found >= 0 and site.at_most(start + 1, length) else None
